@@ -1,0 +1,203 @@
+"""The engine port: data work behind one interface.
+
+An engine reads pinned tables and writes data files. It knows the store and Parquet, nothing of logs,
+versions or transactions: it is handed sources and targets, and hands back what it wrote. Expressions
+and queries reach it as sqlglot trees in Spark's dialect, with parameters already bound as literals.
+
+Contracts:
+- A statement either returns or raises; files that it had uploaded before it raised are orphans that
+  vacuum finds by their prefix. An engine never deletes.
+- `InvalidInput` for what the user got wrong (a missing column, a violated constraint, a MERGE in
+  which two source rows match one target row), `Unsupported` for what this engine cannot mean exactly
+  as Spark does. Both before anything is uploaded where that is possible.
+- Each source is read through `Source.files(predicate)`; the predicate may be weaker than the
+  statement's, never stronger: it is recorded as what the transaction read.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import pyarrow as pa
+from sqlglot import exp
+
+from lakevilla.model import Counts, DataFile, WrittenFile
+from lakevilla.predicates import Predicate
+from lakevilla.store.port import Store
+
+
+@dataclass(frozen=True)
+class Source:
+    """A pinned table as an engine reads it.
+
+    `schema` is the logical Arrow schema; field metadata carries physical names and ids (see
+    `files.mapping`). `files` prunes by a predicate and records it. `open` finds the store and the key
+    of a data file, which may lie outside the table's root.
+    """
+
+    name: str
+    schema: pa.Schema
+    partition_columns: tuple[str, ...]
+    files: Callable[[Predicate], Sequence[DataFile]]
+    open: Callable[[DataFile], tuple[Store, str]]
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where and how an engine writes the data files of one statement.
+
+    `new_key()` gives a fresh key for each file; every key names the transaction, so that vacuum finds
+    orphans, and its last segment is prefixed with partition folders by the writer. `checks` are CHECK
+    constraints by name, as Spark SQL; non-nullable fields of `schema` are NOT NULL.
+    """
+
+    name: str
+    schema: pa.Schema
+    partition_columns: tuple[str, ...]
+    store: Store
+    new_key: Callable[[], str]
+    now_ms: Callable[[], int]
+    checks: Mapping[str, exp.Expression] = field(default_factory=dict)
+    file_bytes: int = 128 * 1024 * 1024
+    file_rows: int = 8_000_000
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """What an engine did for one changing statement."""
+
+    added: tuple[WrittenFile, ...]
+    removed: tuple[DataFile, ...]
+    counts: Counts
+
+
+@dataclass(frozen=True)
+class MatchedClause:
+    """WHEN MATCHED [AND condition] THEN UPDATE SET ... | DELETE. `set` None means DELETE.
+
+    Also used for WHEN NOT MATCHED BY SOURCE, whose expressions see the target alone.
+    """
+
+    condition: exp.Expression | None
+    set: Mapping[str, exp.Expression] | None
+
+
+@dataclass(frozen=True)
+class NotMatchedClause:
+    """WHEN NOT MATCHED [AND condition] THEN INSERT; columns left out become NULL."""
+
+    condition: exp.Expression | None
+    values: Mapping[str, exp.Expression]
+
+
+@dataclass(frozen=True)
+class MergeClauses:
+    """A MERGE, bound: expressions qualify columns with `target_alias` and `source_alias`."""
+
+    target_alias: str
+    source_alias: str
+    on: exp.Expression
+    matched: tuple[MatchedClause, ...] = ()
+    not_matched: tuple[NotMatchedClause, ...] = ()
+    not_matched_by_source: tuple[MatchedClause, ...] = ()
+
+
+class Result(Protocol):
+    """What a read gives back; the verbs are those of a Spark DataFrame, so user code runs on both."""
+
+    @property
+    def schema(self) -> Any: ...
+    @property
+    def columns(self) -> list[str]: ...
+    def toArrow(self) -> pa.Table: ...
+    def toPandas(self) -> Any: ...
+    def collect(self) -> list[Any]: ...
+    def count(self) -> int: ...
+    def show(self, n: int = 20, truncate: bool | int = True) -> None: ...
+
+
+class Engine(Protocol):
+    """Data work. `sources` maps the name by which a query calls a table to the table."""
+
+    @property
+    def name(self) -> str: ...
+
+    def read(self, source: Source) -> Result:
+        """The whole table, lazily."""
+        ...
+
+    def query(self, query: exp.Query, sources: Mapping[str, Source], now_ms: int) -> Result:
+        """The result of a SELECT. `now_ms` is what current_timestamp() and its kin give."""
+        ...
+
+    def accepts(self, data: object) -> bool:
+        """Whether `data` is something that this engine can append or merge from."""
+        ...
+
+    def schema_of(self, data: object) -> pa.Schema:
+        """The Arrow schema of such data, for tables that are created from it."""
+        ...
+
+    def append(self, target: Target, data: object) -> Rewritten:
+        """Write rows given as data, or as the Result of a query of this engine.
+
+        Columns go by name; missing nullable ones become NULL; unknown ones are InvalidInput; values
+        are cast to the table's types where nothing is lost, else InvalidInput.
+        """
+        ...
+
+    def insert(
+        self,
+        target: Target,
+        query: exp.Query,
+        columns: Sequence[str],
+        sources: Mapping[str, Source],
+        now_ms: int,
+    ) -> Rewritten:
+        """INSERT INTO target (columns) query: columns go by position."""
+        ...
+
+    def overwrite(
+        self, target: Target, source: Source, data: object, where: exp.Expression | None, now_ms: int
+    ) -> Rewritten:
+        """Replace the rows for which `where` is true (all rows if None) by the data.
+
+        Every row of the data must satisfy `where`, else InvalidInput.
+        """
+        ...
+
+    def update(
+        self,
+        target: Target,
+        source: Source,
+        set: Mapping[str, exp.Expression],
+        where: exp.Expression | None,
+        sources: Mapping[str, Source],
+        now_ms: int,
+    ) -> Rewritten:
+        """UPDATE. Files without a matching row stay as they are."""
+        ...
+
+    def delete(
+        self,
+        target: Target,
+        source: Source,
+        where: exp.Expression | None,
+        sources: Mapping[str, Source],
+        now_ms: int,
+    ) -> Rewritten:
+        """DELETE. Files whose rows all go are removed without being read where bounds or partition
+        values prove it; files without a matching row stay as they are."""
+        ...
+
+    def merge(
+        self,
+        target: Target,
+        source: Source,
+        using: object,
+        clauses: MergeClauses,
+        sources: Mapping[str, Source],
+        now_ms: int,
+    ) -> Rewritten:
+        """MERGE INTO target USING data, or a query (an `exp.Query` over `sources`)."""
+        ...

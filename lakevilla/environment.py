@@ -1,0 +1,93 @@
+"""Clock, randomness, ids and fan-out: all that the core may know of the world beside the store.
+
+The core takes an `Environment` and nothing else, so that the same code runs in production and under
+the simulator, where one seed decides everything. `time`, `random`, `uuid` and threads are banned
+elsewhere in the package by a test; this module is the exception that the test names.
+"""
+
+import os
+import random
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
+
+
+class Environment(Protocol):
+    """What the core asks of the world."""
+
+    def now_ms(self) -> int:
+        """The wall clock in milliseconds since 1970, for people and records; no decision compares it."""
+        ...
+
+    def elapsed(self) -> float:
+        """Seconds on a clock that never goes back and also counts while the machine is suspended."""
+        ...
+
+    def sleep(self, seconds: float) -> None:
+        """Wait. Under the simulator this is a switch point."""
+        ...
+
+    def random(self) -> float:
+        """A number in [0, 1)."""
+        ...
+
+    def new_id(self) -> str:
+        """A unique id of 32 lower-case hexadecimal digits; later ids of one client sort later."""
+        ...
+
+    def fan_out(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
+        """Run all tasks, in parallel where that helps, and return their results in the tasks' order.
+
+        Every task runs to its end even if another fails; then the first failure, in the tasks'
+        order, is raised.
+        """
+        ...
+
+
+class SystemEnvironment:
+    """The real world: the machine's clocks, the operating system's randomness, a pool of threads."""
+
+    def __init__(self, threads: int = 16) -> None:
+        self._threads = threads
+        self._pool: ThreadPoolExecutor | None = None
+        self._pid = os.getpid()
+        self._random = random.SystemRandom()
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def elapsed(self) -> float:
+        # CLOCK_BOOTTIME counts suspend; platforms without it have a monotonic clock that does.
+        clock = getattr(time, "CLOCK_BOOTTIME", None)
+        return time.clock_gettime(clock) if clock is not None else time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def random(self) -> float:
+        return self._random.random()
+
+    def new_id(self) -> str:
+        """48 bits of milliseconds, then 80 random bits (the layout of UUID version 7, unmarked)."""
+        return f"{self.now_ms() & 0xFFFFFFFFFFFF:012x}{uuid.uuid4().hex[:20]}"
+
+    def fan_out(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
+        if len(tasks) <= 1:
+            return [task() for task in tasks]
+        futures = [self._workers().submit(task) for task in tasks]
+        outcomes = [(future.exception(), future) for future in futures]
+        for failure, _ in outcomes:
+            if failure is not None:
+                raise failure
+        return [future.result() for _, future in outcomes]
+
+    def _workers(self) -> ThreadPoolExecutor:
+        # Threads do not survive a fork: a child makes a pool of its own.
+        if self._pool is None or self._pid != os.getpid():
+            self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="lakevilla")
+            self._pid = os.getpid()
+        return self._pool

@@ -1,0 +1,74 @@
+"""Every exception that LakeVilla raises, and what the caller should do about it.
+
+    LakeVillaError
+      Aborted            nothing is visible; run the transaction again
+        Conflict           another commit changed what this transaction read or wrote
+        Deadlock           transactions waited for each other in a ring
+        ValidationFailed   the lake moved past the cut that this transaction read
+        Fenced             another client resumed this transaction
+      CommitUnknown      the outcome could not be read; ask lake.outcome(txn), never rerun blindly
+      Unavailable        the store cannot be reached; nothing was decided
+      Unsupported        a table feature we do not implement: refused before any write
+      InvalidInput       the caller's SQL, schema, name or option is wrong
+      Corrupt            records contradict each other; stop, run `lakevilla doctor`
+
+Messages say what happened and what to do next. Inside the house a lost race is a value, not an
+exception (see `store.port`); exceptions appear at the transaction's edge.
+"""
+
+
+class LakeVillaError(Exception):
+    """The root of all errors that LakeVilla raises on purpose."""
+
+
+class Aborted(LakeVillaError):
+    """Nothing of the transaction is visible. It is safe to run it again."""
+
+
+class Conflict(Aborted):
+    """Another commit changed what this transaction read or wrote.
+
+    `table`, `operation`, `file` and `winner` name the place; `file` is empty when the whole table
+    is concerned (its schema changed, say), `winner` names the commit that came first.
+    """
+
+    def __init__(
+        self, message: str, *, table: str = "", operation: str = "", file: str = "", winner: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.table = table
+        self.operation = operation
+        self.file = file
+        self.winner = winner
+
+
+class Deadlock(Aborted):
+    """Transactions waited for each other in a ring, and this one gave way."""
+
+
+class ValidationFailed(Aborted):
+    """The lake moved past the cut that this transaction read."""
+
+
+class Fenced(Aborted):
+    """Another client resumed this transaction and went on with it."""
+
+
+class CommitUnknown(LakeVillaError):
+    """The commit was sent and its outcome could not be read. Never rerun blindly."""
+
+
+class Unavailable(LakeVillaError):
+    """The store cannot be reached or refuses us; nothing was decided."""
+
+
+class Unsupported(LakeVillaError):
+    """The table or statement needs a feature that we do not implement."""
+
+
+class InvalidInput(LakeVillaError):
+    """The caller's SQL, schema, name or option is wrong."""
+
+
+class Corrupt(LakeVillaError):
+    """Records contradict each other, or cannot be parsed. Stop, and run `lakevilla doctor`."""

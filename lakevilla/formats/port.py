@@ -1,0 +1,101 @@
+"""The format port: an open table format, as the transaction layer sees it.
+
+A format knows its log, its snapshots and how to publish a change as the next version. It knows nothing
+of transactions, engines or the lake's registry. Lost races are values.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from lakevilla.model import Author, Change, DataFile, Footprint, HistoryEntry
+from lakevilla.predicates import Predicate
+from lakevilla.store.port import Store
+
+
+class Snapshot(Protocol):
+    """One version of a table, immutable. Cheap to hold and to advance."""
+
+    @property
+    def version(self) -> int: ...
+
+    @property
+    def timestamp_ms(self) -> int:
+        """When this version was committed, as the format tells it."""
+        ...
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The logical schema: names and types as users see them; metadata as `files.mapping` reads it."""
+        ...
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]: ...
+
+    @property
+    def properties(self) -> Mapping[str, str]: ...
+
+    @property
+    def checks(self) -> Mapping[str, str]:
+        """CHECK constraints by name, and column invariants, as Spark SQL text."""
+        ...
+
+    def files(self, predicate: Predicate) -> Sequence[DataFile]:
+        """The live files that may hold a row for which the predicate is true."""
+        ...
+
+    def refuse_writes(self) -> None:
+        """Raise Unsupported, naming the feature, if the table asks of writers what we do not do."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The change is version `snapshot.version` of the table."""
+
+    snapshot: Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Somebody else holds that version; nothing was written. `footprint` says what they did."""
+
+    footprint: Footprint
+    snapshot: Snapshot
+
+
+class Table(Protocol):
+    """One table of one format, opened at its root. Safe to use from many threads."""
+
+    def open(self, file: DataFile) -> tuple[Store, str]:
+        """The store and the key of a data file."""
+        ...
+
+    def latest(self, base: Snapshot | None = None) -> Snapshot | None:
+        """The newest version, or None if there is no table here.
+
+        With `base`, only the entries after it are asked for: one GET that misses if it is current.
+        """
+        ...
+
+    def at_version(self, version: int) -> Snapshot: ...
+
+    def at_time(self, timestamp_ms: int) -> Snapshot:
+        """The newest version that was committed at or before this time."""
+        ...
+
+    def publish(self, base: Snapshot, change: Change, author: Author) -> Published | Taken:
+        """Create version `base.version + 1`. One create on the happy path.
+
+        An ambiguous answer is resolved by reading back; if that fails too, CommitUnknown.
+        Taken reads the entry in the way, and `Taken.snapshot` is base advanced by it.
+        """
+        ...
+
+    def maintain(self, snapshot: Snapshot) -> None:
+        """After a publish: write the checkpoint if this version is due. Failure harms nobody."""
+        ...
+
+    def history(self, limit: int | None = None) -> Sequence[HistoryEntry]: ...

@@ -1,0 +1,195 @@
+"""Small frozen values that rooms share. No behaviour beyond what follows from the value itself."""
+
+import enum
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from lakevilla.predicates import Predicate
+
+
+class Features(enum.Flag):
+    """The modules that a transaction picks. `NONE` is the plain format: one table, one statement."""
+
+    NONE = 0
+    R = enum.auto()
+    CT = enum.auto()
+    I = enum.auto()  # noqa: E741 - the paper's name
+
+
+@dataclass(frozen=True, slots=True)
+class TableRef:
+    """A table as the lake's registry knows it. `location` is relative to the lake's root, or a URL."""
+
+    name: str
+    location: str
+    format: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deletes:
+    """Rows of one data file that are deleted by position.
+
+    `rows()` gives their positions in the file as a sorted int64 array; it may read from the store.
+    """
+
+    identity: str
+    count: int
+    rows: Callable[[], pa.Int64Array]
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """One live data file of a snapshot, as engines and conflict rules see it.
+
+    `key` is relative to the table's root, or an absolute URL for a file elsewhere. `identity` is the
+    name under which the table's log knows the file: conflicts and removals go by it. `partition`
+    holds typed Python values by logical column name. `entry` belongs to the format that made the
+    file; nobody else looks into it.
+    """
+
+    key: str
+    identity: str
+    size: int
+    rows: int | None
+    partition: Mapping[str, Any]
+    deletes: Deletes | None = None
+    entry: Any = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnStatistics:
+    """Bounds of one leaf column in one file. A bound is None where none can be given safely.
+
+    `minimum` and `maximum` are plain Python values of the column's type. A column that holds a NaN
+    has no bounds, because readers disagree on where NaN sorts.
+    """
+
+    minimum: Any
+    maximum: Any
+    nulls: int
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """One data file that an engine has uploaded for a statement, not yet part of any snapshot.
+
+    `partition` and `statistics` go by logical names; statistics by the path of the leaf, structs
+    unfolded, lists and maps left out.
+    """
+
+    key: str
+    size: int
+    rows: int
+    partition: Mapping[str, Any]
+    statistics: Mapping[tuple[str, ...], ColumnStatistics]
+    modified_ms: int
+
+
+class FileSet(Protocol):
+    """Files that a commit added, kept so that a predicate can be asked against them."""
+
+    def matching(self, predicate: Predicate) -> Sequence[str]:
+        """Identities of the files that may hold a row for which the predicate is true."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSet:
+    """What a statement read of one table: whole predicates, and the files that it looked into."""
+
+    predicates: tuple[Predicate, ...] = ()
+    files: frozenset[str] = frozenset()
+
+    def union(self, other: "ReadSet") -> "ReadSet":
+        seen = self.predicates + tuple(p for p in other.predicates if p not in self.predicates)
+        return ReadSet(seen, self.files | other.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """What one published commit did to its table, for the conflict rules.
+
+    `attempt` is the LakeVilla attempt that wrote it, None for anybody else's commit. `summary` names
+    it to people: operation, engine, time.
+    """
+
+    version: int
+    attempt: str | None
+    summary: str
+    removed: frozenset[str]
+    added: FileSet
+    metadata_changed: bool
+    protocol_changed: bool
+    dropped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a statement wants to do to one table: files in, files out, or new metadata.
+
+    `metadata` and `protocol` belong to the format. A blind change appends and has read nothing.
+    """
+
+    operation: str
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    added: tuple[WrittenFile, ...] = ()
+    removed: tuple[DataFile, ...] = ()
+    metadata: Any = None
+    protocol: Any = None
+    read: ReadSet = ReadSet()
+    metrics: Mapping[str, int] = field(default_factory=dict)
+    drop: bool = False
+
+    @property
+    def blind(self) -> bool:
+        return not (self.removed or self.read.predicates or self.read.files or self.metadata or self.drop)
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who commits: the transaction, its attempt, and the id of this very write (the put-id)."""
+
+    txn: str
+    attempt: str
+    put: str
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """One version of a table, for people."""
+
+    version: int
+    timestamp_ms: int
+    operation: str
+    parameters: Mapping[str, str]
+    metrics: Mapping[str, str]
+    engine: str
+    txn: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a committed transaction did.
+
+    `versions` maps each written table to its new version; `requests` counts store requests by kind.
+    `seq` is None where the global log was not involved.
+    """
+
+    id: str
+    seq: int | None = None
+    versions: Mapping[str, int] = field(default_factory=dict)
+    redone: int = 0
+    saved_bytes: int = 0
+    requests: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many rows a change touched."""
+
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
