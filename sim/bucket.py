@@ -1,0 +1,94 @@
+"""The simulated store's content: what one applied request does. No time, no faults, no clients.
+
+Contract: each method applies one request of `lakevilla.store.port.Store` at one instant, as a strongly
+consistent object store with conditional writes does. Every write and delete is kept in `writes`, in
+the order in which it applied, so that checkers can look at any prefix.
+"""
+
+import hashlib
+from dataclasses import dataclass
+
+from lakevilla.store.port import Changed, Created, Exists, Meta, Object, Replaced
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One applied write. `data` is None for a delete."""
+
+    at: float
+    client: str
+    kind: str
+    key: str
+    data: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    data: bytes
+    etag: str
+    modified_ms: int
+
+
+class Bucket:
+    """Objects by key. With `content_etags`, equal contents have equal tags, as on many stores."""
+
+    def __init__(self, *, content_etags: bool = False) -> None:
+        self.writes: list[Write] = []
+        self._objects: dict[str, _Held] = {}
+        self._content_etags = content_etags
+
+    def contents(self) -> dict[str, bytes]:
+        """All objects as they are now."""
+        return {key: held.data for key, held in self._objects.items()}
+
+    def get(self, key: str) -> Object | None:
+        held = self._objects.get(key)
+        return None if held is None else Object(held.data, held.etag)
+
+    def get_range(self, key: str, start: int, length: int) -> bytes | None:
+        held = self._objects.get(key)
+        return None if held is None else held.data[start : start + length]
+
+    def head(self, key: str) -> Meta | None:
+        held = self._objects.get(key)
+        return None if held is None else self._meta(key, held)
+
+    def page(self, prefix: str, start_after: str, size: int) -> list[Meta]:
+        """The first `size` objects with this prefix after the given key, in the order of UTF-8 bytes."""
+        after = start_after.encode()
+        keys = [k for k in self._objects if k.startswith(prefix) and k.encode() > after]
+        keys.sort(key=lambda key: key.encode())
+        return [self._meta(key, self._objects[key]) for key in keys[:size]]
+
+    def folders(self, prefix: str) -> list[str]:
+        below = (key[len(prefix) :] for key in self._objects if key.startswith(prefix))
+        return sorted({rest.split("/", 1)[0] for rest in below if "/" in rest})
+
+    def put(self, at: float, client: str, key: str, data: bytes) -> None:
+        self._write(at, client, "put", key, data)
+
+    def create(self, at: float, client: str, key: str, data: bytes) -> Created | Exists:
+        if key in self._objects:
+            return Exists()
+        return Created(self._write(at, client, "create", key, data))
+
+    def replace(self, at: float, client: str, key: str, data: bytes, etag: str) -> Replaced | Changed:
+        held = self._objects.get(key)
+        if held is None or held.etag != etag:
+            return Changed()
+        return Replaced(self._write(at, client, "replace", key, data))
+
+    def delete(self, at: float, client: str, key: str) -> None:
+        if self._objects.pop(key, None) is not None:
+            self.writes.append(Write(at, client, "delete", key, None))
+
+    def _write(self, at: float, client: str, kind: str, key: str, data: bytes) -> str:
+        self.writes.append(Write(at, client, kind, key, data))
+        mark = data if self._content_etags else str(len(self.writes)).encode()
+        etag = hashlib.md5(mark, usedforsecurity=False).hexdigest()
+        self._objects[key] = _Held(data, etag, round(at * 1000))
+        return etag
+
+    @staticmethod
+    def _meta(key: str, held: _Held) -> Meta:
+        return Meta(key, len(held.data), held.etag, held.modified_ms)

@@ -1,0 +1,188 @@
+"""What goes wrong: the fate of one request, and plans that choose it.
+
+A request is sent, applies, and is answered: three events. A `Fate` says when each of them happens, if
+at all; the store (`store`) only carries it out. Every fault of the simulation is one of these fates, a
+cut connection or a pause; a crash is a fate too, because a client dies somewhere between its requests.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import Literal, Protocol
+
+Crash = Literal["before", "applied", "answered"]
+
+REQUESTS = ("get", "get_range", "head", "list", "list_folders", "put", "create", "replace", "delete")
+"""Every kind of request of the store port."""
+
+WRITES = frozenset({"put", "create", "replace", "delete"})
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What happens to one request; delays are simulated seconds from the send.
+
+    `applies` are the moments at which it applies (none, one, or twice). `answer` says which of these
+    applications the client hears of; without it the client gets `Unanswered(error)` after `gives_up`.
+    `crash` kills the client before it sends, after the first application, or with the answer.
+    `freeze` suspends the client for so long while the request is on its way; `cut` makes the
+    client's further requests fail for so long.
+    """
+
+    fault: str = ""
+    applies: tuple[float, ...] = ()
+    answer: int | None = None
+    answer_after: float = 0.0
+    error: str = ""
+    gives_up: float = 0.0
+    crash: Crash | None = None
+    freeze: float = 0.0
+    cut: float = 0.0
+
+
+class Plan(Protocol):
+    """Chooses fates."""
+
+    def fate(self, client: str, kind: str, key: str) -> Fate: ...
+
+
+TIMEOUT = 5.0
+"""After so long a client gives a request up."""
+
+PAUSE = 120.0
+"""A pause longer than any lease."""
+
+
+class Calm:
+    """Nothing fails; only the latencies differ."""
+
+    def __init__(self, random: Random) -> None:
+        self._random = random
+
+    def fate(self, client: str, kind: str, key: str) -> Fate:  # noqa: ARG002
+        return answered(self._random)
+
+
+class Storm:
+    """Faults at seeded gaps, a bounded number of them, for chosen clients.
+
+    Half of the gaps are counted in writes alone, because writes are where mistakes hurt; `crashes`
+    bounds how many clients die. `calm` ends the storm.
+    """
+
+    def __init__(self, random: Random, *, mean_gap: int, crashes: int) -> None:
+        self._random = random
+        self._mean_gap = mean_gap
+        self._crashes = crashes
+        self._next = self._gap()
+        self.counts: dict[str, int] = {}
+        self.calm = False
+
+    def fate(self, client: str, kind: str, key: str) -> Fate:  # noqa: ARG002
+        # A conditional write counts three times: faults gather where decisions are made.
+        self._next -= 3 if kind in ("create", "replace") else 1
+        if self.calm or self._next > 0:
+            return answered(self._random)
+        self._next = self._gap()
+        choices = _WRITE_FATES if kind in WRITES else _READ_FATES
+        fate = self._random.choice(choices)(self._random)
+        if fate.crash is not None:
+            if self._crashes == 0:
+                fate = lost(self._random)
+            else:
+                self._crashes -= 1
+        self.counts[fate.fault] = self.counts.get(fate.fault, 0) + 1
+        return fate
+
+    def _gap(self) -> int:
+        return self._random.randint(1, 2 * self._mean_gap)
+
+
+def answered(random: Random) -> Fate:
+    """All goes well."""
+    applied = _latency(random)
+    return Fate(applies=(applied,), answer=0, answer_after=applied + _latency(random))
+
+
+def refused(random: Random) -> Fate:
+    """It fails before it applies: 429, 500, 503, or the connection breaks."""
+    status = random.choice(("429", "500", "503", "connection reset"))
+    return Fate("refused", error=status, gives_up=2 * _latency(random))
+
+
+def conflicting(random: Random) -> Fate:
+    """409: another request was in progress; ours may have applied or not."""
+    applied = _latency(random)
+    applies = (applied,) if random.random() < 0.5 else ()
+    return Fate("conflicting", applies=applies, error="409", gives_up=applied + _latency(random))
+
+
+def lost(random: Random) -> Fate:
+    """It applies, but the answer is lost."""
+    return Fate("lost", applies=(_latency(random),), error="timeout", gives_up=TIMEOUT)
+
+
+def late(random: Random) -> Fate:
+    """It applies after the client gave it up."""
+    delay = random.choice((0.001, 0.1, 1.0, 10.0)) * (0.5 + random.random())
+    return Fate("late", applies=(TIMEOUT + delay,), error="timeout", gives_up=TIMEOUT)
+
+
+def twice(random: Random) -> Fate:
+    """It applies twice (somebody between us and the store repeats it); we hear of either."""
+    first = _latency(random)
+    second = first + random.choice((0.01, 0.2, 3.0))
+    heard = random.randrange(2)
+    return Fate("twice", (first, second), heard, (first, second)[heard] + _latency(random))
+
+
+def cut_off(random: Random) -> Fate:
+    """The client cannot reach the store for a while."""
+    return Fate("cut off", error="no route", gives_up=TIMEOUT, cut=random.choice((2.0, 20.0)))
+
+
+def paused(random: Random) -> Fate:
+    """The client stops for longer than its lease while the request is on its way, then goes on."""
+    applied = _latency(random)
+    return Fate("paused", (applied,), 0, applied + _latency(random), freeze=PAUSE * (1 + random.random()))
+
+
+def crash_before(random: Random) -> Fate:  # noqa: ARG001
+    """The client dies before it sends."""
+    return Fate("crash before", crash="before")
+
+
+def crash_applied(random: Random) -> Fate:
+    """The client dies after the request applied, without an answer."""
+    return Fate("crash applied", applies=(_latency(random),), crash="applied")
+
+
+def crash_answered(random: Random) -> Fate:
+    """The client dies with the answer in its hands."""
+    applied = _latency(random)
+    return Fate("crash answered", (applied,), 0, applied + _latency(random), crash="answered")
+
+
+def crash_late(random: Random) -> Fate:
+    """The client dies, and its request applies long after."""
+    return Fate("crash late", applies=(random.choice((1.0, 30.0)) * (1 + random.random()),), crash="before")
+
+
+_READ_FATES: tuple[Callable[[Random], Fate], ...] = (
+    refused,
+    lost,
+    cut_off,
+    paused,
+    crash_before,
+    crash_answered,
+)
+_WRITE_FATES: tuple[Callable[[Random], Fate], ...] = (
+    *(refused, conflicting, lost, late, twice, cut_off, paused),
+    *(crash_before, crash_applied, crash_answered, crash_late),
+)
+
+
+def _latency(random: Random) -> float:
+    """Mostly some milliseconds, sometimes much more: rivals overtake each other."""
+    latency = random.expovariate(1 / 0.02)
+    return latency * 20 if random.random() < 0.05 else latency
