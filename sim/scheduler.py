@@ -75,6 +75,7 @@ class Scheduler:
         self._tasks: list[Task] = []
         self._running: Task | None = None
         self._finished = False
+        self._broken = False
         self._baton = threading.Lock()
         self._baton.acquire()
 
@@ -131,9 +132,14 @@ class Scheduler:
 
     def close(self) -> None:
         """End every thread: kill what lives and let it unwind."""
-        for task in list(self._tasks):
+        for task in self._tasks:
             task.process.dead = True
-            self._resume(task)
+        for task in self._tasks:
+            if not self._broken:
+                self._resume(task)
+            elif task.baton.locked():
+                task.baton.release()
+        for task in self._tasks:
             if task.thread is not None and task.thread.ident is not None:
                 task.thread.join(self._real_seconds)
                 if task.thread.is_alive():
@@ -153,6 +159,7 @@ class Scheduler:
 
     def ticket(self) -> Ticket:
         """Something to wait for, for the running task."""
+        self.stop_if_dead()
         assert self._running is not None, "only tasks wait"
         return Ticket(self._running)
 
@@ -216,6 +223,8 @@ class Scheduler:
         self._running = task
         task.baton.release()
         if not self._baton.acquire(timeout=self._real_seconds):
+            # From here on more than one thread may run: all that is left is to end them.
+            self._broken = True
             raise Stuck(f"{task.process.name} holds the baton and does not come back: a lock of its own?")
         self._running = None
 
@@ -233,7 +242,8 @@ class Scheduler:
         finally:
             task.done = True
             self._finished = True
-            self._baton.release()
+            if not self._broken:
+                self._baton.release()
 
     def _forget_finished(self) -> None:
         if not self._finished:
