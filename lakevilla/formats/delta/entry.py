@@ -4,22 +4,33 @@ Unknown actions and unknown fields are ignored, as the protocol demands; what co
 """
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lakevilla.errors import Corrupt
 from lakevilla.formats.delta.actions import Commit, Metadata, Protocol
 
+_SPACE = re.compile(r"\s*")
 _EMPTY_SCHEMA = '{"type":"struct","fields":[]}'
 
 
 def parse_entry(version: int, data: bytes) -> Commit:
     """The actions of log entry `version`. Files stay raw; the last of any repeated action wins."""
     try:
-        lines = [json.loads(line) for line in data.splitlines() if line.strip()]
-        return commit_of(version, lines)
+        return commit_of(version, list(_objects(data.decode())))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise Corrupt(f"entry {version} of the Delta log cannot be parsed: {error!r}") from error
+
+
+def _objects(text: str) -> Iterator[Any]:
+    # One object per line is the rule, but there are writers that break lines inside of objects.
+    decoder = json.JSONDecoder()
+    position = _SPACE.match(text).end()  # type: ignore[union-attr]
+    while position < len(text):
+        found, position = decoder.raw_decode(text, position)
+        yield found
+        position = _SPACE.match(text, position).end()  # type: ignore[union-attr]
 
 
 def commit_of(version: int, lines: list[dict[str, Any]]) -> Commit:

@@ -154,7 +154,7 @@ def refuse_read(protocol: Protocol, metadata: Metadata) -> None:
     """Raise Unsupported, naming the feature, if we would not read the table exactly as it is."""
     if protocol.min_reader > MAX_READER:
         raise Unsupported(
-            f"the table asks for Delta reader version {protocol.min_reader}; LakeVilla knows up to {MAX_READER}"
+            f"the table asks for Delta reader version {protocol.min_reader}, and we know up to {MAX_READER}"
         )
     if metadata.format_provider != "parquet":
         raise Unsupported(f"the table's data files are {metadata.format_provider}; LakeVilla reads parquet")
@@ -174,7 +174,7 @@ def refuse_write(protocol: Protocol, metadata: Metadata) -> None:
     refuse_read(protocol, metadata)
     if protocol.min_writer > MAX_WRITER:
         raise Unsupported(
-            f"the table asks for Delta writer version {protocol.min_writer}; LakeVilla knows up to {MAX_WRITER}"
+            f"the table asks for Delta writer version {protocol.min_writer}, and we know up to {MAX_WRITER}"
         )
     for name in sorted(writer_features(protocol) | reader_features(protocol)):
         feature = FEATURES.get(name)
