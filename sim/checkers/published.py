@@ -1,0 +1,140 @@
+"""Every table and the global log are valid after every prefix of the writes, and nothing published changes.
+
+The writes are walked in the order in which they applied, whoever sent them. For a table: a log entry is
+written once and never again; versions have no gaps; an entry removes only live files, adds no file that
+is live already, and names only data files that lie there. For the global log: slots are written once,
+without gaps; HEAD goes from one seq to the next, never back, and follows the slots.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from sim.checkers.delta import CHECKPOINT, LOG_ENTRY, Commit, checkpoint_paths, data_key, parse_commit
+
+SLOT = re.compile(r"^_lakevilla/global/log/(?P<seq>\d+)\.json$")
+HEAD = "_lakevilla/global/HEAD.json"
+
+
+class AppliedWrite(Protocol):
+    """What a checker wants to know of a write; `data` is None for a delete."""
+
+    @property
+    def client(self) -> str: ...
+    @property
+    def key(self) -> str: ...
+    @property
+    def data(self) -> bytes | None: ...
+
+
+def check_published(writes: Iterable[AppliedWrite]) -> list[str]:
+    """All violations, in the order in which they happened."""
+    judge = _Judge()
+    for write in writes:
+        judge.see(write)
+    return judge.violations
+
+
+class _Judge:
+    def __init__(self) -> None:
+        self.violations: list[str] = []
+        self._objects: dict[str, bytes] = {}
+        self._commits: dict[str, list[Commit]] = {}
+        self._live: dict[str, dict[str, int]] = {}
+        self._referenced: set[str] = set()
+        self._slots: list[dict[str, Any]] = []
+        self._head: dict[str, Any] | None = None
+
+    def see(self, write: AppliedWrite) -> None:
+        key, data = write.key, write.data
+        before = self._objects.get(key)
+        entry, checkpoint, slot = LOG_ENTRY.match(key), CHECKPOINT.match(key), SLOT.match(key)
+        if entry or slot or key in self._referenced:
+            if before is not None and data != before:
+                self._blame(write, f"changes {key}, which was published before")
+                return
+            if before is not None:
+                return
+        if data is None:
+            self._objects.pop(key, None)
+            return
+        self._objects[key] = data
+        if entry:
+            self._see_commit(write, entry["root"], parse_commit(int(entry["version"]), data))
+        elif checkpoint:
+            self._see_checkpoint(write, checkpoint["root"], int(checkpoint["version"]), data)
+        elif slot:
+            self._see_slot(write, int(slot["seq"]), json.loads(data))
+        elif key == HEAD:
+            self._see_head(write, json.loads(data))
+
+    def _see_commit(self, write: AppliedWrite, root: str, commit: Commit) -> None:
+        commits = self._commits.setdefault(root, [])
+        live = self._live.setdefault(root, {})
+        for problem in commit.problems:
+            self._blame(write, f"version {commit.version} of {root} {problem}")
+        if commit.version != len(commits):
+            self._blame(write, f"version {commit.version} of {root} follows version {len(commits) - 1}")
+            return
+        for path in commit.removes:
+            if live.pop(path, None) is None:
+                self._blame(write, f"version {commit.version} of {root} removes {path}, which is not live")
+        for path in commit.adds:
+            if path in live:
+                self._blame(write, f"version {commit.version} of {root} adds {path}, which is live")
+            live[path] = commit.version
+            key = data_key(root, path)
+            self._referenced.add(key)
+            if key not in self._objects:
+                self._blame(write, f"version {commit.version} of {root} names {path}, which is not there")
+        commits.append(commit)
+
+    def _see_checkpoint(self, write: AppliedWrite, root: str, version: int, data: bytes) -> None:
+        commits = self._commits.get(root, [])
+        if version >= len(commits):
+            self._blame(write, f"the checkpoint of version {version} of {root} is ahead of its log")
+            return
+        live: set[str] = set()
+        for commit in commits[: version + 1]:
+            live = (live - set(commit.removes)) | set(commit.adds)
+        if checkpoint_paths(data) != live:
+            self._blame(write, f"the checkpoint of version {version} of {root} differs from its log")
+
+    def _see_slot(self, write: AppliedWrite, seq: int, entry: dict[str, Any]) -> None:
+        if seq != len(self._slots) + 1 or entry.get("seq") != seq:
+            self._blame(write, f"slot {seq} (entry {entry.get('seq')}) follows slot {len(self._slots)}")
+        if self._head is not None and seq != self._head["seq"] + 1:
+            self._blame(write, f"slot {seq} is created while HEAD is at {self._head['seq']}")
+        self._slots.append(entry)
+
+    def _see_head(self, write: AppliedWrite, head: dict[str, Any]) -> None:
+        before, self._head = self._head, head
+        if before is None:
+            if head["seq"] != 0:
+                self._blame(write, f"the first HEAD has seq {head['seq']}")
+            return
+        if head["seq"] != before["seq"] + 1:
+            self._blame(write, f"HEAD goes from seq {before['seq']} to {head['seq']}")
+        elif head["seq"] > len(self._slots):
+            self._blame(write, f"HEAD is at {head['seq']} and there is no such slot")
+        elif head["tables"] not in _tables_after(before["tables"], self._slots[head["seq"] - 1]["change"]):
+            self._blame(write, f"HEAD at {head['seq']} does not follow from its slot")
+        if head["lake"] != before["lake"]:
+            self._blame(write, "HEAD gets another lake id")
+
+    def _blame(self, write: AppliedWrite, problem: str) -> None:
+        self.violations.append(f"{write.client}: {problem}")
+
+
+def _tables_after(tables: dict[str, Any], change: dict[str, Any]) -> list[dict[str, Any]]:
+    """What HEAD's tables may be after an entry: changed by it, or as before if it came to nothing."""
+    changed = dict(tables)
+    ref = {"location": change["location"], "format": change["format"]}
+    if change["kind"] in ("create", "register"):
+        changed[change["name"]] = ref
+        return [changed, tables] if change["kind"] == "create" else [changed]
+    changed.pop(change["name"], None)
+    if change["kind"] == "rename":
+        changed[change["to"]] = ref
+    return [changed]

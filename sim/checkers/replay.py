@@ -1,0 +1,147 @@
+"""A table's log replayed as a serial history: each version is the effect of one operation on the one before.
+
+This is the strongest check of single-table commits. It follows that acknowledged operations are present
+exactly once, failed ones are absent, no update is lost, and no statement was published on a state that it
+had not seen. Operations that ended before others began have smaller versions, and a read gives a version
+that was the newest at some moment while it ran.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from sim.checkers.delta import LOG_ENTRY, data_key, live_files, parse_commit, parse_rows
+from sim.checkers.effects import Row, bag, rows_after
+from sim.checkers.history import Operation
+
+Bag = list[tuple[tuple[str, str], ...]]
+
+
+class TimedWrite(Protocol):
+    """What this checker wants to know of a write."""
+
+    @property
+    def at(self) -> float: ...
+    @property
+    def key(self) -> str: ...
+    @property
+    def data(self) -> bytes | None: ...
+
+
+@dataclass(frozen=True)
+class Version:
+    """The rows of one version, and when it was published."""
+
+    at: float
+    rows: list[Row]
+    bag: Bag
+
+
+def table_versions(writes: Iterable[TimedWrite], root: str) -> list[Version]:
+    """All versions of a table, from 0 on. Data files that are missing hold no rows here: another check."""
+    objects: dict[str, bytes] = {}
+    published: dict[int, float] = {}
+    for write in writes:
+        if write.data is None or not write.key.startswith(f"{root}/"):
+            continue
+        entry = LOG_ENTRY.match(write.key)
+        if entry and entry["root"] == root:
+            published.setdefault(int(entry["version"]), write.at)
+            objects.setdefault(write.key, write.data)
+        else:
+            objects[write.key] = write.data
+    commits = []
+    versions: list[Version] = []
+    parsed: dict[str, list[Row]] = {}
+    while len(versions) in published:
+        key = f"{root}/_delta_log/{len(versions):020d}.json"
+        commits.append(parse_commit(len(versions), objects[key]))
+        rows: list[Row] = []
+        for path in live_files(commits):
+            if path not in parsed:
+                data = objects.get(data_key(root, path))
+                parsed[path] = [] if data is None else parse_rows(data)
+            rows.extend(parsed[path])
+        versions.append(Version(published[len(versions)], rows, bag(rows)))
+    return versions
+
+
+def check_replay(versions: Sequence[Version], operations: Sequence[Operation]) -> list[str]:
+    """Violations of the history of one table, whose version 0 is the empty table."""
+    changes = [op for op in operations if op.action != "read"]
+    owners, violations = _owners(versions, changes)
+    for op in changes:
+        if op.outcome == "ok" and op.number not in owners.values() and _changes_something(op, versions):
+            violations.append(f"{_name(op)} was acknowledged and is in no version")
+    violations.extend(_out_of_order(owners, changes))
+    violations.extend(v for op in operations if op.action == "read" for v in _bad_read(op, versions))
+    return violations
+
+
+def _owners(versions: Sequence[Version], changes: Sequence[Operation]) -> tuple[dict[int, int], list[str]]:
+    """Which operation made which version."""
+    owners: dict[int, int] = {}
+    violations: list[str] = []
+    told = {op.version: op for op in changes if op.outcome == "ok" and op.version is not None}
+    used: set[int] = set()
+    for number in range(1, len(versions)):
+        before, after = versions[number - 1], versions[number].bag
+        op = told.get(number)
+        if op is not None and bag(rows_after(op, before.rows)) != after:
+            violations.append(f"version {number} is told to be {_name(op)}, and is not its effect")
+        if op is None:
+            fitting = [
+                o for o in changes if o.number not in used and bag(rows_after(o, before.rows)) == after
+            ]
+            # An operation that promised to be absent is blamed only if no other explains the version.
+            fitting.sort(key=lambda o: ("unknown", "ok", "failed").index(o.outcome))
+            op = fitting[0] if fitting else None
+            if op is None:
+                violations.append(f"version {number} is the effect of no operation on version {number - 1}")
+                continue
+            if op.outcome == "failed":
+                violations.append(f"{_name(op)} failed ({op.error}) and is version {number}")
+            elif op.outcome == "ok" and op.version is not None:
+                violations.append(f"{_name(op)} is version {number}, its receipt says {op.version}")
+        if versions[number].at < op.invoked:
+            violations.append(f"{_name(op)} is version {number}, which is older than the operation")
+        used.add(op.number)
+        owners[number] = op.number
+    return owners, violations
+
+
+def _changes_something(op: Operation, versions: Sequence[Version]) -> bool:
+    """False for a statement that found no row while it ran: nothing needs to be published."""
+    first, last = _newest_during(op, versions)
+    return all(bag(rows_after(op, v.rows)) != v.bag for v in versions[first : last + 1])
+
+
+def _newest_during(op: Operation, versions: Sequence[Version]) -> tuple[int, int]:
+    """The first and the last version that were the newest while the operation ran."""
+    times = [version.at for version in versions]
+    return max(bisect_right(times, op.invoked) - 1, 0), bisect_right(times, op.completed) - 1
+
+
+def _out_of_order(owners: dict[int, int], changes: Sequence[Operation]) -> Iterable[str]:
+    by_number = {op.number: op for op in changes}
+    published = [(version, by_number[number]) for version, number in sorted(owners.items())]
+    for position, (version, op) in enumerate(published):
+        for later, other in published[position + 1 :]:
+            if other.outcome == "ok" and other.completed < op.invoked:
+                yield f"{_name(op)} is version {version} and began after version {later} was acknowledged"
+
+
+def _bad_read(op: Operation, versions: Sequence[Version]) -> Iterable[str]:
+    if op.outcome != "ok":
+        return
+    first, last = _newest_during(op, versions)
+    seen = bag(op.result)
+    if not any(seen == versions[number].bag for number in range(first, last + 1)):
+        old = [number for number in range(first) if versions[number].bag == seen]
+        what = f"the stale version {old[-1]}" if old else "no version of the table"
+        yield f"{_name(op)} saw {what}; while it ran the versions {first} to {last} were the newest"
+
+
+def _name(op: Operation) -> str:
+    return f"operation {op.number} ({op.client}: {op.action} {op.key} {op.value} on {op.table})"
