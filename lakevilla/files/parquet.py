@@ -1,0 +1,154 @@
+"""One Parquet object in a store: a small one is fetched whole, of a large one only what is asked for.
+
+Whatever is wrong with the bytes becomes Corrupt, naming the object; pyarrow's errors do not leave here.
+"""
+
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakevilla.errors import Corrupt, Unsupported
+from lakevilla.store.port import Store
+
+WHOLE_BYTES = 8 * 1024 * 1024
+"""Up to this size one GET of everything beats several of parts."""
+
+_FOOTER_BYTES = 256 * 1024
+_GAP_BYTES = 1024 * 1024
+_BATCH_ROWS = 128 * 1024
+
+
+class ParquetObject:
+    """An opened Parquet object. Row groups and columns are fetched when they are read."""
+
+    def __init__(self, store: Store, key: str, size: int | None) -> None:
+        self._name = f"{store.url}/{key}"
+        self._ranges: _Ranges | None = None
+        if size is not None and size > WHOLE_BYTES:
+            self._ranges = _Ranges(store, key, size, self._name)
+            source = pa.PythonFile(self._ranges, mode="r")
+        else:
+            found = store.get(key)
+            if found is None:
+                raise Corrupt(f"{self._name} is missing, but the table refers to it")
+            source = pa.BufferReader(found.data)
+        with self._honest():
+            self._file = pq.ParquetFile(
+                source, coerce_int96_timestamp_unit="us", arrow_extensions_enabled=False
+            )
+            self.metadata: pq.FileMetaData = self._file.metadata
+            self.schema: pa.Schema = self._file.schema_arrow
+        self.in_memory = self._ranges is None
+
+    def read(self, columns: Sequence[str], row_groups: Sequence[int]) -> pa.Table:
+        """These columns (dotted paths into structs) of these row groups."""
+        self._prepare(columns, row_groups)
+        with self._honest():
+            table = self._file.read_row_groups(list(row_groups), columns=list(columns))
+        self._release()
+        return table
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """These columns of the whole object, in batches that are small beside it."""
+        for group in range(self.metadata.num_row_groups):
+            self._prepare(columns, [group])
+            with self._honest():
+                yield from self._file.iter_batches(_BATCH_ROWS, row_groups=[group], columns=list(columns))
+            self._release()
+
+    def _prepare(self, columns: Sequence[str], row_groups: Sequence[int]) -> None:
+        if self._ranges is not None:
+            self._ranges.fetch(_spans(self.metadata, columns, row_groups))
+
+    def _release(self) -> None:
+        if self._ranges is not None:
+            self._ranges.release()
+
+    @contextmanager
+    def _honest(self) -> Iterator[None]:
+        try:
+            yield
+        except pa.ArrowNotImplementedError as error:
+            raise Unsupported(f"{self._name} uses a Parquet feature that cannot be read: {error}") from error
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise Corrupt(f"{self._name} is not a valid Parquet file: {error}") from error
+
+
+def _spans(
+    metadata: pq.FileMetaData, columns: Sequence[str], row_groups: Sequence[int]
+) -> list[tuple[int, int]]:
+    wanted = [
+        index
+        for index in range(metadata.num_columns)
+        if any(_below(metadata.schema.column(index).path, column) for column in columns)
+    ]
+    spans = []
+    for group in row_groups:
+        row_group = metadata.row_group(group)
+        for index in wanted:
+            chunk = row_group.column(index)
+            start = chunk.data_page_offset
+            if chunk.dictionary_page_offset is not None:
+                start = min(start, chunk.dictionary_page_offset)
+            spans.append((start, start + chunk.total_compressed_size))
+    return spans
+
+
+def _below(path: str, column: str) -> bool:
+    return path == column or path.startswith(column + ".")
+
+
+class _Ranges(io.RawIOBase):
+    """A file of which only some ranges are here; reading elsewhere fetches more."""
+
+    def __init__(self, store: Store, key: str, size: int, name: str) -> None:
+        self._store, self._key, self._size, self._name = store, key, size, name
+        self._position = 0
+        self._footer = (max(0, size - _FOOTER_BYTES), self._get(max(0, size - _FOOTER_BYTES), size))
+        self._here: list[tuple[int, bytes]] = [self._footer]
+
+    def fetch(self, spans: list[tuple[int, int]]) -> None:
+        """Bring these ranges here, near ones in one request."""
+        merged: list[list[int]] = []
+        for start, end in sorted(spans):
+            if merged and start <= merged[-1][1] + _GAP_BYTES:
+                merged[-1][1] = max(merged[-1][1], end)
+            else:
+                merged.append([start, end])
+        self._here = [self._footer] + [(start, self._get(start, end)) for start, end in merged]
+
+    def release(self) -> None:
+        self._here = [self._footer]
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        self._position = start + offset
+        return self._position
+
+    def read(self, size: int = -1) -> bytes:
+        start = self._position
+        end = self._size if size < 0 else min(self._size, start + size)
+        self._position = end
+        for offset, data in self._here:
+            if offset <= start and end <= offset + len(data):
+                # Arrow takes any buffer; a view saves the copy.
+                return memoryview(data)[start - offset : end - offset]  # type: ignore[return-value]
+        return self._get(start, end)
+
+    def _get(self, start: int, end: int) -> bytes:
+        data = self._store.get_range(self._key, start, end - start) if end > start else b""
+        if data is None or len(data) != end - start:
+            raise Corrupt(f"{self._name} is missing or shorter than the table says")
+        return data

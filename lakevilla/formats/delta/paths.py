@@ -1,0 +1,126 @@
+"""Names in a Delta table: files of the log, paths of data files. Every such name is built and parsed here."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import quote, unquote
+
+LOG = "_delta_log/"
+SIDECARS = "_delta_log/_sidecars/"
+LAST_CHECKPOINT = "_delta_log/_last_checkpoint"
+
+_NAME = re.compile(
+    r"(?P<version>\d{20})"
+    r"(?:(?P<commit>\.json)"
+    r"|(?P<classic>\.checkpoint\.parquet)"
+    r"|\.checkpoint\.(?P<part>\d{10})\.(?P<parts>\d{10})\.parquet"
+    r"|(?P<uuid>\.checkpoint\.[0-9a-fA-F-]{36}\.(?:json|parquet))"
+    r"|\.(?P<end>\d{20})\.compacted\.json)"
+)
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)", re.DOTALL)
+
+LogKind = Literal["commit", "classic", "multipart", "uuid", "compacted"]
+
+
+@dataclass(frozen=True, slots=True)
+class LogName:
+    """What the name of a log file says. `end` is the last version of a compacted range."""
+
+    kind: LogKind
+    version: int
+    end: int
+    part: int = 1
+    parts: int = 1
+
+
+def entry_key(version: int) -> str:
+    """The key of the log entry that makes this version."""
+    return f"{LOG}{version:020}.json"
+
+
+def version_prefix(version: int) -> str:
+    """Sorts before every log file of this version and after all of the versions before it."""
+    return f"{LOG}{version:020}"
+
+
+def checkpoint_key(version: int) -> str:
+    """The key of a classic checkpoint."""
+    return f"{LOG}{version:020}.checkpoint.parquet"
+
+
+def checkpoint_part_keys(version: int, parts: int) -> tuple[str, ...]:
+    """The keys of a checkpoint in several parts."""
+    return tuple(
+        f"{LOG}{version:020}.checkpoint.{part:010}.{parts:010}.parquet" for part in range(1, parts + 1)
+    )
+
+
+def parse_log_key(key: str) -> LogName | None:
+    """What a key in the log's folder is; None for files that are not part of the log."""
+    found = _NAME.fullmatch(key.removeprefix(LOG))
+    if found is None:
+        return None
+    version = int(found["version"])
+    if found["commit"]:
+        return LogName("commit", version, version)
+    if found["classic"]:
+        return LogName("classic", version, version)
+    if found["uuid"]:
+        return LogName("uuid", version, version)
+    if found["end"]:
+        end = int(found["end"])
+        return LogName("compacted", version, end) if end > version else None
+    part, parts = int(found["part"]), int(found["parts"])
+    return LogName("multipart", version, version, part, parts) if 1 <= part <= parts else None
+
+
+def is_absolute(path: str) -> bool:
+    """Whether a path in the log does not start at the table's root."""
+    return path.startswith("/") or _URL.fullmatch(path) is not None
+
+
+def canonical(path: str) -> str:
+    """A path such that two spellings of one file are equal: `/a`, `file:/a` and `file:///a` are one."""
+    if not is_absolute(path):
+        return path
+    found = _URL.fullmatch(path)
+    scheme, rest = ("file", path) if found is None else (found[1].lower(), found[2])
+    if scheme == "file":
+        return "file:///" + rest.lstrip("/")
+    return f"{scheme}:{rest}"
+
+
+def spellings(path: str) -> tuple[str, ...]:
+    """All paths whose canonical form is that of this one."""
+    whole = canonical(path)
+    if not whole.startswith("file:///"):
+        return (path,)
+    rest = whole.removeprefix("file:///")
+    return (path, f"/{rest}", f"file:/{rest}", f"file://{rest}", f"file:///{rest}")
+
+
+def data_key(path: str, root: str) -> str:
+    """The key of a data file from its path in the log: relative to the table's root, or a URL.
+
+    Paths in the log are percent-encoded once. URLs stay encoded, because they are still to be split.
+    """
+    if not is_absolute(path):
+        return unquote(path)
+    whole = canonical(path)
+    if path.startswith("/") and "://" in root and not root.startswith("file:"):
+        # A bare absolute path belongs to the file system of the table.
+        scheme, rest = root.split("://", 1)
+        whole = f"{scheme}://{rest.split('/', 1)[0]}{path}"
+    base = (canonical(root) if is_absolute(root) else root).rstrip("/") + "/"
+    return unquote(whole.removeprefix(base)) if whole.startswith(base) else whole
+
+
+def split_url(url: str) -> tuple[str, str]:
+    """The folder of an encoded URL, and the decoded name of the file in it."""
+    folder, _, name = url.rpartition("/")
+    return unquote(folder), unquote(name)
+
+
+def log_path(key: str) -> str:
+    """The path by which the log names a data file with this key."""
+    return quote(key, safe="/=-_.~!*'()@&+$,;:")
