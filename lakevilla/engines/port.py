@@ -23,7 +23,19 @@ from sqlglot import exp
 
 from lakevilla.model import Counts, DataFile, WrittenFile
 from lakevilla.predicates import Predicate
+from lakevilla.sql.statements import MatchedClause, MergeClauses, NotMatchedClause
 from lakevilla.store.port import Store
+
+__all__ = [
+    "Engine",
+    "MatchedClause",
+    "MergeClauses",
+    "NotMatchedClause",
+    "Result",
+    "Rewritten",
+    "Source",
+    "Target",
+]
 
 
 @dataclass(frozen=True)
@@ -57,7 +69,7 @@ class Target:
     store: Store
     new_key: Callable[[], str]
     now_ms: Callable[[], int]
-    checks: Mapping[str, exp.Expression] = field(default_factory=dict)
+    checks: Mapping[str, exp.Expr] = field(default_factory=dict)
     file_bytes: int = 128 * 1024 * 1024
     file_rows: int = 8_000_000
 
@@ -69,37 +81,6 @@ class Rewritten:
     added: tuple[WrittenFile, ...]
     removed: tuple[DataFile, ...]
     counts: Counts
-
-
-@dataclass(frozen=True)
-class MatchedClause:
-    """WHEN MATCHED [AND condition] THEN UPDATE SET ... | DELETE. `set` None means DELETE.
-
-    Also used for WHEN NOT MATCHED BY SOURCE, whose expressions see the target alone.
-    """
-
-    condition: exp.Expression | None
-    set: Mapping[str, exp.Expression] | None
-
-
-@dataclass(frozen=True)
-class NotMatchedClause:
-    """WHEN NOT MATCHED [AND condition] THEN INSERT; columns left out become NULL."""
-
-    condition: exp.Expression | None
-    values: Mapping[str, exp.Expression]
-
-
-@dataclass(frozen=True)
-class MergeClauses:
-    """A MERGE, bound: expressions qualify columns with `target_alias` and `source_alias`."""
-
-    target_alias: str
-    source_alias: str
-    on: exp.Expression
-    matched: tuple[MatchedClause, ...] = ()
-    not_matched: tuple[NotMatchedClause, ...] = ()
-    not_matched_by_source: tuple[MatchedClause, ...] = ()
 
 
 class Result(Protocol):
@@ -158,7 +139,7 @@ class Engine(Protocol):
         ...
 
     def overwrite(
-        self, target: Target, source: Source, data: object, where: exp.Expression | None, now_ms: int
+        self, target: Target, source: Source, data: object, where: exp.Expr | None, now_ms: int
     ) -> Rewritten:
         """Replace the rows for which `where` is true (all rows if None) by the data.
 
@@ -170,8 +151,8 @@ class Engine(Protocol):
         self,
         target: Target,
         source: Source,
-        set: Mapping[str, exp.Expression],
-        where: exp.Expression | None,
+        set: Mapping[str, exp.Expr],
+        where: exp.Expr | None,
         sources: Mapping[str, Source],
         now_ms: int,
     ) -> Rewritten:
@@ -182,7 +163,7 @@ class Engine(Protocol):
         self,
         target: Target,
         source: Source,
-        where: exp.Expression | None,
+        where: exp.Expr | None,
         sources: Mapping[str, Source],
         now_ms: int,
     ) -> Rewritten:

@@ -1,0 +1,106 @@
+"""CREATE TABLE, from sqlglot's tree to a value."""
+
+from typing import Any
+
+import pyarrow as pa
+from sqlglot import exp
+
+from lakevilla.errors import InvalidInput, Unsupported
+from lakevilla.sql.dialect import spark_text
+from lakevilla.sql.statements import CreateTable
+from lakevilla.sql.tables import table_name, tables_of
+from lakevilla.sql.types import field_of
+
+
+def create_table(tree: exp.Create) -> CreateTable:
+    """The table to create. Views, OR REPLACE, DEFAULT and generated columns are refused."""
+    if tree.args.get("kind") != "TABLE" or tree.args.get("replace"):
+        raise Unsupported(f"only CREATE TABLE [IF NOT EXISTS] is supported, found {spark_text(tree)[:80]}")
+    target, fields, checks = tree.this, [], {}
+    if isinstance(target, exp.Schema):
+        for definition in target.expressions:
+            if isinstance(definition, exp.Constraint):
+                name, check = constraint_of(definition)
+                checks[name] = check
+            else:
+                fields.append(field_of(definition))
+        target = target.this
+    clauses = _clauses(tree.args.get("properties"))
+    query = tree.args.get("expression")
+    if query is not None and not isinstance(query, exp.Query):
+        raise InvalidInput(f"CREATE TABLE ... AS wants a query, found {spark_text(query)}")
+    if query is None and not fields:
+        raise InvalidInput("CREATE TABLE wants columns or AS SELECT")
+    if query is not None and fields:
+        raise InvalidInput("CREATE TABLE ... AS SELECT takes its columns from the query")
+    columns, partitioned_by = _partitioned(fields, clauses.pop("partitioned_by", []))
+    return CreateTable(
+        table_name(target),
+        columns,
+        partitioned_by,
+        if_not_exists=bool(tree.args.get("exists")),
+        checks=checks,
+        as_query=query,
+        tables=tables_of(query),
+        **clauses,
+    )
+
+
+def constraint_of(constraint: exp.Constraint) -> tuple[str, str]:
+    """The name and the text of a CHECK constraint."""
+    kinds = constraint.expressions
+    if len(kinds) != 1 or not isinstance(kinds[0], exp.CheckColumnConstraint):
+        raise Unsupported(f"only CHECK constraints are supported, found {spark_text(constraint)}")
+    return constraint.name, spark_text(kinds[0].this)
+
+
+def property_pairs(expressions: list[exp.Expr]) -> dict[str, str]:
+    """TBLPROPERTIES as texts."""
+    pairs = {}
+    for entry in expressions:
+        if not isinstance(entry, exp.Property) or entry.args.get("value") is None:
+            raise InvalidInput(f"a property is 'key' = 'value', found {spark_text(entry)}")
+        name = (
+            entry.this
+            if isinstance(entry.this, str)
+            else entry.this.sql()
+            if isinstance(entry.this, exp.Dot)
+            else entry.this.name
+        )
+        value = entry.args["value"]
+        pairs[name] = value.sql().lower() if isinstance(value, exp.Boolean) else value.name
+    return pairs
+
+
+def _clauses(properties: exp.Properties | None) -> dict[str, Any]:
+    clauses: dict[str, Any] = {}
+    pairs: list[exp.Expr] = []
+    for entry in properties.expressions if properties else []:
+        match entry:
+            case exp.FileFormatProperty():
+                clauses["format"] = entry.this.name.lower()
+            case exp.PartitionedByProperty():
+                clauses["partitioned_by"] = entry.this.expressions
+            case exp.LocationProperty():
+                clauses["location"] = entry.this.name
+            case exp.SchemaCommentProperty():
+                clauses["comment"] = entry.this.name
+            case exp.Property() if type(entry) is exp.Property:
+                pairs.append(entry)
+            case _:
+                raise Unsupported(f"CREATE TABLE: {spark_text(entry)} is not supported")
+    if pairs:
+        clauses["properties"] = property_pairs(pairs)
+    return clauses
+
+
+def _partitioned(fields: list[pa.Field], by: list[exp.Expr]) -> tuple[pa.Schema, tuple[str, ...]]:
+    """Partition columns are named, or defined right there, and then come last as in Spark."""
+    names = []
+    for entry in by:
+        if isinstance(entry, exp.ColumnDef):
+            fields = [*fields, field_of(entry)]
+        elif not isinstance(entry, exp.Identifier | exp.Column):
+            raise Unsupported(f"PARTITIONED BY takes columns, found {spark_text(entry)}")
+        names.append(entry.name)
+    return pa.schema(fields), tuple(names)

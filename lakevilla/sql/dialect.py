@@ -1,0 +1,29 @@
+"""Spark's dialect, read as it is written.
+
+sqlglot maps the functions that it knows to nodes of its own, and some of them to a function that means
+nearly the same. We want neither: a function call stays a call by the name that the user wrote, so that
+engines decide by Spark's names, and the text that goes back to Spark is the user's.
+"""
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.parsers.spark import SparkParser
+
+
+class SparkAsWritten(Spark):
+    """Spark SQL in which CAST fails on bad input and function calls keep their names."""
+
+    class Parser(SparkParser):
+        FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {}
+        STRICT_CAST = True
+
+
+DIALECT = SparkAsWritten()
+
+
+def spark_text(tree: exp.Expr) -> str:
+    """The tree as Spark SQL."""
+    return str(tree.sql(dialect=DIALECT))

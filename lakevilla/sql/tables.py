@@ -1,0 +1,68 @@
+"""Which tables a tree reads: not common table expressions, not aliases, not table-valued functions."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from sqlglot import exp
+
+from lakevilla.errors import InvalidInput
+from lakevilla.sql.dialect import spark_text
+from lakevilla.sql.statements import TableName
+
+
+def tables_of(*trees: exp.Expr | None) -> tuple[TableName, ...]:
+    """Every table that the trees read, each once, in the order of the text."""
+    found = dict.fromkeys(table for tree in trees if tree is not None for table in _visit(tree, frozenset()))
+    return tuple(found)
+
+
+def table_name(table: exp.Expr) -> str:
+    """`db.table` as one text; back quotes are only spelling."""
+    if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
+        raise InvalidInput(f"expected the name of a table, found {spark_text(table)}")
+    return ".".join(part.name for part in table.parts)
+
+
+def read_table(table: exp.Table) -> TableName:
+    """The table and the version of it that a FROM clause names."""
+    name, version = table_name(table), table.args.get("version")
+    if version is None:
+        return TableName(name)
+    if version.args.get("kind") != "AS OF":
+        raise InvalidInput(f"time travel is VERSION AS OF or TIMESTAMP AS OF, found {spark_text(version)}")
+    value = version.expression
+    while isinstance(value, exp.Cast):
+        value = value.this
+    if version.name == "VERSION" and isinstance(value, exp.Literal) and value.name.isdecimal():
+        return TableName(name, version=int(value.name))
+    if version.name == "TIMESTAMP" and isinstance(value, exp.Literal) and value.is_string:
+        return TableName(name, timestamp_ms=_milliseconds(value.name))
+    raise InvalidInput(f"cannot read the version of table {name}: {spark_text(version)}")
+
+
+def is_common(table: exp.Table, common: frozenset[str]) -> bool:
+    """Whether the name in a FROM clause means one of these common table expressions."""
+    return not table.args.get("db") and table.name.lower() in common
+
+
+def _visit(node: exp.Expr, common: frozenset[str]) -> Iterator[TableName]:
+    with_ = node.args.get("with_")
+    if with_ is not None:
+        for definition in with_.expressions:
+            own = {definition.alias.lower()} if with_.args.get("recursive") else set()
+            yield from _visit(definition.this, common | own)
+            common |= {definition.alias.lower()}
+    if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier) and not is_common(node, common):
+        yield read_table(node)
+    for child in node.iter_expressions():
+        if not isinstance(child, exp.With | exp.Hint):
+            yield from _visit(child, common)
+
+
+def _milliseconds(text: str) -> int:
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError as error:
+        raise InvalidInput(f"{text!r} is not a timestamp; write '2026-01-31 12:00:00'") from error
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return int(moment.timestamp() * 1000)
