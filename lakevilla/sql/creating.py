@@ -60,13 +60,8 @@ def property_pairs(expressions: list[exp.Expr]) -> dict[str, str]:
     for entry in expressions:
         if not isinstance(entry, exp.Property) or entry.args.get("value") is None:
             raise InvalidInput(f"a property is 'key' = 'value', found {spark_text(entry)}")
-        name = (
-            entry.this
-            if isinstance(entry.this, str)
-            else entry.this.sql()
-            if isinstance(entry.this, exp.Dot)
-            else entry.this.name
-        )
+        key = entry.this
+        name = key.sql() if isinstance(key, exp.Dot) else key.name
         value = entry.args["value"]
         pairs[name] = value.sql().lower() if isinstance(value, exp.Boolean) else value.name
     return pairs

@@ -94,7 +94,8 @@ def _distinct(pairs: list[tuple[str, exp.Expr]]) -> Mapping[str, exp.Expr]:
 
 def _expressions(clauses: MergeClauses) -> list[exp.Expr | None]:
     changes = (*clauses.matched, *clauses.not_matched_by_source)
-    every = [clause.condition for clause in (*changes, *clauses.not_matched)]
+    every = [clause.condition for clause in changes]
+    every += [clause.condition for clause in clauses.not_matched]
     assigned = [*(clause.set for clause in changes), *(clause.values for clause in clauses.not_matched)]
     for expressions in assigned:
         if expressions is not None and expressions != "*":
