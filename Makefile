@@ -1,0 +1,49 @@
+# Everything that one does with this project. `make` alone lists it.
+
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+SEEDS ?= 0:2000
+
+.DEFAULT_GOAL := help
+.PHONY: help setup lock demo test check format soak bench-base clean
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+setup: $(VENV)/.installed ## Make .venv with the locked dependencies and this package in it
+
+$(VENV)/.installed: requirements.lock pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "LakeVilla needs Python 3.11: install it, or run make PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+lock: ## Resolve pyproject.toml anew into requirements.lock
+	$(BIN)/uv pip compile --quiet --no-header --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-annotate \
+	  --extra bench --extra dev --extra spark --extra iceberg --output-file requirements.lock pyproject.toml
+
+demo: setup ## Run the main job on a local directory, and say what happens
+	$(BIN)/lakevilla demo
+
+test: setup ## Run the tests
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+check: setup ## Lint, formatting and strict types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: setup ## Format the code, and mend what the linter can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+soak: setup ## Run the simulator long: make soak SEEDS=0:20000
+	$(BIN)/python -m sim.run --seeds $(SEEDS) --processes 2
+
+bench-base: setup ## Compare the plain format's statements with deltalake, in one run
+	$(BIN)/python -m bench.base
+
+clean: ## Remove what was built
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,39 @@
+"""Conflicts at file granularity: may a change still be published after another commit came first?
+
+Pure decisions over values. A change was computed on some base version; each commit that was published
+since is asked in turn. No conflict means that the change can be rebased as it is: the result is the same
+as if the statement had run after that commit.
+"""
+
+from dataclasses import dataclass
+
+from lakevilla.model import Change, Footprint
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """Why the change cannot be rebased. `file` is empty where the whole table is concerned."""
+
+    reason: str
+    file: str = ""
+
+
+def decide_conflict(change: Change, theirs: Footprint) -> Hit | None:
+    """The first rule that the two break, or None.
+
+    Schema, partitioning and protocol changes stop everybody, blind appends too: the files were
+    written for another schema. Otherwise a blind append conflicts with nobody.
+    """
+    if theirs.dropped:
+        return Hit("the table was dropped")
+    if theirs.protocol_changed or theirs.metadata_changed:
+        return Hit("the table's schema or properties were changed")
+    touched = change.read.files | {file.identity for file in change.removed}
+    gone = touched & theirs.removed
+    if gone:
+        return Hit("a file that this statement read was removed", min(gone))
+    for predicate in change.read.predicates:
+        appeared = theirs.added.matching(predicate)
+        if appeared:
+            return Hit("a file was added that may hold rows which this statement would have read", appeared[0])
+    return None

@@ -1,0 +1,121 @@
+"""Deciding an entry of the global log, and carrying out what it decided (modules 4.1 and 4.2).
+
+The create of slot HEAD + 1 decides; then the entry is settled (its tables are published) and HEAD is
+replaced, which makes it visible. The owner and whoever finds an unsettled entry run this same code. That is
+safe at any moment and any number of times: each publish is a create that is recognised by its attempt, so
+its result is fixed by the first who reached it, and HEAD after an entry is a pure function of that result.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from lakevilla.environment import Environment
+from lakevilla.errors import CommitUnknown, Corrupt
+from lakevilla.model import TableRef
+from lakevilla.store.port import Ambiguous, Created, Exists
+from lakevilla.versions import registry
+from lakevilla.versions.log import GlobalLog, ReadHead
+from lakevilla.versions.records import CreateTable, DropTable, Entry, Head
+
+logger = logging.getLogger("lakevilla.settle")
+
+HELP_AFTER_SECONDS = 0.05
+"""Whoever finds an unsettled entry first gives its owner this long, and a random time more."""
+
+
+class Publisher(Protocol):
+    """What settling asks of a table."""
+
+    def publish_first(self, data: bytes, attempt: str) -> bool:
+        """Create version 0; True if version 0 is this attempt's, False if somebody else's."""
+        ...
+
+    def publish_last(self, base: int, txn: str, attempt: str) -> None:
+        """Publish the empty entry that ends a dropped table at the first free version above base."""
+        ...
+
+
+OpenTable = Callable[[TableRef], Publisher]
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """An entry that is settled, and HEAD as it was left. `published` is False if its table's place
+    was taken by somebody else's table: then the entry changed nothing."""
+
+    entry: Entry
+    read: ReadHead
+    published: bool
+
+
+def decide_entry(
+    log: GlobalLog, environment: Environment, propose: Callable[[Head], Entry], open_table: OpenTable
+) -> Decided:
+    """Bring one entry into the global log and settle it.
+
+    `propose` makes the entry for a given HEAD, and raises if it makes no sense there; it is called
+    again whenever another entry came first.
+    """
+    read = log.read_head() or log.first_head()
+    while True:
+        entry = propose(read.head)
+        if _create(log, entry):
+            published = settle(entry, open_table)
+            return Decided(entry, _move(log, environment, read, entry, published), published)
+        read = help_next(log, environment, read, open_table)
+
+
+def help_next(log: GlobalLog, environment: Environment, read: ReadHead, open_table: OpenTable) -> ReadHead:
+    """HEAD beyond the entry that lies in the slot after `read`: moved by its owner, else by us."""
+    seq = read.head.seq + 1
+    environment.sleep(HELP_AFTER_SECONDS * (1 + environment.random()))
+    now = _read(log)
+    if now.head.seq >= seq:
+        return now
+    entry = log.read_slot(seq)
+    if entry is None:
+        return now
+    logger.info("settling entry %d of transaction %s, whose owner did not", seq, entry.txn)
+    return _move(log, environment, now, entry, settle(entry, open_table))
+
+
+def settle(entry: Entry, open_table: OpenTable) -> bool:
+    """Publish what the entry decided. False if the place of its new table was taken."""
+    match entry.change:
+        case CreateTable(table=ref, first=first):
+            return open_table(ref).publish_first(first.encode(), entry.attempt)
+        case DropTable(table=ref, base=base) if base is not None:
+            open_table(ref).publish_last(base, entry.txn, entry.attempt)
+            return True
+        case _:
+            return True
+
+
+def _create(log: GlobalLog, entry: Entry) -> bool:
+    """Whether this entry now holds its slot."""
+    try:
+        result = log.create_slot(entry)
+    except Ambiguous as error:
+        raise CommitUnknown(
+            f"the store did not say whether transaction {entry.txn} was written as entry {entry.seq} of the "
+            "global log: look at lake.tables() once the store answers again, and do not rerun blindly"
+        ) from error
+    match result:
+        case Created():
+            return True
+        case Exists():
+            return False
+
+
+def _move(log: GlobalLog, environment: Environment, read: ReadHead, entry: Entry, published: bool) -> ReadHead:
+    head = registry.apply(read.head, entry, published, environment.new_id())
+    return log.replace_head(read, head) or _read(log)
+
+
+def _read(log: GlobalLog) -> ReadHead:
+    read = log.read_head()
+    if read is None:
+        raise Corrupt("the lake's HEAD has vanished: restore _lakevilla/global/HEAD.json from a backup")
+    return read

@@ -1,0 +1,100 @@
+"""Which tables a lake has, decided over HEAD without I/O.
+
+A table is known by its name in HEAD. A table that already lies at `LAKE/<name>` needs no registration: it
+is found there, unless HEAD says that this folder was dropped. Names keep their case and are found in any
+case, as Spark SQL finds them; so two names that differ in case only cannot both exist.
+"""
+
+from dataclasses import replace
+
+from lakevilla.errors import InvalidInput
+from lakevilla.model import TableRef
+from lakevilla.versions.records import (
+    CreateTable,
+    DropTable,
+    Entry,
+    Head,
+    RegisterTable,
+    RegistryChange,
+    RenameTable,
+)
+
+
+def find(head: Head | None, name: str) -> TableRef | None:
+    """The registered table of this name: exactly, else in any case."""
+    if head is None:
+        return None
+    exact = head.tables.get(name)
+    if exact is not None:
+        return exact
+    folded = name.casefold()
+    return next((ref for known, ref in head.tables.items() if known.casefold() == folded), None)
+
+
+def may_lie_at(head: Head | None, location: str) -> bool:
+    """Whether an unregistered table may be found in this folder below the root."""
+    if head is None:
+        return True
+    return location not in head.dropped and all(ref.location != location for ref in head.tables.values())
+
+
+def folder_for(head: Head | None, name: str, fresh: str) -> str:
+    """Where a new table of this name lives: the name itself, or a new folder if that one was used."""
+    return name if may_lie_at(head, name) else f"{name}-{fresh}"
+
+
+def check(head: Head, change: RegistryChange) -> None:
+    """Raise InvalidInput if this change makes no sense on this HEAD."""
+    match change:
+        case CreateTable(table=ref) | RegisterTable(table=ref):
+            _refuse_taken(head, ref.name)
+            user = next((r for r in head.tables.values() if r.location == ref.location), None)
+            if user is not None:
+                raise InvalidInput(
+                    f"the location {ref.location!r} already belongs to the table {user.name!r} of this lake"
+                )
+        case RenameTable(table=ref, to=to):
+            if to.casefold() != ref.name.casefold():
+                _refuse_taken(head, to)
+            _refuse_moved(head, ref)
+        case DropTable(table=ref):
+            _refuse_moved(head, ref)
+
+
+def apply(head: Head, entry: Entry, published: bool, put: str) -> Head:
+    """HEAD after this entry was settled.
+
+    A pure function of what the log fixed, so that every helper writes the same HEAD but for its
+    put-id. An entry whose table could not be published moves HEAD on and changes nothing else.
+    """
+    moved = replace(head, seq=entry.seq, put=put)
+    if not published:
+        return moved
+    tables = dict(head.tables)
+    match entry.change:
+        case CreateTable(table=ref) | RegisterTable(table=ref):
+            tables[ref.name] = ref
+            return replace(moved, tables=tables, dropped=head.dropped - {ref.location})
+        case RenameTable(table=ref, to=to):
+            tables.pop(ref.name, None)
+            tables[to] = TableRef(to, ref.location, ref.format)
+            return replace(moved, tables=tables)
+        case DropTable(table=ref, base=base):
+            tables.pop(ref.name, None)
+            gone = head.dropped if base is None else head.dropped | {ref.location}
+            return replace(moved, tables=tables, dropped=gone)
+
+
+def _refuse_taken(head: Head, name: str) -> None:
+    taken = find(head, name)
+    if taken is not None:
+        raise InvalidInput(f"the lake already has a table {taken.name!r}: drop it first, or choose another name")
+
+
+def _refuse_moved(head: Head, ref: TableRef) -> None:
+    """A found table is not in HEAD; a registered one must still be the one that was resolved."""
+    current = find(head, ref.name)
+    if current is None and may_lie_at(head, ref.location):
+        return
+    if current is None or current.location != ref.location:
+        raise InvalidInput(f"the lake has no table {ref.name!r} any more: another client renamed or dropped it")
