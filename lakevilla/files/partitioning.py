@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from lakevilla.errors import InvalidInput
+
 _NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 _ESCAPED = frozenset("\"#%'*/:=?\\{[]^\x7f") | frozenset(map(chr, range(32)))
 # File systems limit a name to 255 bytes; a longer folder is left out.
@@ -60,8 +62,7 @@ def partition_text(value: Any, data_type: pa.DataType) -> str | None:
         case Decimal():
             return format(value, "f")
         case bytes():
-            # One character per byte: text that every byte sequence has.
-            return value.decode("latin-1")
+            return _binary_text(value)
         case _:
             return str(value)
 
@@ -74,6 +75,13 @@ def folder(texts: Mapping[str, str | None]) -> str:
 
 def _escape(text: str) -> str:
     return "".join(f"%{ord(letter):02X}" if letter in _ESCAPED else letter for letter in text)
+
+
+def _binary_text(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{value!r} is not UTF-8, so it cannot be a partition value") from error
 
 
 def _float_text(value: float, data_type: pa.DataType) -> str:

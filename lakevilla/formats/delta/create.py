@@ -1,0 +1,77 @@
+"""A new table: metadata and the least protocol that admits it, from a schema and properties.
+
+Pure; nothing is written here. What an unmodified client could not read is refused.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+
+import pyarrow as pa
+
+from lakevilla.errors import InvalidInput
+from lakevilla.formats.delta.actions import Metadata
+from lakevilla.formats.delta.columns import assign_ids, check_columns, strip_metadata
+from lakevilla.formats.delta.properties import MAPPING_MODE, MAX_COLUMN_ID, check_properties
+from lakevilla.formats.delta.schema import to_delta
+from lakevilla.formats.delta.upgrade import FIRST, upgraded
+from lakevilla.model import Change
+
+
+def create_table(
+    schema: pa.Schema,
+    *,
+    partition_columns: Sequence[str] = (),
+    properties: Mapping[str, str] | None = None,
+    comment: str | None = None,
+    now_ms: int,
+    new_id: Callable[[], str],
+) -> Change:
+    """The change that makes version 0 of a table. InvalidInput for what Delta cannot hold."""
+    check_columns(schema)
+    _check_partitioning(schema, partition_columns)
+    configuration = dict(properties or {})
+    check_properties(configuration)
+    body = json.loads(to_delta(schema))
+    strip_metadata(body)
+    if configuration.get(MAPPING_MODE, "none").lower() != "none":
+        largest = assign_ids(body, 0, lambda _: f"col-{dashed(new_id())}")
+        configuration[MAX_COLUMN_ID] = str(largest)
+    metadata = Metadata(
+        id=dashed(new_id()),
+        schema_string=json.dumps(body, separators=(",", ":"), ensure_ascii=False),
+        partition_columns=tuple(partition_columns),
+        configuration=configuration,
+        description=comment,
+        created_ms=now_ms,
+    )
+    parameters = {
+        "isManaged": "false",
+        "description": "null" if comment is None else json.dumps(comment, ensure_ascii=False),
+        "partitionBy": json.dumps(list(partition_columns), ensure_ascii=False),
+        "properties": json.dumps(dict(properties or {}), ensure_ascii=False),
+    }
+    return Change("CREATE TABLE", parameters, metadata=metadata, protocol=upgraded(FIRST, metadata))
+
+
+def dashed(digits: str) -> str:
+    """32 hexadecimal digits as a UUID is written."""
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+def _check_partitioning(schema: pa.Schema, columns: Sequence[str]) -> None:
+    if not len(schema):
+        raise InvalidInput("a table needs at least one column")
+    if len(set(columns)) < len(columns):
+        raise InvalidInput(f"a partition column is named twice: {', '.join(columns)}")
+    for name in columns:
+        position = schema.get_field_index(name)
+        if position < 0:
+            raise InvalidInput(
+                f"partition column {name!r} is not among the columns: {', '.join(schema.names)}"
+            )
+        if pa.types.is_nested(schema.field(position).type):
+            raise InvalidInput(
+                f"partition column {name!r} is a {schema.field(position).type}: it must be simple"
+            )
+    if columns and len(columns) == len(schema):
+        raise InvalidInput("not all columns can be partition columns: data files would have no column")

@@ -1,0 +1,140 @@
+"""Actions to the bytes of a log entry (PROTOCOL.md of Delta Lake, "Actions"): the inverse of `entry`.
+
+One JSON object per line, `commitInfo` first. Our part of it, the object `lakevilla`, says who wrote the
+entry: the attempt is the identity that recovery recognises, and the put-id makes the bytes unique.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from importlib.metadata import version
+from typing import Any
+from urllib.parse import quote
+
+import pyarrow as pa
+
+from lakevilla.errors import InvalidInput
+from lakevilla.files.mapping import physical_name
+from lakevilla.files.partitioning import partition_text
+from lakevilla.formats.delta.actions import Metadata, Protocol
+from lakevilla.formats.delta.statistics import Path, statistics_text
+from lakevilla.model import Author, Change, WrittenFile
+
+ENGINE = f"LakeVilla/{version('lakevilla')}"
+FORMAT = 1
+"""The number of our part of `commitInfo`."""
+
+Action = dict[str, Any]
+
+# What a `remove` repeats of the `add` that it ends.
+_CARRIED = ("partitionValues", "size", "tags", "deletionVector", "baseRowId", "defaultRowCommitVersion")
+
+
+def encode_entry(actions: Iterable[Action]) -> bytes:
+    """The bytes of a log entry."""
+    lines = (json.dumps(action, separators=(",", ":"), ensure_ascii=False) for action in actions)
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def commit_info(
+    change: Change, author: Author, *, now_ms: int, read_version: int | None, in_commit_ms: int | None
+) -> Action:
+    """The `commitInfo` action of a change; `in_commit_ms` where the table asks for the commit's own time."""
+    info: dict[str, Any] = {} if in_commit_ms is None else {"inCommitTimestamp": in_commit_ms}
+    info |= {
+        "timestamp": now_ms,
+        "operation": change.operation,
+        "operationParameters": dict(change.parameters),
+    }
+    if read_version is not None:
+        info["readVersion"] = read_version
+    info |= {
+        "isolationLevel": "Serializable",
+        "isBlindAppend": bool(change.added) and change.blind,
+        "operationMetrics": {name: str(value) for name, value in change.metrics.items()},
+        "engineInfo": ENGINE,
+        "txnId": author.txn,
+        "lakevilla": {"txn": author.txn, "attempt": author.attempt, "put": author.put, "format": FORMAT},
+    }
+    if change.drop:
+        info["lakevilla"]["dropped"] = True
+    return {"commitInfo": info}
+
+
+def attempt_of(info: Mapping[str, Any] | None) -> str | None:
+    """The LakeVilla attempt that a `commitInfo` names, or None for anybody else's commit."""
+    ours = (info or {}).get("lakevilla")
+    attempt = ours.get("attempt") if isinstance(ours, dict) else None
+    return attempt if isinstance(attempt, str) else None
+
+
+def add_action(
+    file: WrittenFile,
+    partition_fields: Mapping[str, pa.Field],
+    indexed: Mapping[Path, Path],
+    *,
+    data_change: bool,
+) -> Action:
+    """The `add` of a written file. `indexed` says which columns get statistics, see `statistics`."""
+    return {
+        "add": {
+            # Paths are URIs: what the key holds literally is percent-encoded once.
+            "path": quote(file.key, safe="/="),
+            "partitionValues": partition_values(file.partition, partition_fields),
+            "size": file.size,
+            "modificationTime": file.modified_ms,
+            "dataChange": data_change,
+            "stats": statistics_text(file.rows, file.statistics, indexed),
+        }
+    }
+
+
+def partition_values(values: Mapping[str, Any], fields: Mapping[str, pa.Field]) -> dict[str, str | None]:
+    """Partition values as text by physical name. Delta has no empty text here: it reads as null."""
+    texts: dict[str, str | None] = {}
+    for name, field in fields.items():
+        text = partition_text(values[name], field.type) or None
+        if text is None and not field.nullable:
+            raise InvalidInput(
+                f"column {name} is NOT NULL and a partition column: null and empty values cannot be stored"
+            )
+        texts[physical_name(field)] = text
+    return texts
+
+
+def remove_action(added: Mapping[str, Any], *, now_ms: int, data_change: bool) -> Action:
+    """The `remove` that ends a file, from the file's own `add` object."""
+    body = {"path": added["path"], "deletionTimestamp": now_ms, "dataChange": data_change}
+    body["extendedFileMetadata"] = True
+    body |= {name: added[name] for name in _CARRIED if added.get(name) is not None}
+    return {"remove": body}
+
+
+def metadata_action(metadata: Metadata) -> Action:
+    """A `metaData` action."""
+    body: dict[str, Any] = {"id": metadata.id}
+    if metadata.name is not None:
+        body["name"] = metadata.name
+    if metadata.description is not None:
+        body["description"] = metadata.description
+    body |= {
+        "format": {"provider": metadata.format_provider, "options": dict(metadata.format_options)},
+        "schemaString": metadata.schema_string,
+        "partitionColumns": list(metadata.partition_columns),
+        "configuration": dict(metadata.configuration),
+    }
+    if metadata.created_ms is not None:
+        body["createdTime"] = metadata.created_ms
+    return {"metaData": body}
+
+
+def protocol_action(protocol: Protocol) -> Action:
+    """A `protocol` action; feature lists are sorted, so that equal protocols have equal bytes."""
+    body: dict[str, Any] = {
+        "minReaderVersion": protocol.min_reader,
+        "minWriterVersion": protocol.min_writer,
+    }
+    if protocol.reader_features is not None:
+        body["readerFeatures"] = sorted(protocol.reader_features)
+    if protocol.writer_features is not None:
+        body["writerFeatures"] = sorted(protocol.writer_features)
+    return {"protocol": body}
