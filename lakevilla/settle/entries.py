@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from lakevilla.environment import Environment
-from lakevilla.errors import CommitUnknown, Corrupt
+from lakevilla.errors import CommitUnknown, Corrupt, Unavailable
 from lakevilla.model import TableRef
 from lakevilla.store.port import Ambiguous, Created, Exists
 from lakevilla.versions import registry
@@ -62,8 +62,7 @@ def decide_entry(
     while True:
         entry = propose(read.head)
         if _create(log, entry):
-            published = settle(entry, open_table)
-            return Decided(entry, _move(log, environment, read, entry, published), published)
+            return _finish(log, environment, read, entry, open_table)
         read = help_next(log, environment, read, open_table)
 
 
@@ -98,18 +97,47 @@ def _create(log: GlobalLog, entry: Entry) -> bool:
     try:
         result = log.create_slot(entry)
     except Ambiguous as error:
-        raise CommitUnknown(
-            f"the store did not say whether transaction {entry.txn} was written as entry {entry.seq} of the "
-            "global log: look at lake.tables() once the store answers again, and do not rerun blindly"
-        ) from error
+        raise _unknown(entry) from error
     match result:
         case Created():
             return True
         case Exists():
-            return False
+            return _is_ours(log, entry)
 
 
-def _move(log: GlobalLog, environment: Environment, read: ReadHead, entry: Entry, published: bool) -> ReadHead:
+def _is_ours(log: GlobalLog, entry: Entry) -> bool:
+    """Whether the entry in the way is our own: a proxy that repeats a write makes it meet itself."""
+    try:
+        found = log.read_slot(entry.seq)
+    except Unavailable as error:
+        raise _unknown(entry) from error
+    return found is not None and found.attempt == entry.attempt
+
+
+def _unknown(entry: Entry) -> CommitUnknown:
+    return CommitUnknown(
+        f"the store did not say whether transaction {entry.txn} was written as entry {entry.seq} of the "
+        "global log: look at lake.tables() once the store answers again, and do not rerun blindly"
+    )
+
+
+def _finish(
+    log: GlobalLog, environment: Environment, read: ReadHead, entry: Entry, open_table: OpenTable
+) -> Decided:
+    """Settle our own entry. It is decided, so a store that goes away now cannot undo it."""
+    try:
+        published = settle(entry, open_table)
+        return Decided(entry, _move(log, environment, read, entry, published), published)
+    except Unavailable as error:
+        raise CommitUnknown(
+            f"transaction {entry.txn} is entry {entry.seq} of the global log, but the store went away before "
+            "it was visible: the next client that changes the lake's tables completes it; do not rerun it"
+        ) from error
+
+
+def _move(
+    log: GlobalLog, environment: Environment, read: ReadHead, entry: Entry, published: bool
+) -> ReadHead:
     head = registry.apply(read.head, entry, published, environment.new_id())
     return log.replace_head(read, head) or _read(log)
 
