@@ -37,6 +37,14 @@ class Bucket:
         self._objects: dict[str, _Held] = {}
         self._content_etags = content_etags
 
+    def load(self, other: "Bucket") -> None:
+        """Take over the content of another bucket, as if it had been written here before time began."""
+        for write in other.writes:
+            if write.data is None:
+                self.delete(0.0, write.client, write.key)
+            else:
+                self._write(0.0, write.client, write.kind, write.key, write.data)
+
     def contents(self) -> dict[str, bytes]:
         """All objects as they are now."""
         return {key: held.data for key, held in self._objects.items()}

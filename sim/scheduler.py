@@ -38,6 +38,7 @@ class Process:
     name: str
     dead: bool = False
     frozen_until: float = 0.0
+    on_death: Callable[[], None] | None = None
 
 
 @dataclass
@@ -105,9 +106,9 @@ class Scheduler:
         return task
 
     def run(self) -> None:
-        """Until all tasks are done. A task's own failure (not a crash) is raised."""
+        """Until all tasks are done and nothing is on its way. A task's own failure is raised."""
         count = 0
-        while self._tasks:
+        while self._tasks or self._events:
             if not self._events:
                 names = sorted({task.process.name for task in self._tasks})
                 raise Stuck(f"nobody can run; blocked: {', '.join(names)}")
@@ -117,15 +118,14 @@ class Scheduler:
             self._step()
             self._forget_finished()
 
-    def drain(self) -> None:
-        """Run what is still on its way (late requests) when no task is left."""
-        while self._events:
-            self._step()
-
     def kill(self, process: Process) -> None:
         """The process is dead from now on; its tasks unwind at once."""
+        if process.dead:
+            return
         process.dead = True
         process.frozen_until = 0.0
+        if process.on_death is not None:
+            process.on_death()
         for task in list(self._tasks):
             if task.process is process and task is not self._running:
                 self.at(0.0, partial(self._resume, task))

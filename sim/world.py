@@ -142,4 +142,3 @@ class World:
     def run(self) -> None:
         """Until every client is done and everything that is on its way has arrived."""
         self.scheduler.run()
-        self.scheduler.drain()

@@ -5,6 +5,7 @@ operation it belongs to. `published` judges the shape of slots and HEAD; this ju
 """
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,27 +37,42 @@ def read_registry(writes: Iterable[TimedWrite]) -> Registry:
 
 def check_registry(registry: Registry, operations: Sequence[Operation]) -> list[str]:
     violations: list[str] = []
-    used: set[int] = set()
+    owned = _owned(registry, [op for op in operations if op.outcome == "ok"])
     names_ever = set[str]().union(*(names for _, names in registry.heads))
     for op in operations:
         if op.action == "tables":
             violations.extend(_bad_names(op, registry))
-        elif op.outcome == "ok":
-            found = [n for n, slot in enumerate(registry.slots) if n not in used and _is_of(op, *slot)]
-            if not found:
-                violations.append(f"{_name(op)} was acknowledged and has no slot of its own")
-            used.update(found[:1])
+        elif op.outcome == "ok" and op.number not in owned:
+            violations.append(f"{_name(op)} was acknowledged and has no slot of its own")
+        elif op.outcome == "failed" and op.action == "create" and any(_is_of(op, *s) for s in registry.slots):
+            # A create may be decided and then find its place taken; then its name shows nothing of it.
+            if "Conflict" not in op.error:
+                violations.append(f"{_name(op)} failed ({op.error}) and has a slot")
         elif op.outcome == "failed" and op.action == "rename" and op.value in names_ever:
             violations.append(f"{_name(op)} failed ({op.error}) and its name was seen")
     violations.extend(_repeated(registry))
     return violations
 
 
+def _owned(registry: Registry, done: list[Operation]) -> set[int]:
+    """The operations that get a slot of their own, when as many as possible do.
+
+    Each operation fits a span of slots, so it is right to give each slot in turn to the one of its
+    operations that ended first.
+    """
+    owned: set[int] = set()
+    for at, change in registry.slots:
+        fitting = [op for op in done if op.number not in owned and _is_of(op, at, change)]
+        if fitting:
+            owned.add(min(fitting, key=lambda op: op.completed).number)
+    return owned
+
+
 def _is_of(op: Operation, at: float, change: dict[str, Any]) -> bool:
     if change["kind"] != op.action or change["name"] != op.key or not op.invoked <= at <= op.completed:
         return False
     if op.action == "create":
-        return f"tag_{op.value}" in change["first"]
+        return re.search(rf"tag_{op.value}(?!\d)", change["first"]) is not None
     return op.action != "rename" or bool(change["to"] == op.value)
 
 

@@ -1,0 +1,161 @@
+"""The crash matrix: one client dies at each of its requests in turn, and others go on.
+
+For each request of a scenario the client is killed before it sends, after the request applied but before
+an answer, with the answer in its hands, and so that the request applies only after others have recovered.
+Then a second client looks and works on; the judges of `checkers` say whether every table stayed valid,
+what was acknowledged is there, and the dead client's transaction is there wholly or not at all.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from sim.bucket import Bucket
+from sim.checkers.history import History
+from sim.faults import Calm, Fate
+from sim.rows import RowsEngine
+from sim.session import Session
+from sim.suite import EngineOf, judge, open_lake
+from sim.world import Client, World
+
+MODES = ("before", "applied", "answered", "late")
+
+RIVAL_SECONDS = 10.0
+"""Time enough for a rival's transaction."""
+
+RECOVERY_SECONDS = 1000.0
+"""Long after every recovery: then a late request applies."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """`prepare` makes the lake without faults; `act` is the work that is cut off at each request; a
+    `rival` works while the act's first create is on its way, so that the act loses that race."""
+
+    name: str
+    act: Callable[[Session], None]
+    prepare: Callable[[Session], None] = lambda _: None
+    rival: Callable[[Session], None] | None = None
+    engine: EngineOf = RowsEngine
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One place to die at: the act's request with this number, and in which way."""
+
+    number: int
+    kind: str
+    key: str
+    mode: str
+
+    def __str__(self) -> str:
+        return f"{self.number}-{self.kind}-{self.mode}"
+
+
+class Recorder:
+    """Answers everything in fixed times, writes down what the actor sends, and kills it at the point.
+
+    `rival` is called with the actor's first create, which then takes so long that the rival wins.
+    """
+
+    def __init__(self, point: Point | None = None) -> None:
+        self.requests: list[tuple[str, str]] = []
+        self.rival: Callable[[], None] | None = None
+        self._point = point
+
+    def fate(self, client: str, kind: str, key: str) -> Fate:
+        if client != "actor":
+            return _answered(0.01)
+        self.requests.append((kind, key))
+        delay = 0.01
+        if kind == "create" and self.rival is not None:
+            delay, start, self.rival = RIVAL_SECONDS, self.rival, None
+            start()
+        if self._point is not None and len(self.requests) - 1 == self._point.number:
+            return _death(self._point.mode, delay)
+        return _answered(delay)
+
+
+def _answered(delay: float) -> Fate:
+    return Fate(applies=(delay,), answer=0, answer_after=delay + 0.01)
+
+
+def _death(mode: str, delay: float) -> Fate:
+    match mode:
+        case "before":
+            return Fate("crash", crash="before")
+        case "applied":
+            return Fate("crash", applies=(delay,), crash="applied")
+        case "answered":
+            return Fate("crash", applies=(delay,), answer=0, answer_after=delay + 0.01, crash="answered")
+        case "late":
+            return Fate("crash", applies=(RECOVERY_SECONDS,), crash="before")
+    raise ValueError(mode)
+
+
+@dataclass
+class Outcome:
+    """What was left after one death and the recovery."""
+
+    bucket: Bucket
+    history: History
+    violations: list[str]
+
+
+class Matrix:
+    """All points of one scenario."""
+
+    def __init__(self, scenario: Scenario, look: Callable[[Session], None]) -> None:
+        self._scenario = scenario
+        self._look = look
+        self._image = self._prepare()
+
+    def points(self) -> Iterator[Point]:
+        """Every request of an undisturbed run, in every mode."""
+        recorder = Recorder()
+        self._act(recorder)
+        for number, (kind, key) in enumerate(recorder.requests):
+            for mode in MODES:
+                # What reads do late is nothing; what they do twice is nothing either.
+                if mode != "late" or kind in ("put", "create", "replace", "delete"):
+                    yield Point(number, kind, key, mode)
+
+    def die_at(self, point: Point) -> Outcome:
+        """Cut the act off there, let others go on, and judge."""
+        return self._act(Recorder(point))
+
+    def _prepare(self) -> Bucket:
+        with World(0, Calm) as world:
+            client = world.client("maker")
+            history = History()
+            world.start(client, lambda: self._scenario.prepare(self._session(client, history)))
+            world.run()
+            return world.bucket
+
+    def _act(self, recorder: Recorder) -> Outcome:
+        with World(0, lambda _: recorder) as world:
+            world.bucket.load(self._image)
+            history = History()
+            actor, observer, last = (world.client(name) for name in ("actor", "observer", "last"))
+            if (rival := self._scenario.rival) is not None:
+                recorder.rival = lambda: self._start(world, "rival", history, rival)
+            world.start(actor, lambda: self._scenario.act(self._session(actor, history)))
+
+            def observe() -> None:
+                observer.environment.sleep(100.0)
+                self._look(self._session(observer, history))
+
+            def look_again() -> None:
+                last.environment.sleep(2 * RECOVERY_SECONDS)
+                self._look(self._session(last, history))
+
+            world.start(observer, observe)
+            world.start(last, look_again)
+            world.run()
+            return Outcome(world.bucket, history, judge(world.bucket, history))
+
+    def _start(self, world: World, name: str, history: History, work: Callable[[Session], None]) -> None:
+        client = world.client(name)
+        world.start(client, lambda: work(self._session(client, history)))
+
+    def _session(self, client: Client, history: History) -> Session:
+        return Session(client, open_lake(client, self._scenario.engine), history)

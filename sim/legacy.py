@@ -1,0 +1,146 @@
+"""Clients that have never heard of LakeVilla: a writer and a reader of plain Delta logs.
+
+Contract: they know the Delta protocol and nothing else, with code of their own, as another project's
+library would have. The writer commits by an atomic create of the next version. The reader reads every
+entry each time, and fails if a version that it saw before is not the same any more.
+"""
+
+import hashlib
+import json
+from typing import Any
+
+from lakevilla.store.port import Created, Object, Unanswered
+from sim.checkers.delta import Commit, data_key, live_files, log_key, parse_commit, parse_rows
+from sim.checkers.history import History
+from sim.world import Client
+
+Row = dict[str, Any]
+
+
+class SnapshotChanged(Exception):
+    """A version that a legacy client had read is another one now: a violation."""
+
+
+class GaveUp(Exception):
+    """The store did not answer often enough."""
+
+
+def _get(client: Client, key: str) -> Object | None:
+    for _ in range(4):
+        try:
+            return client.store.get(key)
+        except Unanswered:
+            client.environment.sleep(0.2)
+    raise GaveUp(key)
+
+
+class LegacyReader:
+    """Reads tables from version 0 on, and remembers what each version was."""
+
+    def __init__(self, client: Client, history: History) -> None:
+        self._client = client
+        self._history = history
+        self._seen: dict[tuple[str, int], str] = {}
+
+    def read(self, table: str, root: str) -> None:
+        op = self._history.begin(
+            self._client.name, table, "read", None, None, self._client.environment.elapsed()
+        )
+        try:
+            op.result = self._rows(root)
+            op.outcome = "ok"
+        except GaveUp as error:
+            op.outcome, op.error = "failed", str(error)
+        op.completed = self._client.environment.elapsed()
+
+    def _rows(self, root: str) -> list[Row]:
+        commits: list[Commit] = []
+        while (found := _get(self._client, log_key(root, len(commits)))) is not None:
+            digest = hashlib.sha256(found.data).hexdigest()
+            if self._seen.setdefault((root, len(commits)), digest) != digest:
+                raise SnapshotChanged(f"{self._client.name} finds version {len(commits)} of {root} changed")
+            commits.append(parse_commit(len(commits), found.data))
+        newest = len(commits) - 1
+        if (root, newest + 1) in self._seen:
+            raise SnapshotChanged(f"{self._client.name} finds version {newest + 1} of {root} gone")
+        rows: list[Row] = []
+        for path in live_files(commits):
+            data = _get(self._client, data_key(root, path))
+            if data is None:
+                raise SnapshotChanged(
+                    f"{self._client.name} finds no {path}, live in version {newest} of {root}"
+                )
+            rows.extend(parse_rows(data.data))
+        return rows
+
+
+class LegacyWriter:
+    """Appends rows by plain optimistic commits."""
+
+    def __init__(self, client: Client, history: History) -> None:
+        self._client = client
+        self._history = history
+        self._newest: dict[str, int] = {}
+
+    def append(self, table: str, root: str, rows: list[Row], *, statistics: bool) -> None:
+        elapsed = self._client.environment.elapsed
+        op = self._history.begin(self._client.name, table, "append", None, rows, elapsed())
+        try:
+            path = f"legacy-{self._client.environment.new_id()}.json"
+            data = json.dumps(rows).encode()
+            self._client.store.put(data_key(root, path), data)
+            entry = _entry(path, rows, len(data), self._client.environment.now_ms(), statistics)
+            version = self._find_newest(root) + 1
+        except (GaveUp, Unanswered) as error:
+            op.outcome, op.error, op.completed = "failed", str(error), elapsed()
+            return
+        try:
+            op.version = self._commit(root, version, entry)
+            op.outcome = "ok"
+        except GaveUp as error:
+            op.outcome, op.error = "unknown", str(error)
+        op.completed = elapsed()
+
+    def _find_newest(self, root: str) -> int:
+        newest = self._newest.get(root, -1)
+        while _get(self._client, log_key(root, newest + 1)) is not None:
+            newest += 1
+        self._newest[root] = newest
+        return newest
+
+    def _commit(self, root: str, version: int, entry: bytes) -> int:
+        """The version under which the entry was published. An entry of its own is known by its bytes."""
+        while True:
+            try:
+                if isinstance(self._client.store.create(log_key(root, version), entry), Created):
+                    return version
+            except Unanswered as error:
+                # Nothing there may mean that it comes later: only a foreign entry decides.
+                if _get(self._client, log_key(root, version)) is None:
+                    raise GaveUp(f"version {version} of {root}") from error
+            found = _get(self._client, log_key(root, version))
+            if found is not None and found.data == entry:
+                return version
+            version += 1
+
+
+def _entry(path: str, rows: list[Row], size: int, now_ms: int, statistics: bool) -> bytes:
+    add: dict[str, Any] = {
+        "path": path,
+        "partitionValues": {},
+        "size": size,
+        "modificationTime": now_ms,
+        "dataChange": True,
+    }
+    if statistics:
+        columns = sorted(rows[0])
+        add["stats"] = json.dumps(
+            {
+                "numRecords": len(rows),
+                "minValues": {name: min(row[name] for row in rows) for name in columns},
+                "maxValues": {name: max(row[name] for row in rows) for name in columns},
+                "nullCount": dict.fromkeys(columns, 0),
+            }
+        )
+    info = {"timestamp": now_ms, "operation": "WRITE", "engineInfo": "legacy", "isBlindAppend": True}
+    return "\n".join(json.dumps(action) for action in ({"commitInfo": info}, {"add": add})).encode()

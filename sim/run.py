@@ -1,0 +1,107 @@
+"""Run seeds: `python -m sim.run --seeds 0:2000`, or replay one: `python -m sim.run --seed 17 --trace`.
+
+Prints progress, every violation with the seed that shows it, and how many seeds ran in a second. The exit
+code is 1 if anything was wrong. With `--plant` a known bug is planted first (see `planted`).
+"""
+
+import argparse
+import multiprocessing
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
+from functools import partial
+
+from sim import planted
+from sim.suite import EngineOf, Report, play
+
+
+def engine_of(name: str) -> EngineOf:
+    """The row engine for speed, or the real one."""
+    if name == "rows":
+        from sim.rows import RowsEngine
+
+        return RowsEngine
+    from lakevilla.engines.local import LocalEngine
+
+    return LocalEngine
+
+
+def main() -> int:
+    options = _parse()
+    if options.seed is not None:
+        report = _play(options.seed, options.engine, options.plant)
+        _print_report(report, options.trace)
+        return 1 if report.violations else 0
+    first, _, last = options.seeds.partition(":")
+    seeds = range(int(first), int(last))
+    failed, counts, faults, thin = 0, Counter[str](), Counter[str](), 0
+    start = time.monotonic()
+    for done, report in enumerate(_reports(seeds, options), 1):
+        counts.update(report.outcomes)
+        faults.update(report.faults)
+        thin += report.faults.total() < 3 or report.transactions < 20
+        if report.violations:
+            failed += 1
+            _print_report(report, False)
+            print(f"  replay: python -m sim.run --seed {report.seed} --engine {options.engine} --trace")
+        if done % 200 == 0 or done == len(seeds):
+            rate = done / (time.monotonic() - start)
+            print(f"{done} seeds, {failed} with violations, {rate:.1f} seeds/s", flush=True)
+    print(f"transactions: {dict(sorted(counts.items()))}")
+    print(f"faults: {dict(sorted(faults.items()))}")
+    print(f"seeds with fewer than 3 faults or 20 transactions: {thin}")
+    return 1 if failed else 0
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m sim.run", description=__doc__)
+    parser.add_argument("--seeds", default="0:200", help="first:last, the last not included")
+    parser.add_argument("--seed", type=int, help="replay this one seed")
+    parser.add_argument("--trace", action="store_true", help="print what happened, event by event")
+    parser.add_argument("--engine", choices=("rows", "local"), default="rows")
+    parser.add_argument("--suite", choices=("base",), default="base")
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--plant", choices=sorted(planted.BUGS), help="plant this bug first")
+    return parser.parse_args()
+
+
+def _reports(seeds: Iterable[int], options: argparse.Namespace) -> Iterator[Report]:
+    run = partial(_play_lightly, engine=options.engine, plant=options.plant)
+    if options.processes == 1:
+        yield from map(run, seeds)
+        return
+    with multiprocessing.get_context("spawn").Pool(options.processes) as pool:
+        yield from pool.imap(run, seeds, chunksize=10)
+
+
+def _play(seed: int, engine: str, plant: str | None) -> Report:
+    with planted.BUGS[plant]() if plant else nullcontext():
+        return play(seed, engine=engine_of(engine))
+
+
+def _play_lightly(seed: int, engine: str, plant: str | None) -> Report:
+    """Without the trace, which is long and has to travel between processes."""
+    report = _play(seed, engine, plant)
+    report.trace = []
+    return report
+
+
+def _print_report(report: Report, trace: bool) -> None:
+    if trace:
+        for now, *event in report.trace:
+            print(f"{now:10.3f}  " + "  ".join(str(part) for part in event if part != ""))
+        for op in report.history.operations:
+            print(
+                f"{op.invoked:10.3f} - {op.completed:10.3f}  {op.client} {op.table} {op.action} {op.key} ",
+                end="",
+            )
+            print(f"{op.value} -> {op.outcome} {op.version or ''} {op.error}")
+    print(f"seed {report.seed}: {len(report.violations)} violations, trace {report.trace_hash[:16]}")
+    for violation in report.violations:
+        print(f"  {violation}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
