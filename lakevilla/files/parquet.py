@@ -51,13 +51,22 @@ class ParquetObject:
         self._release()
         return table
 
-    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """These columns of the whole object, in batches that are small beside it."""
-        for group in range(self.metadata.num_row_groups):
+    def batches(self, columns: Sequence[str], row_groups: Sequence[int]) -> Iterator[pa.RecordBatch]:
+        """These columns of these row groups, in batches that are small beside them."""
+        for group in row_groups:
             self._prepare(columns, [group])
             with self._honest():
                 yield from self._file.iter_batches(_BATCH_ROWS, row_groups=[group], columns=list(columns))
             self._release()
+
+    def groups_with(self, column: str) -> list[int]:
+        """The row groups that may hold a value in this column (a dotted path, or the top of some)."""
+        leaves = _leaves(self.metadata, [column])
+        return [
+            group
+            for group in range(self.metadata.num_row_groups)
+            if any(_may_hold_values(self.metadata.row_group(group).column(leaf)) for leaf in leaves)
+        ]
 
     def _prepare(self, columns: Sequence[str], row_groups: Sequence[int]) -> None:
         if self._ranges is not None:
@@ -80,16 +89,12 @@ class ParquetObject:
 def _spans(
     metadata: pq.FileMetaData, columns: Sequence[str], row_groups: Sequence[int]
 ) -> list[tuple[int, int]]:
-    wanted = [
-        index
-        for index in range(metadata.num_columns)
-        if any(_below(metadata.schema.column(index).path, column) for column in columns)
-    ]
+    leaves = _leaves(metadata, columns)
     spans = []
     for group in row_groups:
         row_group = metadata.row_group(group)
-        for index in wanted:
-            chunk = row_group.column(index)
+        for leaf in leaves:
+            chunk = row_group.column(leaf)
             start = chunk.data_page_offset
             if chunk.dictionary_page_offset is not None:
                 start = min(start, chunk.dictionary_page_offset)
@@ -97,8 +102,18 @@ def _spans(
     return spans
 
 
-def _below(path: str, column: str) -> bool:
-    return path == column or path.startswith(column + ".")
+def _leaves(metadata: pq.FileMetaData, columns: Sequence[str]) -> list[int]:
+    paths = [metadata.schema.column(index).path for index in range(metadata.num_columns)]
+    return [
+        index
+        for index, path in enumerate(paths)
+        if any(path == column or path.startswith(column + ".") for column in columns)
+    ]
+
+
+def _may_hold_values(chunk: pq.ColumnChunkMetaData) -> bool:
+    known = chunk.statistics
+    return known is None or not known.has_null_count or bool(known.null_count < chunk.num_values)
 
 
 class _Ranges(io.RawIOBase):

@@ -5,7 +5,7 @@ Unknown actions and unknown fields are ignored, as the protocol demands; what co
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from lakevilla.errors import Corrupt
@@ -17,24 +17,40 @@ _EMPTY_SCHEMA = '{"type":"struct","fields":[]}'
 
 def parse_entry(version: int, data: bytes) -> Commit:
     """The actions of log entry `version`. Files stay raw; the last of any repeated action wins."""
-    try:
-        return commit_of(version, list(_objects(data.decode())))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise Corrupt(f"entry {version} of the Delta log cannot be parsed: {error!r}") from error
+    return commit_of(version, parse_lines(version, data))
 
 
-def _objects(text: str) -> Iterator[Any]:
+def parse_lines(version: int, data: bytes) -> list[dict[str, Any]]:
+    """The JSON objects of a log file, one for each action."""
     # One object per line is the rule, but there are writers that break lines inside of objects.
     decoder = json.JSONDecoder()
-    position = _SPACE.match(text).end()  # type: ignore[union-attr]
-    while position < len(text):
-        found, position = decoder.raw_decode(text, position)
-        yield found
-        position = _SPACE.match(text, position).end()  # type: ignore[union-attr]
+    lines = []
+    try:
+        text = data.decode()
+        position = _after_space(text, 0)
+        while position < len(text):
+            line, position = decoder.raw_decode(text, position)
+            lines.append(line)
+            position = _after_space(text, position)
+    except (ValueError, RecursionError) as error:
+        raise Corrupt(f"entry {version} of the Delta log is not JSON: {error}") from error
+    return lines
+
+
+def _after_space(text: str, position: int) -> int:
+    found = _SPACE.match(text, position)
+    return position if found is None else found.end()
 
 
 def commit_of(version: int, lines: list[dict[str, Any]]) -> Commit:
     """A commit from its actions, each the JSON object of one line."""
+    try:
+        return _commit_of(version, lines)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Corrupt(f"entry {version} of the Delta log holds a malformed action: {error!r}") from error
+
+
+def _commit_of(version: int, lines: list[dict[str, Any]]) -> Commit:
     adds: list[Mapping[str, Any]] = []
     removes: list[Mapping[str, Any]] = []
     txns: dict[str, Mapping[str, Any]] = {}

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 from typing import Literal
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 LOG = "_delta_log/"
 SIDECARS = "_delta_log/_sidecars/"
@@ -119,8 +119,3 @@ def split_url(url: str) -> tuple[str, str]:
     """The folder of an encoded URL, and the decoded name of the file in it."""
     folder, _, name = url.rpartition("/")
     return unquote(folder), unquote(name)
-
-
-def log_path(key: str) -> str:
-    """The path by which the log names a data file with this key."""
-    return quote(key, safe="/=-_.~!*'()@&+$,;:")

@@ -1,0 +1,160 @@
+"""Bounds of columns over the files of a block, for pruning (PROTOCOL.md, "Per-file Statistics").
+
+Statistics come as JSON text, parsed in bulk with a schema of just the columns asked for, or as structs of a
+checkpoint. Every doubt makes a bound unknown, which keeps the file. The known traps:
+- timestamps are cut to milliseconds, so both bounds are widened by one;
+- long strings are cut, so a long maximum is raised above everything with that prefix;
+- with a deletion vector (`tightBounds` false) a count of nulls means something only if it is none or all;
+- NaN has no place in the order, and a collated string has another order than its bytes;
+- a double that was a float has bounds printed as floats, which as doubles are other numbers.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakevilla.formats.delta.blocks import FileBlock
+from lakevilla.formats.delta.partition_values import parse_values
+from lakevilla.formats.delta.statistics_json import has_bounds, parse_texts
+from lakevilla.predicates import Bounds
+
+_ROWS, _TIGHT = ("numRecords",), ("tightBounds",)
+_KINDS = ("minValues", "maxValues", "nullCount")
+_CUT_LENGTH = 32
+_ABOVE_ALL = "\U0010ffff"
+_MILLISECOND = pa.scalar(1000, pa.duration("us"))
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A column below the table's root: its path in statistics (physical names) and its logical type."""
+
+    path: tuple[str, ...]
+    type: pa.DataType
+    ordered: bool = True
+
+    @property
+    def bounded(self) -> bool:
+        """Whether minimum and maximum can be used at all."""
+        return self.ordered and has_bounds(self.type)
+
+
+class BlockBounds:
+    """The bounds of one block's files, kept once they have been read."""
+
+    def __init__(self, block: FileBlock) -> None:
+        self._block = block
+        self._known: dict[tuple[str, ...], Bounds] = {}
+        self._partitions: dict[tuple[str, pa.DataType], pa.Array] = {}
+        self._rows: pa.Array | None = None
+
+    def load(self, leaves: Sequence[Leaf]) -> None:
+        """Read what is not known yet of these columns, all at once."""
+        missing = [leaf for leaf in leaves if leaf.path not in self._known]
+        if not missing:
+            return
+        pieces = list(_pieces(self._block, missing))
+        self._rows = _concat([piece[_ROWS] for piece in pieces], pa.int64())
+        for leaf in missing:
+            self._known[leaf.path] = _bounds(pieces, leaf, self._rows)
+
+    def of(self, leaf: Leaf) -> Bounds:
+        """The bounds of a column that has been loaded."""
+        return self._known[leaf.path]
+
+    def rows(self) -> pa.Array | None:
+        """How many rows each file holds, or None if telling it would take a request."""
+        if self._rows is None and self._block.at_hand:
+            self._rows = _concat([piece[_ROWS] for piece in _pieces(self._block, [])], pa.int64())
+        return self._rows
+
+    def partition(self, name: str, data_type: pa.DataType) -> pa.Array:
+        """The typed values of a partition column, by its physical name."""
+        if (name, data_type) not in self._partitions:
+            column = self._block.core.column("partitionValues")
+            texts = [pc.map_lookup(chunk, name, "first") for chunk in column.chunks]
+            self._partitions[name, data_type] = parse_values(_concat(texts, pa.string()), data_type)
+        return self._partitions[name, data_type]
+
+
+def partition_bounds(values: pa.Array) -> Bounds:
+    """Bounds of a partition column: every row of a file has the same value."""
+    nulls = values.is_null().cast(pa.int64())
+    return Bounds(values, values, nulls, pa.repeat(pa.scalar(1, pa.int64()), len(values)))
+
+
+Piece = dict[tuple[str, ...], pa.Array]
+"""Statistics of some files: arrays by path, `("numRecords",)` or `("minValues", "a", "b")`."""
+
+
+def _pieces(block: FileBlock, leaves: Sequence[Leaf]) -> Iterator[Piece]:
+    paths = [_ROWS, _TIGHT] + [(kind, *leaf.path) for leaf in leaves for kind in _KINDS]
+    structs = block.parsed([".".join(path) for path in paths])
+    if structs is None:
+        types: dict[tuple[str, ...], pa.DataType] = {_ROWS: pa.int64(), _TIGHT: pa.bool_()}
+        for leaf in leaves:
+            types["nullCount", *leaf.path] = pa.int64()
+            if leaf.bounded:
+                types["minValues", *leaf.path] = types["maxValues", *leaf.path] = leaf.type
+        structs = (parse_texts(texts, types) for texts in block.texts())
+    for struct in structs:
+        yield _unfold(struct, leaves)
+
+
+def _unfold(statistics: pa.StructArray, leaves: Sequence[Leaf]) -> Piece:
+    count = len(statistics)
+    piece: Piece = {
+        _ROWS: _cast(_member(statistics, _ROWS), pa.int64(), count),
+        _TIGHT: _cast(_member(statistics, _TIGHT), pa.bool_(), count),
+    }
+    for leaf in leaves:
+        nulls = _member(statistics, ("nullCount", *leaf.path))
+        piece["nullCount", *leaf.path] = _cast(nulls, pa.int64(), count)
+        for kind in ("minValues", "maxValues"):
+            found = _member(statistics, (kind, *leaf.path)) if leaf.bounded else None
+            piece[kind, *leaf.path] = _cast(found, leaf.type, count)
+    return piece
+
+
+def _member(array: pa.StructArray, path: tuple[str, ...]) -> pa.Array | None:
+    for name in path:
+        if not pa.types.is_struct(array.type) or array.type.get_field_index(name) < 0:
+            return None
+        array = pc.struct_field(array, name)
+    return array
+
+
+def _cast(array: pa.Array | None, data_type: pa.DataType, count: int) -> pa.Array:
+    if array is None:
+        return pa.nulls(count, data_type)
+    try:
+        return array.cast(data_type)
+    except pa.ArrowException:
+        return pa.nulls(count, data_type)
+
+
+def _bounds(pieces: list[Piece], leaf: Leaf, rows: pa.Array) -> Bounds:
+    minimum = _concat([piece["minValues", *leaf.path] for piece in pieces], leaf.type)
+    maximum = _concat([piece["maxValues", *leaf.path] for piece in pieces], leaf.type)
+    nulls = _concat([piece["nullCount", *leaf.path] for piece in pieces], pa.int64())
+    tight = pc.fill_null(_concat([piece[_TIGHT] for piece in pieces], pa.bool_()), True)
+    certain = pc.or_(tight, pc.or_(pc.equal(nulls, 0), pc.equal(nulls, rows)))
+    nulls = pc.if_else(pc.fill_null(certain, False), nulls, pa.scalar(None, pa.int64()))
+    if pa.types.is_timestamp(leaf.type):
+        minimum, maximum = pc.subtract(minimum, _MILLISECOND), pc.add(maximum, _MILLISECOND)
+    elif pa.types.is_string(leaf.type):
+        long = pc.greater_equal(pc.utf8_length(maximum), _CUT_LENGTH)
+        maximum = pc.if_else(long, pc.binary_join_element_wise(maximum, _ABOVE_ALL, ""), maximum)
+    elif pa.types.is_floating(leaf.type):
+        unknown = pc.or_(pc.is_nan(minimum), pc.is_nan(maximum))
+        minimum = pc.if_else(unknown, pa.scalar(None, leaf.type), minimum)
+        maximum = pc.if_else(unknown, pa.scalar(None, leaf.type), maximum)
+    return Bounds(minimum, maximum, nulls, rows)
+
+
+def _concat(pieces: list[pa.Array], data_type: pa.DataType) -> pa.Array:
+    if len(pieces) == 1:
+        return pieces[0]
+    return pa.concat_arrays(pieces) if pieces else pa.array([], data_type)

@@ -1,0 +1,194 @@
+"""A version of a Delta table, as the format port wants it: schema, properties, live files by predicate.
+
+Immutable. Pruning is done in columns; only files that may match become objects.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from lakevilla.errors import Corrupt, Unsupported
+from lakevilla.files.mapping import physical_name
+from lakevilla.formats.delta.actions import Commit, Metadata, Protocol
+from lakevilla.formats.delta.blocks import CORE
+from lakevilla.formats.delta.bounds import Leaf, partition_bounds
+from lakevilla.formats.delta.deletion_vectors import Locate, deletes_of
+from lakevilla.formats.delta.entry import identity_of, parse_entry
+from lakevilla.formats.delta.features import refuse_write
+from lakevilla.formats.delta.layout import Layout, columns_of
+from lakevilla.formats.delta.paths import data_key, entry_key
+from lakevilla.formats.delta.replay import LiveBlock, Mask, State, file_key
+from lakevilla.model import DataFile
+from lakevilla.predicates import ANYTHING, Bounds, Column, Predicate, may_match
+from lakevilla.store.port import Store
+
+_MAPS = [field.name for field in CORE if pa.types.is_map(field.type)]
+
+
+@dataclass(frozen=True)
+class DeltaSnapshot:
+    """One version. `locate` finds the store of a key that may lie outside the table's root."""
+
+    state: State
+    layout: Layout
+    store: Store
+    locate: Locate
+
+    @staticmethod
+    def of(state: State, store: Store, locate: Locate) -> "DeltaSnapshot":
+        return DeltaSnapshot(state, Layout.of(state.protocol, state.metadata), store, locate)
+
+    def advance(self, commits: Sequence[Commit]) -> "DeltaSnapshot":
+        """The version after these entries, which must follow this one."""
+        if not commits:
+            return self
+        state = self.state.after(commits)
+        changed = any(commit.protocol or commit.metadata for commit in commits)
+        layout = Layout.of(state.protocol, state.metadata) if changed else self.layout
+        return replace(self, state=state, layout=layout)
+
+    @property
+    def version(self) -> int:
+        return self.state.version
+
+    @property
+    def protocol(self) -> Protocol:
+        return self.layout.protocol
+
+    @property
+    def metadata(self) -> Metadata:
+        return self.layout.metadata
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.layout.schema
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        return tuple(self.layout.partition_fields)
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        return self.metadata.configuration
+
+    @property
+    def checks(self) -> Mapping[str, str]:
+        return self.layout.checks
+
+    @cached_property
+    def info(self) -> Mapping[str, Any]:
+        """The version's `commitInfo`; empty if its entry has none or is gone."""
+        if self.state.info is not None:
+            return self.state.info
+        found = self.store.get(entry_key(self.version))
+        commit = None if found is None else parse_entry(self.version, found.data)
+        return (commit.info if commit is not None else None) or {}
+
+    @property
+    def timestamp_ms(self) -> int:
+        """The commit's own time where the table keeps one, else the writer's clock as `commitInfo` has it."""
+        key = "inCommitTimestamp" if self.layout.in_commit_timestamps else "timestamp"
+        value = self.info.get(key)
+        if isinstance(value, int):
+            return value
+        return self.metadata.created_ms or 0
+
+    def refuse_writes(self) -> None:
+        refuse_write(self.protocol, self.metadata)
+
+    def files(self, predicate: Predicate = ANYTHING) -> list[DataFile]:
+        found: list[DataFile] = []
+        for block in self.state.blocks:
+            found += self._files_of(block, predicate, self.state.hidden)
+        if self.state.added:
+            found += self._files_of(self.state.recent, predicate, frozenset())
+        return found
+
+    def live_columns(self) -> Iterator[pa.Table]:
+        """All live files in columns: those of `blocks.CORE` that have values, and `stats` as JSON text.
+
+        For writing checkpoints. Files of a large checkpoint are read again from it.
+        """
+        for block in self.state.folded().blocks:
+            texts = pa.chunked_array(list(block.block.texts()), pa.string())
+            table = block.block.core.append_column("stats", texts)
+            yield table if block.dead is None else table.filter(pa.array(~block.dead))
+
+    def _files_of(self, live: LiveBlock, predicate: Predicate, hidden: frozenset[str]) -> Iterator[DataFile]:
+        keep = None if predicate == ANYTHING else self._matching(live, predicate)
+        rows = live.bounds.rows()
+        for start, batch, flags in live.batches(keep):
+            chosen = np.flatnonzero(flags)
+            if len(chosen):
+                taken = pa.array(chosen)
+                counts = None if rows is None else rows.take(pa.array(chosen + start)).to_pylist()
+                partitions = self._partitions(live, pa.array(chosen + start))
+                entries = _entries(batch.take(taken))
+                for at, entry in enumerate(entries):
+                    if not hidden or file_key(entry) not in hidden:
+                        yield self._data_file(entry, counts and counts[at], partitions, at)
+
+    def _data_file(
+        self, entry: dict[str, Any], rows: int | None, partitions: Mapping[str, list[Any]], at: int
+    ) -> DataFile:
+        vector = entry.get("deletionVector")
+        root = self.store.url
+        return DataFile(
+            key=data_key(entry["path"], root),
+            identity=identity_of(entry),
+            size=entry["size"],
+            rows=rows,
+            partition={name: values[at] for name, values in partitions.items()},
+            deletes=None if vector is None else deletes_of(vector, root, self.locate),
+            entry=entry,
+        )
+
+    def _partitions(self, live: LiveBlock, chosen: pa.Array) -> dict[str, list[Any]]:
+        result = {}
+        for name, field in self.layout.partition_fields.items():
+            values = live.bounds.partition(physical_name(field), field.type).take(chosen)
+            try:
+                result[name] = values.to_pylist()
+            except (ValueError, OverflowError) as error:
+                raise Unsupported(f"a value of the partition column {name!r} is out of range") from error
+        return result
+
+    def _matching(self, live: LiveBlock, predicate: Predicate) -> Mask:
+        fields = self.layout.partition_fields
+        leaves = {
+            column: self.layout.leaf(column) for column in columns_of(predicate) if column[0] not in fields
+        }
+        wanted = [leaf for leaf in leaves.values() if leaf is not None]
+        if wanted:
+            live.bounds.load(wanted)
+        return may_match(predicate, self._bounds_of(live, leaves), live.block.count)
+
+    def _bounds_of(
+        self, live: LiveBlock, leaves: Mapping[Column, Leaf | None]
+    ) -> Callable[[Column], Bounds | None]:
+        def bounds_of(column: Column) -> Bounds | None:
+            field = self.layout.partition_fields.get(column[0])
+            if field is not None:
+                return partition_bounds(live.bounds.partition(physical_name(field), field.type))
+            leaf = leaves.get(column)
+            return None if leaf is None else live.bounds.of(leaf)
+
+        return bounds_of
+
+
+def _entries(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    """`add` actions as the log has them, without statistics and without what they do not tell."""
+    entries = []
+    for row in batch.to_pylist():
+        entry = {name: value for name, value in row.items() if value is not None}
+        for name in _MAPS:
+            if name in entry:
+                entry[name] = dict(entry[name])
+        if "size" not in entry:
+            raise Corrupt(f"the log does not tell the size of the file {entry['path']!r}")
+        entries.append(entry)
+    return entries

@@ -1,0 +1,111 @@
+"""Statistics of files as JSON text, parsed in bulk with a schema of just what is asked for.
+
+Arrow's JSON reader does the work. It refuses a whole batch for one odd value (the string "NaN" among
+numbers, say); such a batch is parsed text by text, and what still makes no sense becomes null.
+"""
+
+import json
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pj
+
+from lakevilla.errors import Corrupt
+from lakevilla.formats.delta.partition_values import parse_values
+
+Path = tuple[str, ...]
+
+_ORDERED = (
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_decimal,
+    pa.types.is_string,
+    pa.types.is_boolean,
+    pa.types.is_date,
+    pa.types.is_timestamp,
+)
+
+
+def has_bounds(data_type: pa.DataType) -> bool:
+    """Whether statistics hold a minimum and a maximum for columns of this type."""
+    return any(is_kind(data_type) for is_kind in _ORDERED)
+
+
+def parse_texts(texts: pa.Array, types: Mapping[Path, pa.DataType]) -> pa.StructArray:
+    """These paths of every text, as one struct for each text; absent values are null.
+
+    Dates come as timestamps, and timestamps without zone, in UTC.
+    """
+    data_type = _nest({path: _readable(wanted) for path, wanted in types.items()})
+    if len(texts) == 0:
+        return pa.array([], data_type)
+    lines = pc.binary_join_element_wise(pc.fill_null(texts, "{}"), "", "\n")
+    longest = pc.max(pc.binary_length(lines)).as_py()
+    try:
+        table = pj.read_json(
+            pa.BufferReader(_bytes_of(lines)),
+            read_options=pj.ReadOptions(block_size=max(1 << 20, 2 * longest)),
+            parse_options=pj.ParseOptions(
+                explicit_schema=pa.schema(list(data_type)), unexpected_field_behavior="ignore"
+            ),
+        )
+    except pa.ArrowException:
+        return _parse_one_by_one(texts, data_type)
+    if table.num_rows != len(texts):
+        return _parse_one_by_one(texts, data_type)
+    structs = table.select([field.name for field in data_type]).to_struct_array()
+    return pa.concat_arrays(structs.chunks) if isinstance(structs, pa.ChunkedArray) else structs
+
+
+def _readable(data_type: pa.DataType) -> pa.DataType:
+    """The type by which Arrow's JSON reader understands what Delta writes for a column of this type."""
+    if pa.types.is_date(data_type):
+        return pa.timestamp("s")
+    return pa.timestamp("us") if pa.types.is_timestamp(data_type) else data_type
+
+
+def _nest(types: Mapping[Path, pa.DataType]) -> pa.DataType:
+    members: dict[str, dict[Path, pa.DataType]] = {}
+    for path, data_type in types.items():
+        members.setdefault(path[0], {})[path[1:]] = data_type
+    return pa.struct(
+        [pa.field(name, below[()] if () in below else _nest(below)) for name, below in members.items()]
+    )
+
+
+def _bytes_of(lines: pa.Array) -> pa.Buffer:
+    """The characters of all strings, one after the other, without a copy."""
+    end = lines.offset + len(lines)
+    offsets = pa.Array.from_buffers(pa.int32(), end + 1, [None, lines.buffers()[1]])
+    first, last = offsets[lines.offset].as_py(), offsets[end].as_py()
+    return lines.buffers()[2].slice(first, last - first)
+
+
+def _parse_one_by_one(texts: pa.Array, data_type: pa.DataType) -> pa.StructArray:
+    return pa.array([_lenient(_loaded(text), data_type) for text in texts.to_pylist()], data_type)
+
+
+def _loaded(text: str | None) -> Any:
+    try:
+        return None if not text else json.loads(text, parse_float=Decimal)
+    except (ValueError, RecursionError):
+        # Statistics are advice: a file with unreadable ones is merely never skipped.
+        return None
+
+
+def _lenient(value: Any, data_type: pa.DataType) -> Any:
+    if pa.types.is_struct(data_type):
+        if not isinstance(value, dict):
+            return None
+        return {field.name: _lenient(value.get(field.name), field.type) for field in data_type}
+    try:
+        if isinstance(value, str) and not pa.types.is_string(data_type):
+            return parse_values(pa.array([value]), data_type)[0].as_py()
+        if pa.types.is_floating(data_type) and isinstance(value, Decimal):
+            value = float(value)
+        return pa.scalar(value, data_type).as_py()
+    except (pa.ArrowException, Corrupt, ValueError, TypeError, OverflowError):
+        return None
