@@ -16,6 +16,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from lakevilla.errors import Unavailable
+
 
 @dataclass(frozen=True, slots=True)
 class Object:
@@ -44,7 +46,13 @@ class Created:
 
 @dataclass(frozen=True, slots=True)
 class Exists:
-    """Somebody's object holds the key; nothing was written."""
+    """Somebody's object holds the key; ours is not there.
+
+    `doubtful` says that an earlier try went unanswered: where the key is one that others replace,
+    ours may have been there for a moment before somebody replaced it.
+    """
+
+    doubtful: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +75,14 @@ class Changed:
 
 class Unanswered(Exception):
     """The request may or may not have applied: a timeout, a lost connection, a 409, 429 or 5xx."""
+
+
+class Ambiguous(Unavailable):
+    """A conditional write whose outcome could not be learned: it may apply, now or later.
+
+    Only `create` and `replace` of the `Retrying` decorator raise it. Whoever knows what the write
+    decided must find out by reading; nothing may be taken as failed.
+    """
 
 
 class Store(Protocol):

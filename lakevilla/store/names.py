@@ -1,0 +1,45 @@
+"""What a table may be called. The name is the table's folder below the lake, so it must not leave it."""
+
+import unicodedata
+
+from lakevilla.errors import InvalidInput
+
+LONGEST_NAME_BYTES = 200
+
+_RULE = (
+    f"a table's name has 1 to {LONGEST_NAME_BYTES} bytes of UTF-8 in Unicode's NFC form, without '/', '\\', "
+    "'%' or control characters, and without a blank at either end; it does not begin with '_' or '.' "
+    "(db.table, accents and any case are fine)"
+)
+
+
+def check_table_name(name: str) -> str:
+    """The name itself, if a table may have it; otherwise `InvalidInput` that says what is allowed."""
+    fault = _fault(name)
+    if fault:
+        raise InvalidInput(f"{name[:80]!r} cannot be a table's name: it {fault}; {_RULE}")
+    return name
+
+
+def _fault(name: str) -> str:
+    """Why the name is refused, or nothing."""
+    if not name:
+        return "is empty"
+    if name != name.strip():
+        return "begins or ends with a blank"
+    # '..' and hidden folders; Delta's readers ignore what begins with '_', and so does our discovery.
+    if name[0] in "._":
+        return f"begins with {name[0]!r}"
+    for character in name:
+        # '%' is refused because other clients decode it: '%2F' would become a slash on their side.
+        if character in "/\\%":
+            return f"contains {character!r}"
+        # Cc control, Cf invisible (also direction marks), Cs half of a character, Zl/Zp line ends.
+        if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp"):
+            return f"contains the control character {character!r}"
+    # Two spellings of one visible name would be two tables.
+    if not unicodedata.is_normalized("NFC", name):
+        return "is not in NFC form"
+    if len(name.encode()) > LONGEST_NAME_BYTES:
+        return "is too long"
+    return ""

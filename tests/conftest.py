@@ -1,0 +1,28 @@
+"""Fixtures for every test: a real S3 server, and one store of each kind."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lakevilla.store.opening import open_store
+from lakevilla.store.port import Store
+from tests.seaweed import S3Server, running_server
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[S3Server]:
+    """SeaweedFS for the whole session, started when a test first asks for it."""
+    with running_server() as server:
+        yield server
+
+
+@pytest.fixture(params=["memory", "directory", "s3"])
+def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    """An empty store of each kind."""
+    if request.param == "memory":
+        return open_store("memory://")
+    if request.param == "directory":
+        return open_store(str(tmp_path / "store"))
+    server: S3Server = request.getfixturevalue("s3")
+    return open_store(server.new_url(), server.storage_options)
