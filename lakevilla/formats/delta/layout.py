@@ -32,11 +32,8 @@ class Layout:
     schema: pa.Schema
 
     @staticmethod
-    def of(protocol: Protocol | None, metadata: Metadata | None) -> "Layout":
+    def of(protocol: Protocol, metadata: Metadata) -> "Layout":
         """The layout, or Unsupported if we cannot read such a table."""
-        if protocol is None or metadata is None:
-            missing = "protocol" if protocol is None else "metadata"
-            raise Corrupt(f"the Delta log tells no {missing} of the table")
         refuse_read(protocol, metadata)
         mode = mapping_mode(protocol, metadata)
         return Layout(protocol, metadata, mode, to_arrow(metadata.schema_string, mode))

@@ -116,6 +116,10 @@ def data_key(path: str, root: str) -> str:
 
 
 def split_url(url: str) -> tuple[str, str]:
-    """The folder of an encoded URL, and the decoded name of the file in it."""
+    """The folder of a data file's URL, as stores are opened by it, and the name of the file in it.
+
+    The path of a `file:` URL stays encoded, because that is how such URLs are; other stores take keys as
+    they are.
+    """
     folder, _, name = url.rpartition("/")
-    return unquote(folder), unquote(name)
+    return folder if folder.startswith("file:") else unquote(folder), unquote(name)

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakevilla.errors import Corrupt
 from lakevilla.formats.delta.actions import Commit, Metadata, Protocol
 from lakevilla.formats.delta.blocks import EntryBlock, FileBlock
 from lakevilla.formats.delta.bounds import BlockBounds
@@ -109,6 +110,14 @@ class State:
             domains={name: body for name, body in content.domains.items() if not body.get("removed")},
             blocks=tuple(LiveBlock.of(block) for block in content.blocks),
         )
+
+    @property
+    def definition(self) -> tuple[Protocol, Metadata]:
+        """Protocol and metadata, which every table must have."""
+        if self.protocol is None or self.metadata is None:
+            missing = "protocol" if self.protocol is None else "metadata"
+            raise Corrupt(f"the Delta log tells no {missing} of the table")
+        return self.protocol, self.metadata
 
     @cached_property
     def recent(self) -> LiveBlock:

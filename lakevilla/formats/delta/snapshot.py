@@ -40,7 +40,7 @@ class DeltaSnapshot:
 
     @staticmethod
     def of(state: State, store: Store, locate: Locate) -> "DeltaSnapshot":
-        return DeltaSnapshot(state, Layout.of(state.protocol, state.metadata), store, locate)
+        return DeltaSnapshot(state, Layout.of(*state.definition), store, locate)
 
     def advance(self, commits: Sequence[Commit]) -> "DeltaSnapshot":
         """The version after these entries, which must follow this one."""
@@ -48,7 +48,7 @@ class DeltaSnapshot:
             return self
         state = self.state.after(commits)
         changed = any(commit.protocol or commit.metadata for commit in commits)
-        layout = Layout.of(state.protocol, state.metadata) if changed else self.layout
+        layout = Layout.of(*state.definition) if changed else self.layout
         return replace(self, state=state, layout=layout)
 
     @property
@@ -107,16 +107,6 @@ class DeltaSnapshot:
         if self.state.added:
             found += self._files_of(self.state.recent, predicate, frozenset())
         return found
-
-    def live_columns(self) -> Iterator[pa.Table]:
-        """All live files in columns: those of `blocks.CORE` that have values, and `stats` as JSON text.
-
-        For writing checkpoints. Files of a large checkpoint are read again from it.
-        """
-        for block in self.state.folded().blocks:
-            texts = pa.chunked_array(list(block.block.texts()), pa.string())
-            table = block.block.core.append_column("stats", texts)
-            yield table if block.dead is None else table.filter(pa.array(~block.dead))
 
     def _files_of(self, live: LiveBlock, predicate: Predicate, hidden: frozenset[str]) -> Iterator[DataFile]:
         keep = None if predicate == ANYTHING else self._matching(live, predicate)

@@ -1,0 +1,118 @@
+"""One Delta table behind the format port: versions and their history, found in its log."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from lakevilla.environment import Environment
+from lakevilla.errors import Corrupt, InvalidInput
+from lakevilla.formats.delta.actions import Commit
+from lakevilla.formats.delta.log import Listing, adjusted_times, list_log, newest_at
+from lakevilla.formats.delta.opening import follow, open_state, read_entry
+from lakevilla.formats.delta.paths import is_absolute, split_url
+from lakevilla.formats.delta.snapshot import DeltaSnapshot
+from lakevilla.model import DataFile, HistoryEntry
+from lakevilla.store.port import Store
+
+Opener = Callable[[str], Store]
+"""From the URL of a folder to its store."""
+
+
+class DeltaTable:
+    """A Delta table at a store's root. `opener` finds stores of data files that lie elsewhere."""
+
+    def __init__(self, store: Store, environment: Environment, opener: Opener) -> None:
+        self._store = store
+        self._environment = environment
+        self._opener = opener
+
+    def open(self, file: DataFile) -> tuple[Store, str]:
+        return self._locate(file.key)
+
+    def latest(self, base: DeltaSnapshot | None = None) -> DeltaSnapshot | None:
+        if base is not None:
+            return base.advance(follow(self._store, self._environment, base.version + 1))
+        state = open_state(self._store, self._environment)
+        return None if state is None else DeltaSnapshot.of(state, self._store, self._locate)
+
+    def at_version(self, version: int) -> DeltaSnapshot:
+        if version < 0:
+            raise InvalidInput(f"a version cannot be {version}")
+        state = open_state(self._store, self._environment, version)
+        if state is None:
+            raise InvalidInput(f"there is no Delta table in {self._store.url}")
+        return DeltaSnapshot.of(state, self._store, self._locate)
+
+    def at_time(self, timestamp_ms: int) -> DeltaSnapshot:
+        newest = self.latest()
+        if newest is None:
+            raise InvalidInput(f"there is no Delta table in {self._store.url}")
+        listing = list_log(self._store)
+        version = self._version_at(newest, listing, timestamp_ms)
+        oldest = listing.oldest()
+        if version is None or oldest is None or version < oldest:
+            raise InvalidInput("the table has no version as old as that, or its log has been cleaned up")
+        return newest if version == newest.version else self.at_version(version)
+
+    def history(self, limit: int | None = None) -> Sequence[HistoryEntry]:
+        """The versions whose entries still exist, newest first."""
+        commits = list_log(self._store).commits
+        times = dict(adjusted_times(commits))
+        versions = sorted(commits, reverse=True)[:limit]
+        tasks = [self._entry_task(version) for version in versions]
+        return [
+            _history_entry(version, times[version], commit.info or {})
+            for version, commit in zip(versions, self._environment.fan_out(tasks), strict=True)
+            if commit is not None
+        ]
+
+    def _locate(self, key: str) -> tuple[Store, str]:
+        if not is_absolute(key):
+            return self._store, key
+        folder, name = split_url(key)
+        return self._opener(folder), name
+
+    def _entry_task(self, version: int) -> Callable[[], Commit | None]:
+        return lambda: read_entry(self._store, version)
+
+    def _version_at(self, newest: DeltaSnapshot, listing: Listing, timestamp_ms: int) -> int | None:
+        """The newest version at or before this time, by the clock that the table keeps."""
+        if not newest.layout.in_commit_timestamps:
+            return newest_at(adjusted_times(listing.commits), timestamp_ms)
+        since = int(newest.properties.get("delta.inCommitTimestampEnablementVersion", 0))
+        since_ms = int(newest.properties.get("delta.inCommitTimestampEnablementTimestamp", 0))
+        if timestamp_ms < since_ms:
+            older = {version: meta for version, meta in listing.commits.items() if version < since}
+            return newest_at(adjusted_times(older), timestamp_ms)
+        return self._search(sorted(v for v in listing.commits if v >= since), timestamp_ms)
+
+    def _search(self, versions: list[int], timestamp_ms: int) -> int | None:
+        """In-commit timestamps grow with versions, so a few entries are enough to find one."""
+        low, high = 0, len(versions)
+        while low < high:
+            middle = (low + high) // 2
+            commit = read_entry(self._store, versions[middle])
+            time = None if commit is None else (commit.info or {}).get("inCommitTimestamp")
+            if not isinstance(time, int):
+                raise Corrupt(f"entry {versions[middle]} of the Delta log does not tell its time")
+            low, high = (middle + 1, high) if time <= timestamp_ms else (low, middle)
+        return versions[low - 1] if low else None
+
+
+def _history_entry(version: int, modified_ms: int, info: Mapping[str, Any]) -> HistoryEntry:
+    time = info.get("inCommitTimestamp", info.get("timestamp"))
+    ours = info.get("lakevilla")
+    return HistoryEntry(
+        version=version,
+        timestamp_ms=time if isinstance(time, int) else modified_ms,
+        operation=str(info.get("operation", "")),
+        parameters=_texts(info.get("operationParameters")),
+        metrics=_texts(info.get("operationMetrics")),
+        engine=str(info.get("engineInfo", "")),
+        txn=ours.get("txn") if isinstance(ours, dict) else None,
+    )
+
+
+def _texts(values: Any) -> dict[str, str]:
+    if not isinstance(values, dict):
+        return {}
+    return {name: value if isinstance(value, str) else str(value) for name, value in values.items()}
