@@ -1,0 +1,51 @@
+"""LakeVilla: transactions over Delta Lake tables, on nothing but the object store."""
+
+from importlib.metadata import version
+
+from lakevilla.errors import (
+    Aborted,
+    CommitUnknown,
+    Conflict,
+    Corrupt,
+    Deadlock,
+    Fenced,
+    InvalidInput,
+    LakeVillaError,
+    Unavailable,
+    Unsupported,
+    ValidationFailed,
+)
+from lakevilla.lake import Lake
+from lakevilla.model import Counts, Features, HistoryEntry, Receipt
+from lakevilla.transaction.transaction import Transaction
+
+__version__ = version("lakevilla")
+
+NONE = Features.NONE
+R = Features.R
+CT = Features.CT
+I = Features.I  # noqa: E741 - the paper's name
+
+__all__ = [
+    "CT",
+    "NONE",
+    "Aborted",
+    "CommitUnknown",
+    "Conflict",
+    "Corrupt",
+    "Counts",
+    "Deadlock",
+    "Features",
+    "Fenced",
+    "HistoryEntry",
+    "I",
+    "InvalidInput",
+    "Lake",
+    "LakeVillaError",
+    "R",
+    "Receipt",
+    "Transaction",
+    "Unavailable",
+    "Unsupported",
+    "ValidationFailed",
+]

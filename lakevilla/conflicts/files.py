@@ -35,5 +35,5 @@ def decide_conflict(change: Change, theirs: Footprint) -> Hit | None:
     for predicate in change.read.predicates:
         appeared = theirs.added.matching(predicate)
         if appeared:
-            return Hit("a file was added that may hold rows which this statement would have read", appeared[0])
+            return Hit("a file was added that may hold rows this statement would have read", appeared[0])
     return None

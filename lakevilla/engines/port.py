@@ -107,6 +107,10 @@ class Engine(Protocol):
         """The whole table, lazily."""
         ...
 
+    def result(self, table: pa.Table) -> Result:
+        """Rows that we have already, as this engine gives results."""
+        ...
+
     def query(self, query: exp.Query, sources: Mapping[str, Source], now_ms: int) -> Result:
         """The result of a SELECT. `now_ms` is what current_timestamp() and its kin give."""
         ...

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from lakevilla.model import Author, Change, DataFile, Footprint, HistoryEntry
 from lakevilla.predicates import Predicate
+from lakevilla.sql.statements import Action
 from lakevilla.store.port import Store
 
 
@@ -35,6 +36,11 @@ class Snapshot(Protocol):
     def partition_columns(self) -> tuple[str, ...]: ...
 
     @property
+    def dropped(self) -> bool:
+        """Whether the log's last entry says that a LakeVilla client dropped the table."""
+        ...
+
+    @property
     def properties(self) -> Mapping[str, str]: ...
 
     @property
@@ -49,6 +55,19 @@ class Snapshot(Protocol):
     def refuse_writes(self) -> None:
         """Raise Unsupported, naming the feature, if the table asks of writers what we do not do."""
         ...
+
+
+class Definition(Protocol):
+    """What a table is, beside its rows."""
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]: ...
+
+    @property
+    def checks(self) -> Mapping[str, str]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +103,39 @@ class Table(Protocol):
 
     def at_time(self, timestamp_ms: int) -> Snapshot:
         """The newest version that was committed at or before this time."""
+        ...
+
+    def first(
+        self,
+        schema: pa.Schema,
+        partition_columns: Sequence[str],
+        properties: Mapping[str, str],
+        comment: str | None,
+    ) -> Change:
+        """The change that makes version 0 of a new table. InvalidInput for what the format cannot hold."""
+        ...
+
+    def describe(self, first: Change) -> Definition:
+        """What a table will be after its first change, for writing the data files that come with it."""
+        ...
+
+    def encode_first(self, first: Change, author: Author) -> bytes:
+        """The log entry of version 0, which does not depend on where or when it is published."""
+        ...
+
+    def publish_first(self, data: bytes, attempt: str) -> bool:
+        """Create version 0; True if version 0 is this attempt's, False if somebody else's."""
+        ...
+
+    def publish_last(self, base: int, txn: str, attempt: str) -> None:
+        """Publish the empty entry that ends a dropped table, at the first free version above base.
+
+        Every version on the way is read; one that names this attempt ends the walk.
+        """
+        ...
+
+    def alter(self, snapshot: Snapshot, action: Action) -> Change:
+        """The change that alters columns, properties or constraints."""
         ...
 
     def publish(self, base: Snapshot, change: Change, author: Author) -> Published | Taken:

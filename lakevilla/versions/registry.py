@@ -88,7 +88,9 @@ def apply(head: Head, entry: Entry, published: bool, put: str) -> Head:
 def _refuse_taken(head: Head, name: str) -> None:
     taken = find(head, name)
     if taken is not None:
-        raise InvalidInput(f"the lake already has a table {taken.name!r}: drop it first, or choose another name")
+        raise InvalidInput(
+            f"the lake already has a table {taken.name!r}: drop it first, or choose another name"
+        )
 
 
 def _refuse_moved(head: Head, ref: TableRef) -> None:
@@ -97,4 +99,6 @@ def _refuse_moved(head: Head, ref: TableRef) -> None:
     if current is None and may_lie_at(head, ref.location):
         return
     if current is None or current.location != ref.location:
-        raise InvalidInput(f"the lake has no table {ref.name!r} any more: another client renamed or dropped it")
+        raise InvalidInput(
+            f"the lake has no table {ref.name!r} any more: another client renamed or dropped it"
+        )

@@ -1,0 +1,203 @@
+"""From a table's name to the table: the registry, open tables, and the newest snapshot that we know.
+
+Shared by all transactions of a lake and safe to use from many threads. Snapshots are kept by location and
+only ever move forward, so that a warm transaction asks for the next version and nothing else. Names are
+resolved by a HEAD that is at most `REGISTRY_SECONDS` old; a table that was dropped meanwhile ends with an
+entry that says so, and then HEAD is read again.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from threading import Lock
+
+from lakevilla.environment import Environment
+from lakevilla.errors import Conflict, InvalidInput
+from lakevilla.formats.opening import FORMATS, open_table
+from lakevilla.formats.port import Snapshot, Table
+from lakevilla.model import Author, TableRef
+from lakevilla.settle.entries import Decided, decide_entry
+from lakevilla.store.metered import Meter, Metered
+from lakevilla.store.names import check_table_name
+from lakevilla.store.port import Store
+from lakevilla.store.prefixed import Prefixed
+from lakevilla.store.probe import probe
+from lakevilla.versions import registry
+from lakevilla.versions.log import GlobalLog
+from lakevilla.versions.records import Entry, Head, RegistryChange
+
+REGISTRY_SECONDS = 10.0
+KEPT_SNAPSHOTS = 1000
+
+
+@dataclass(frozen=True)
+class Pinned:
+    """A table at one version, as a transaction works on it."""
+
+    ref: TableRef
+    table: Table
+    snapshot: Snapshot
+
+
+class Catalog:
+    """The tables of one lake."""
+
+    def __init__(self, store: Store, environment: Environment, open_location: Callable[[str], Store]) -> None:
+        self._store = store
+        self._environment = environment
+        self._open_location = open_location
+        self._lock = Lock()
+        self._head: Head | None = None
+        self._head_read_at: float | None = None
+        self._snapshots: OrderedDict[str, Snapshot] = OrderedDict()
+
+    def head(self, meter: Meter, fresh: bool = False) -> Head | None:
+        """The registry, read anew if ours is too old or `fresh` is asked for."""
+        now = self._environment.elapsed()
+        with self._lock:
+            read_at = self._head_read_at
+            if not fresh and read_at is not None and now - read_at < REGISTRY_SECONDS:
+                return self._head
+        found = self._log(meter).read_head()
+        return self._remember_head(None if found is None else found.head, now)
+
+    def names(self, meter: Meter) -> list[str]:
+        """Every table: registered ones, and those found in folders of the lake's root."""
+        head = self.head(meter, fresh=True)
+        store = Metered(self._store, meter)
+        folders = [f for f in store.list_folders("") if f[0] not in "._" and registry.may_lie_at(head, f)]
+        found = self._environment.fan_out([lambda f=folder: self._format_at(f, meter) for folder in folders])
+        registered = [] if head is None else list(head.tables)
+        return sorted(registered + [f for f, format_name in zip(folders, found, strict=True) if format_name])
+
+    def pin(self, name: str, meter: Meter) -> Pinned:
+        """The newest version of a table; InvalidInput if the lake has none of this name."""
+        for fresh in (False, True):
+            ref = self._resolve(name, meter, fresh)
+            pinned = None if ref is None else self._latest(ref, meter)
+            if pinned is not None and not pinned.snapshot.dropped:
+                return pinned
+        raise InvalidInput(self._missing(name, meter))
+
+    def pin_past(self, name: str, meter: Meter, version: int | None, timestamp_ms: int | None) -> Pinned:
+        """A table at an earlier version, by number or by time."""
+        now = self.pin(name, meter)
+        if version is not None:
+            known = now.snapshot if now.snapshot.version == version else now.table.at_version(version)
+            return Pinned(now.ref, now.table, known)
+        assert timestamp_ms is not None
+        return Pinned(now.ref, now.table, now.table.at_time(timestamp_ms))
+
+    def find(self, name: str, meter: Meter) -> Pinned | None:
+        """Like `pin`, with None for a table that is not there."""
+        ref = self._resolve(name, meter, fresh=True)
+        pinned = None if ref is None else self._latest(ref, meter)
+        return None if pinned is None or pinned.snapshot.dropped else pinned
+
+    def remember(self, ref: TableRef, snapshot: Snapshot) -> None:
+        """Keep the newest snapshot of a table for the next transaction."""
+        with self._lock:
+            known = self._snapshots.get(ref.location)
+            if known is None or known.version < snapshot.version:
+                self._snapshots[ref.location] = snapshot
+            self._snapshots.move_to_end(ref.location)
+            while len(self._snapshots) > KEPT_SNAPSHOTS:
+                self._snapshots.popitem(last=False)
+
+    def open(self, ref: TableRef, meter: Meter) -> Table:
+        """The table of a reference, whose requests this meter counts."""
+        opener = lambda url: Metered(self._open_location(url), meter)  # noqa: E731
+        return open_table(ref.format, self.store_of(ref.location, meter), self._environment, opener)
+
+    def store_of(self, location: str, meter: Meter) -> Store:
+        """The store of a location: below the lake's root, or a URL of its own."""
+        inside = "://" not in location
+        return Metered(Prefixed(self._store, location) if inside else self._open_location(location), meter)
+
+    def detect(self, location: str, meter: Meter) -> str:
+        """The format of the table that lies at a location; InvalidInput if there is none."""
+        found = self._format_at(location, meter)
+        if found is None:
+            raise InvalidInput(
+                f"there is no table at {location!r}: expected a Delta log in the folder _delta_log"
+            )
+        return found
+
+    def decide(self, change: Callable[[Head], RegistryChange], author: Author, meter: Meter) -> Decided:
+        """Bring a registry change into the global log; `change` makes it for the HEAD that it lands on."""
+        log = self._log(meter)
+        now = self._environment.elapsed()
+        if log.read_head() is None:
+            probe(Metered(self._store, meter), self._environment)
+
+        def propose(head: Head) -> Entry:
+            proposed = change(head)
+            registry.check(head, proposed)
+            put, time_ms = self._environment.new_id(), self._environment.now_ms()
+            return Entry(head.seq + 1, author.txn, author.attempt, put, time_ms, proposed)
+
+        decided = decide_entry(log, self._environment, propose, lambda ref: self.open(ref, meter))
+        self._remember_head(decided.read.head, now)
+        if not decided.published:
+            place = decided.entry.change.table.location
+            raise Conflict(
+                f"another client created a table at {place!r} first: read it, or choose another name",
+                table=decided.entry.change.table.name,
+            )
+        return decided
+
+    def _resolve(self, name: str, meter: Meter, fresh: bool) -> TableRef | None:
+        """Where this name leads: a registered table, else a folder in which one may lie."""
+        check_table_name(name)
+        head = self.head(meter, fresh)
+        ref = registry.find(head, name)
+        if ref is not None or not registry.may_lie_at(head, name):
+            return ref
+        if not fresh:
+            return TableRef(name, name, next(iter(FORMATS)))
+        for folder in (name, *self._in_another_case(name, meter)):
+            format_name = self._format_at(folder, meter)
+            if format_name is not None and registry.may_lie_at(head, folder):
+                return TableRef(folder, folder, format_name)
+        return None
+
+    def _in_another_case(self, name: str, meter: Meter) -> list[str]:
+        folders = Metered(self._store, meter).list_folders("")
+        return [f for f in folders if f != name and f.casefold() == name.casefold()]
+
+    def _latest(self, ref: TableRef, meter: Meter) -> Pinned | None:
+        table = self.open(ref, meter)
+        with self._lock:
+            base = self._snapshots.get(ref.location)
+        snapshot = table.latest(base)
+        if snapshot is None:
+            return None
+        self.remember(ref, snapshot)
+        return Pinned(ref, table, snapshot)
+
+    def _format_at(self, location: str, meter: Meter) -> str | None:
+        store = self.store_of(location, meter)
+        for name, folder in FORMATS.items():
+            if next(iter(store.list(folder)), None) is not None:
+                return name
+        return None
+
+    def _missing(self, name: str, meter: Meter) -> str:
+        names = self.names(meter)
+        close = get_close_matches(name, names, n=3)
+        hint = (
+            f"did you mean {' or '.join(repr(c) for c in close)}?" if close else f"it has {names or 'none'}"
+        )
+        return f"the lake has no table {name!r}: {hint}"
+
+    def _log(self, meter: Meter) -> GlobalLog:
+        return GlobalLog(Metered(self._store, meter), self._environment)
+
+    def _remember_head(self, head: Head | None, read_at: float) -> Head | None:
+        """Keep the newest HEAD; a slower thread never brings an older one back."""
+        with self._lock:
+            if self._head is None or (head is not None and head.seq >= self._head.seq):
+                self._head = head
+            self._head_read_at = read_at
+            return self._head

@@ -1,0 +1,158 @@
+"""Statements that change rows: append, insert, overwrite, update, delete, merge.
+
+Each runs its data work on the engine now, against pinned tables, and returns the change that the commit will
+publish. Nothing is visible before that.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from lakevilla.engines.port import Rewritten
+from lakevilla.errors import InvalidInput
+from lakevilla.model import Change, Counts
+from lakevilla.predicates import ANYTHING
+from lakevilla.sql import statements as sql
+from lakevilla.sql.dialect import spark_text
+from lakevilla.sql.statements import TableName
+from lakevilla.sql.tables import tables_of
+from lakevilla.transaction.catalog import Pinned
+from lakevilla.transaction.outcome import Outcome, TableChange
+from lakevilla.transaction.workspace import Workspace
+
+
+def append(workspace: Workspace, name: str, data: object) -> Outcome:
+    """Rows given as data. Reads nothing, so it conflicts with nobody."""
+    pinned = workspace.pin(TableName(name))
+    written = workspace.engine.append(workspace.target(pinned), data)
+    return _outcome(workspace, pinned, "WRITE", {"mode": "Append"}, written)
+
+
+def insert(workspace: Workspace, statement: sql.Insert) -> Outcome:
+    """INSERT INTO, INSERT OVERWRITE and INSERT ... REPLACE WHERE, from a query."""
+    pinned = workspace.pin(TableName(statement.table))
+    target = workspace.target(pinned)
+    sources = workspace.sources(statement.tables, [pinned])
+    if statement.overwrite or statement.where is not None:
+        rows = workspace.engine.query(_named(statement, target.schema.names), sources, workspace.now_ms)
+        return _overwrite(workspace, pinned, rows, statement.where)
+    if statement.by_name:
+        rows = workspace.engine.query(statement.query, sources, workspace.now_ms)
+        written = workspace.engine.append(target, rows)
+    else:
+        columns = statement.columns or tuple(target.schema.names)
+        written = workspace.engine.insert(target, statement.query, columns, sources, workspace.now_ms)
+    return _outcome(workspace, pinned, "WRITE", {"mode": "Append"}, written)
+
+
+def overwrite(workspace: Workspace, name: str, data: object, where: exp.Expr | None) -> Outcome:
+    """Replace the rows for which `where` is true, or all rows."""
+    return _overwrite(workspace, workspace.pin(TableName(name)), data, where)
+
+
+def update(
+    workspace: Workspace,
+    name: str,
+    assigned: Mapping[str, exp.Expr],
+    where: exp.Expr | None,
+    alias: str | None = None,
+) -> Outcome:
+    """UPDATE name SET assigned WHERE where."""
+    if not assigned:
+        raise InvalidInput(f"the update of {name!r} sets no column")
+    pinned = workspace.pin(TableName(name))
+    sources = workspace.sources(tables_of(*assigned.values(), where), [pinned])
+    target, source = workspace.target(pinned), workspace.source(pinned, keeps_files=False)
+    bound = {c: _unaliased(e, alias, name) for c, e in assigned.items()}
+    condition = _unaliased(where, alias, name) if where is not None else None
+    written = workspace.engine.update(target, source, bound, condition, sources, workspace.now_ms)
+    return _outcome(workspace, pinned, "UPDATE", _predicate(where), written)
+
+
+def delete(workspace: Workspace, name: str, where: exp.Expr | None, alias: str | None = None) -> Outcome:
+    """DELETE FROM name WHERE where."""
+    pinned = workspace.pin(TableName(name))
+    sources = workspace.sources(tables_of(where), [pinned])
+    target, source = workspace.target(pinned), workspace.source(pinned, keeps_files=False)
+    condition = _unaliased(where, alias, name) if where is not None else None
+    written = workspace.engine.delete(target, source, condition, sources, workspace.now_ms)
+    return _outcome(workspace, pinned, "DELETE", _predicate(where), written)
+
+
+def merge(
+    workspace: Workspace, name: str, using: object, clauses: sql.MergeClauses, tables: Sequence[TableName]
+) -> Outcome:
+    """MERGE INTO name USING data or a query."""
+    pinned = workspace.pin(TableName(name))
+    sources = workspace.sources(tables, [pinned])
+    target, source = workspace.target(pinned), workspace.source(pinned, keeps_files=False)
+    written = workspace.engine.merge(target, source, using, clauses, sources, workspace.now_ms)
+    return _outcome(workspace, pinned, "MERGE", _predicate(clauses.on), written)
+
+
+def _overwrite(workspace: Workspace, pinned: Pinned, data: object, where: exp.Expr | None) -> Outcome:
+    source = workspace.source(pinned, keeps_files=False)
+    if where is None:
+        # Everything goes, also what somebody appends meanwhile: that is a conflict, not a leftover.
+        source.files(ANYTHING)
+    written = workspace.engine.overwrite(workspace.target(pinned), source, data, where, workspace.now_ms)
+    return _outcome(workspace, pinned, "WRITE", {"mode": "Overwrite", **_predicate(where)}, written)
+
+
+def _outcome(
+    workspace: Workspace, pinned: Pinned, operation: str, parameters: Mapping[str, str], done: Rewritten
+) -> Outcome:
+    change = Change(
+        operation=operation,
+        parameters=parameters,
+        added=done.added,
+        removed=done.removed,
+        read=workspace.read_of(pinned),
+        metrics=_metrics(done),
+    )
+    # A statement that changed no row publishes nothing: readers need not learn of it.
+    idle = not done.added and not done.removed
+    return Outcome(done.counts, None if idle else TableChange(pinned, change))
+
+
+def _metrics(done: Rewritten) -> dict[str, int]:
+    counts: Counts = done.counts
+    return {
+        "numFiles": len(done.added),
+        "numRemovedFiles": len(done.removed),
+        "numOutputRows": sum(file.rows for file in done.added),
+        "numOutputBytes": sum(file.size for file in done.added),
+        "numInsertedRows": counts.inserted,
+        "numUpdatedRows": counts.updated,
+        "numDeletedRows": counts.deleted,
+    }
+
+
+def _predicate(where: exp.Expr | None) -> dict[str, str]:
+    return {} if where is None else {"predicate": json.dumps([spark_text(where)], ensure_ascii=False)}
+
+
+def _named(statement: sql.Insert, columns: Sequence[str]) -> exp.Query:
+    """The query of an INSERT with its columns named after the table's, by position."""
+    if statement.by_name:
+        return statement.query
+    names: Sequence[Any] = statement.columns or tuple(columns)
+    alias = exp.TableAlias(
+        this=exp.to_identifier("rows"), columns=[exp.to_identifier(n, True) for n in names]
+    )
+    return exp.select("*").from_(exp.Subquery(this=statement.query.copy(), alias=alias))
+
+
+def _unaliased(tree: exp.Expr, alias: str | None, name: str) -> exp.Expr:
+    """The expression without the target's own name in front of its columns; engines know one table."""
+    own = {name.casefold(), name.rpartition(".")[2].casefold(), (alias or name).casefold()}
+
+    def strip(node: exp.Expr) -> exp.Expr:
+        inside = node.find_ancestor(exp.Query)
+        if inside is None and isinstance(node, exp.Column) and node.table.casefold() in own:
+            return exp.column(node.this.copy())
+        return node
+
+    return tree.copy().transform(strip)

@@ -1,0 +1,65 @@
+"""The optimistic commit of one change to one table (the plain format's commit, features NONE).
+
+Create the next version; if somebody else holds it, ask whether their commit concerns ours, and if not, try the
+number after it. Every version between is looked at, none is skipped. Losing means that somebody else got
+ahead, so the lake as a whole always makes progress; the limit only ends a hopeless race.
+"""
+
+import logging
+
+from lakevilla.conflicts.files import Hit, decide_conflict
+from lakevilla.environment import Environment
+from lakevilla.errors import Conflict
+from lakevilla.formats.port import Published, Snapshot, Taken
+from lakevilla.model import Author, Footprint
+from lakevilla.transaction.outcome import TableChange
+
+logger = logging.getLogger("lakevilla.transaction")
+
+LOSSES_ALLOWED = 1000
+BACK_OFF_AFTER = 3
+BACK_OFF_SECONDS = 0.01
+BACK_OFF_LIMIT_SECONDS = 0.5
+
+
+def commit_change(environment: Environment, pending: TableChange, txn: str) -> Snapshot:
+    """Publish the change and return the version that it became, or raise Conflict."""
+    table, base = pending.pinned.table, pending.pinned.snapshot
+    for losses in range(LOSSES_ALLOWED):
+        author = Author(txn, txn, environment.new_id())
+        match table.publish(base, pending.change, author):
+            case Published(snapshot):
+                return snapshot
+            case Taken(footprint, snapshot):
+                hit = decide_conflict(pending.change, footprint)
+                if hit is not None:
+                    raise _conflict(pending, footprint, hit)
+                logger.debug("rebasing %s past %s", pending.pinned.ref.name, footprint.summary)
+                base = snapshot
+                _back_off(environment, losses)
+    raise Conflict(
+        f"{pending.change.operation} on {pending.pinned.ref.name!r} lost {LOSSES_ALLOWED} races in a row: "
+        "nothing was changed; try again when fewer clients write",
+        table=pending.pinned.ref.name,
+        operation=pending.change.operation,
+    )
+
+
+def _back_off(environment: Environment, losses: int) -> None:
+    """From the fourth loss on, step aside for a random time that grows, so that rivals spread out."""
+    if losses >= BACK_OFF_AFTER:
+        longest = min(BACK_OFF_LIMIT_SECONDS, BACK_OFF_SECONDS * 2.0 ** min(losses - BACK_OFF_AFTER, 10))
+        environment.sleep(longest * environment.random())
+
+
+def _conflict(pending: TableChange, theirs: Footprint, hit: Hit) -> Conflict:
+    name, operation = pending.pinned.ref.name, pending.change.operation
+    about = f" ({hit.file})" if hit.file else ""
+    return Conflict(
+        f"{operation} on {name!r} conflicts with {theirs.summary}: {hit.reason}{about}. "
+        "Nothing was changed; run it again to work on the new version",
+        table=name,
+        operation=operation,
+        file=hit.file,
+        winner=theirs.summary,
+    )

@@ -1,0 +1,152 @@
+"""Statements that change what tables there are and what columns they have.
+
+Creating, registering, renaming and dropping a table are entries of the global log; altering one is a commit of
+that table like any other.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+from sqlglot import exp
+
+from lakevilla.engines.port import Target
+from lakevilla.errors import InvalidInput
+from lakevilla.model import Author, Counts, ReadSet, TableRef
+from lakevilla.predicates import ANYTHING
+from lakevilla.sql import statements as sql
+from lakevilla.sql.parsing import parse_expression
+from lakevilla.sql.statements import TableName
+from lakevilla.sql.types import type_named
+from lakevilla.store.names import check_table_name
+from lakevilla.transaction.outcome import LakeChange, Outcome, TableChange
+from lakevilla.transaction.workspace import Workspace
+from lakevilla.versions import registry
+from lakevilla.versions.records import CreateTable, DropTable, RegisterTable, RenameTable
+
+
+def create(
+    workspace: Workspace,
+    name: str,
+    schema: pa.Schema,
+    *,
+    data: object = None,
+    format_name: str = "delta",
+    partition_by: Sequence[str] = (),
+    location: str | None = None,
+    properties: Mapping[str, str] | None = None,
+    comment: str | None = None,
+) -> Outcome:
+    """A new table, with rows if data is given. Rows are uploaded now; the table appears at the commit."""
+    ref = _place(workspace, name, format_name, location)
+    table = workspace.catalog.open(ref, workspace.meter)
+    change = table.first(schema, partition_by, dict(properties or {}), comment)
+    target, rows = table.describe(change), Counts()
+    if data is not None:
+        store = workspace.catalog.store_of(ref.location, workspace.meter)
+        checks = {check: parse_expression(text) for check, text in target.checks.items()}
+        written = workspace.engine.append(
+            Target(
+                name=name,
+                schema=target.schema,
+                partition_columns=target.partition_columns,
+                store=store,
+                new_key=workspace.new_key,
+                now_ms=workspace.environment.now_ms,
+                checks=checks,
+            ),
+            data,
+        )
+        change = replace(change, operation="CREATE TABLE AS SELECT", added=written.added)
+        rows = written.counts
+    author = Author(workspace.txn, workspace.txn, workspace.environment.new_id())
+    first = table.encode_first(change, author).decode()
+    return Outcome(rows, LakeChange(lambda _: CreateTable(ref, first)))
+
+
+def register(workspace: Workspace, name: str, location: str) -> Outcome:
+    """An existing table gets a name in this lake."""
+    check_table_name(name)
+    place = location.rstrip("/")
+    ref = TableRef(name, place, workspace.catalog.detect(place, workspace.meter))
+    table = workspace.catalog.open(ref, workspace.meter)
+    if table.latest() is None:
+        raise InvalidInput(f"there is no table at {location!r}")
+    return Outcome(None, LakeChange(lambda _: RegisterTable(ref)))
+
+
+def rename(workspace: Workspace, name: str, to: str) -> Outcome:
+    """A table gets another name and stays where it is."""
+    check_table_name(to)
+    ref = workspace.pin(TableName(name)).ref
+    taken = None if to.casefold() == ref.name.casefold() else workspace.catalog.find(to, workspace.meter)
+    if taken is not None:
+        raise InvalidInput(f"the lake already has a table {taken.ref.name!r}: choose another name")
+    return Outcome(None, LakeChange(lambda _: RenameTable(ref, to)))
+
+
+def drop(workspace: Workspace, name: str) -> Outcome:
+    """A table loses its name. Its files stay until vacuum; a table outside the root is not touched."""
+    pinned = workspace.pin(TableName(name))
+    managed = "://" not in pinned.ref.location
+    base = pinned.snapshot.version if managed else None
+    return Outcome(None, LakeChange(lambda _: DropTable(pinned.ref, base)))
+
+
+def alter(workspace: Workspace, name: str, action: sql.Action) -> Outcome:
+    """ALTER TABLE: columns, properties and constraints are a commit of the table, a name is not."""
+    if isinstance(action, sql.RenameTable):
+        return rename(workspace, name, action.to)
+    pinned = workspace.pin(TableName(name))
+    pinned.snapshot.refuse_writes()
+    change = pinned.table.alter(pinned.snapshot, action)
+    if isinstance(action, sql.AddConstraint):
+        _check_rows(workspace, name, action)
+        # Rows that come between would not have been checked.
+        change = replace(change, read=ReadSet((ANYTHING,)))
+    return Outcome(None, TableChange(pinned, change))
+
+
+def add_column(workspace: Workspace, name: str, column: str, type_: str | pa.DataType) -> Outcome:
+    """A nullable column at the end."""
+    data_type = type_named(type_) if isinstance(type_, str) else type_
+    return alter(workspace, name, sql.AddColumns((pa.field(column, data_type),)))
+
+
+def decide(workspace: Workspace, change: LakeChange) -> int:
+    """Bring a registry change into the global log; the entry's number."""
+    author = Author(workspace.txn, workspace.txn, workspace.environment.new_id())
+    return workspace.catalog.decide(change.propose, author, workspace.meter).entry.seq
+
+
+def _place(workspace: Workspace, name: str, format_name: str, location: str | None) -> TableRef:
+    check_table_name(name)
+    found = workspace.catalog.find(name, workspace.meter)
+    if found is not None:
+        raise InvalidInput(
+            f"the lake already has a table {found.ref.name!r}: drop it first, or choose another name"
+        )
+    if location is not None:
+        if "://" not in location:
+            raise InvalidInput(
+                f"location {location!r} is not a URL: write file:///path or s3://bucket/path, or leave it out"
+            )
+        return TableRef(name, location.rstrip("/"), format_name)
+    head = workspace.catalog.head(workspace.meter)
+    fresh = workspace.environment.new_id()[-8:]
+    return TableRef(name, registry.folder_for(head, name, fresh), format_name)
+
+
+def _check_rows(workspace: Workspace, name: str, action: sql.AddConstraint) -> None:
+    condition = exp.Not(this=exp.Paren(this=parse_expression(action.check)))
+    query = exp.select(exp.alias_(exp.Count(this=exp.Star()), "violations")).from_(
+        exp.to_table(".".join(f"`{part}`" for part in name.split(".")), dialect="spark")
+    )
+    tables = [TableName(name)]
+    rows = workspace.engine.query(
+        query.where(condition), workspace.sources(tables), workspace.now_ms
+    ).collect()
+    if rows[0][0]:
+        raise InvalidInput(
+            f"constraint {action.name!r} cannot be added: {rows[0][0]} rows of {name!r} violate {action.check}"
+        )

@@ -1,0 +1,114 @@
+"""What users hand to the typed verbs, turned into what statements take."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from sqlglot import exp
+
+from lakevilla.engines.port import Engine
+from lakevilla.errors import InvalidInput
+from lakevilla.sql import statements as sql
+from lakevilla.sql.parameters import literal
+from lakevilla.sql.parsing import parse, parse_expression
+from lakevilla.sql.statements import MatchedClause, MergeClauses, NotMatchedClause, TableName
+
+TARGET = "target"
+SOURCE = "source"
+
+_ACTIONS = (
+    "a mapping of columns to expressions, 'update', 'insert' or 'delete', or a list of (condition, action)"
+)
+
+
+def condition(text: str | None) -> exp.Expr | None:
+    """A WHERE condition given as text."""
+    if text is not None and not isinstance(text, str):
+        raise InvalidInput(f"where is a condition in Spark SQL, as text; found {text!r}")
+    return None if text is None else parse_expression(text)
+
+
+def assignments(columns: Mapping[str, Any]) -> dict[str, exp.Expr]:
+    """Columns with what they are set to: text is an expression, any other value stands for itself."""
+    if not isinstance(columns, Mapping):
+        raise InvalidInput(f"set is a mapping of columns to values; found {columns!r}")
+    return {
+        column: parse_expression(value) if isinstance(value, str) else literal(value)
+        for column, value in columns.items()
+    }
+
+
+def merge_clauses(
+    on: str, matched: object, not_matched: object, not_matched_by_source: object
+) -> MergeClauses:
+    """The clauses of a merge from what the verb takes."""
+    if matched is None and not_matched is None and not_matched_by_source is None:
+        raise InvalidInput("merge does nothing: give matched, not_matched or not_matched_by_source")
+    return MergeClauses(
+        TARGET,
+        SOURCE,
+        parse_expression(on),
+        tuple(_matched(c, a, "matched") for c, a in _clauses(matched)),
+        tuple(_not_matched(c, a) for c, a in _clauses(not_matched)),
+        tuple(_matched(c, a, "not_matched_by_source") for c, a in _clauses(not_matched_by_source)),
+    )
+
+
+def merge_source(source: object) -> tuple[object, tuple[TableName, ...]]:
+    """Data as it is; text as a query, a single name as a table."""
+    if not isinstance(source, str):
+        return source, ()
+    text = source.strip()
+    is_query = text.split(maxsplit=1)[0].upper() in ("SELECT", "WITH", "VALUES", "FROM") if text else False
+    quoted = ".".join(f"`{part.strip('`')}`" for part in text.split("."))
+    statement = parse(text if is_query else f"SELECT * FROM {quoted}")
+    if not isinstance(statement, sql.Query):
+        raise InvalidInput(f"the source of a merge is data, a table's name or a query; found {source!r}")
+    return statement.tree, statement.tables
+
+
+def table_schema(engine: Engine, given: object) -> tuple[pa.Schema, object]:
+    """The schema of a new table, and its first rows if data was given."""
+    if isinstance(given, pa.Schema):
+        return given, None
+    if isinstance(given, str):
+        return _columns(given), None
+    if engine.accepts(given):
+        return engine.schema_of(given), given
+    raise InvalidInput(
+        f"a table is made from an Arrow schema, columns as text ('id BIGINT, day DATE') or data; found {given!r}"
+    )
+
+
+def _columns(ddl: str) -> pa.Schema:
+    statement = parse(f"CREATE TABLE t ({ddl})")
+    assert isinstance(statement, sql.CreateTable)
+    return statement.columns
+
+
+def _clauses(given: object) -> Sequence[tuple[str | None, object]]:
+    if given is None:
+        return ()
+    if isinstance(given, list | tuple):
+        if not all(isinstance(clause, tuple) and len(clause) == 2 for clause in given):
+            raise InvalidInput(f"a list of merge clauses holds (condition, action) pairs; found {given!r}")
+        return tuple(given)
+    return ((None, given),)
+
+
+def _matched(where: str | None, action: object, place: str) -> MatchedClause:
+    if action == "delete":
+        return MatchedClause(condition(where), None)
+    if action == "update" and place == "matched":
+        return MatchedClause(condition(where), "*")
+    if isinstance(action, Mapping):
+        return MatchedClause(condition(where), assignments(action))
+    raise InvalidInput(f"{place}={action!r} is no merge action: give {_ACTIONS}")
+
+
+def _not_matched(where: str | None, action: object) -> NotMatchedClause:
+    if action == "insert":
+        return NotMatchedClause(condition(where), "*")
+    if isinstance(action, Mapping):
+        return NotMatchedClause(condition(where), assignments(action))
+    raise InvalidInput(f"not_matched={action!r} is no merge action: give {_ACTIONS}")

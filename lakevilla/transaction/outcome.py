@@ -1,0 +1,32 @@
+"""What a statement leaves behind for the commit."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from lakevilla.model import Change
+from lakevilla.transaction.catalog import Pinned
+from lakevilla.versions.records import Head, RegistryChange
+
+
+@dataclass(frozen=True)
+class TableChange:
+    """A change of one table, to be published on the version that it was computed on, or rebased."""
+
+    pinned: Pinned
+    change: Change
+
+
+@dataclass(frozen=True)
+class LakeChange:
+    """A change of the registry. `propose` makes it for the HEAD that it lands on."""
+
+    propose: Callable[[Head], RegistryChange]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A statement's result for the user, and what the commit has to publish; None for a read."""
+
+    result: Any
+    pending: TableChange | LakeChange | None = None

@@ -1,0 +1,63 @@
+"""From a parsed statement to the code that runs it."""
+
+from dataclasses import replace
+
+from lakevilla.errors import InvalidInput
+from lakevilla.sql import statements as sql
+from lakevilla.transaction import changing, defining, reading
+from lakevilla.transaction.outcome import Outcome
+from lakevilla.transaction.workspace import Workspace
+
+
+def run_statement(workspace: Workspace, statement: sql.Statement) -> Outcome:
+    """Run one statement of Spark SQL."""
+    match statement:
+        case sql.Query():
+            return reading.query(workspace, statement)
+        case sql.Insert():
+            return changing.insert(workspace, statement)
+        case sql.Update(table=table, alias=alias, set=assigned, where=where):
+            return changing.update(workspace, table, assigned, where, alias)
+        case sql.Delete(table=table, alias=alias, where=where):
+            return changing.delete(workspace, table, where, alias)
+        case sql.Merge(table=table, using=using, clauses=clauses, tables=tables):
+            return changing.merge(workspace, table, using, clauses, tables)
+        case sql.CreateTable():
+            return _create(workspace, statement)
+        case sql.DropTable(name=name, if_exists=if_exists):
+            if if_exists and workspace.catalog.find(name, workspace.meter) is None:
+                return Outcome(None)
+            return defining.drop(workspace, name)
+        case sql.AlterTable(name=name, action=action):
+            return defining.alter(workspace, name, action)
+        case sql.ShowTables():
+            return Outcome(workspace.engine.result(reading.show_tables(workspace, statement)))
+        case sql.Describe(table=table):
+            return Outcome(workspace.engine.result(reading.describe(workspace, table)))
+        case sql.DescribeHistory(table=table):
+            return Outcome(workspace.engine.result(reading.history(workspace, table)))
+
+
+def _create(workspace: Workspace, statement: sql.CreateTable) -> Outcome:
+    if statement.if_not_exists and workspace.catalog.find(statement.name, workspace.meter) is not None:
+        return Outcome(None)
+    schema, data = statement.columns, None
+    if statement.as_query is not None:
+        sources = workspace.sources(statement.tables)
+        data = workspace.engine.query(statement.as_query, sources, workspace.now_ms)
+        schema = workspace.engine.schema_of(data)
+    elif not len(schema):
+        raise InvalidInput(f"CREATE TABLE {statement.name} names no columns")
+    checks = {f"delta.constraints.{name}": text for name, text in statement.checks.items()}
+    done = defining.create(
+        workspace,
+        statement.name,
+        schema,
+        data=data,
+        format_name=statement.format or "delta",
+        partition_by=statement.partitioned_by,
+        location=statement.location,
+        properties={**statement.properties, **checks},
+        comment=statement.comment,
+    )
+    return done if data is not None else replace(done, result=None)
