@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from threading import Lock
 
 from lakevilla.environment import Environment
@@ -67,7 +68,7 @@ class Catalog:
         head = self.head(meter, fresh=True)
         store = Metered(self._store, meter)
         folders = [f for f in store.list_folders("") if f[0] not in "._" and registry.may_lie_at(head, f)]
-        found = self._environment.fan_out([lambda f=folder: self._format_at(f, meter) for folder in folders])
+        found = self._environment.fan_out([partial(self._format_at, f, meter) for f in folders])
         registered = [] if head is None else list(head.tables)
         return sorted(registered + [f for f, format_name in zip(folders, found, strict=True) if format_name])
 

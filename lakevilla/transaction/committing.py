@@ -1,8 +1,8 @@
 """The optimistic commit of one change to one table (the plain format's commit, features NONE).
 
-Create the next version; if somebody else holds it, ask whether their commit concerns ours, and if not, try the
-number after it. Every version between is looked at, none is skipped. Losing means that somebody else got
-ahead, so the lake as a whole always makes progress; the limit only ends a hopeless race.
+Create the next version; if somebody else holds it, ask whether their commit concerns ours, and if not, try
+the number after it. Every version between is looked at, none is skipped. Losing means that somebody else
+got ahead, so the lake as a whole always makes progress; the limit only ends a hopeless race.
 """
 
 import logging

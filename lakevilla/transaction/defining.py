@@ -1,7 +1,7 @@
 """Statements that change what tables there are and what columns they have.
 
-Creating, registering, renaming and dropping a table are entries of the global log; altering one is a commit of
-that table like any other.
+Creating, registering, renaming and dropping a table are entries of the global log; altering one is a commit
+of that table like any other.
 """
 
 from collections.abc import Mapping, Sequence
@@ -146,7 +146,8 @@ def _check_rows(workspace: Workspace, name: str, action: sql.AddConstraint) -> N
     rows = workspace.engine.query(
         query.where(condition), workspace.sources(tables), workspace.now_ms
     ).collect()
-    if rows[0][0]:
+    violations = rows[0][0]
+    if violations:
         raise InvalidInput(
-            f"constraint {action.name!r} cannot be added: {rows[0][0]} rows of {name!r} violate {action.check}"
+            f"constraint {action.name!r} cannot be added: {violations} rows of {name!r} violate {action.check}"
         )

@@ -76,7 +76,8 @@ def table_schema(engine: Engine, given: object) -> tuple[pa.Schema, object]:
     if engine.accepts(given):
         return engine.schema_of(given), given
     raise InvalidInput(
-        f"a table is made from an Arrow schema, columns as text ('id BIGINT, day DATE') or data; found {given!r}"
+        "a table is made from an Arrow schema, columns as text ('id BIGINT, day DATE') or data; "
+        f"found {given!r}"
     )
 
 

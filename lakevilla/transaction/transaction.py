@@ -37,7 +37,7 @@ class Transaction:
     ) -> None:
         if features != Features.NONE:
             raise Unsupported(
-                f"features {features!r} are not in this release: use lakevilla.NONE, one statement per transaction"
+                f"{features!r} is not in this release: use lakevilla.NONE, one statement per transaction"
             )
         self.id = environment.new_id()
         self.receipt: Receipt | None = None

@@ -5,6 +5,7 @@ rebased past commits that did not change it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from threading import Lock
 
 from lakevilla.engines.port import Engine, Source, Target
@@ -49,7 +50,7 @@ class Workspace:
             current = by_name.get(table.name.casefold()) if table.key == table.name else None
             return current or self.pin(table)
 
-        pins = self.environment.fan_out([lambda t=table: pin(t) for table in wanted])
+        pins = self.environment.fan_out([partial(pin, table) for table in wanted])
         return {
             table.key: self.source(pinned, keeps_files=True)
             for table, pinned in zip(wanted, pins, strict=True)
