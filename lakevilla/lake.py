@@ -7,7 +7,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakevilla.engines.local.engine import LocalEngine
 from lakevilla.engines.port import Engine, Result
 from lakevilla.environment import Environment, SystemEnvironment
 from lakevilla.errors import InvalidInput, Unsupported
@@ -172,6 +171,9 @@ class Lake:
         if not isinstance(engine, str):
             return engine
         if engine == "local":
+            # Imported when it is wanted: a client that brings its own engine needs no DuckDB.
+            from lakevilla.engines.local.engine import LocalEngine
+
             return LocalEngine(self._environment)
         if engine == "spark":
             raise Unsupported("the Spark engine is not in this release: use engine='local'")

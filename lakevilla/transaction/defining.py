@@ -149,5 +149,5 @@ def _check_rows(workspace: Workspace, name: str, action: sql.AddConstraint) -> N
     violations = rows[0][0]
     if violations:
         raise InvalidInput(
-            f"constraint {action.name!r} cannot be added: {violations} rows of {name!r} violate {action.check}"
+            f"constraint {action.name!r} cannot be added: {violations} rows of {name!r} violate it"
         )

@@ -1,0 +1,76 @@
+"""The demo: a small bank on a local directory, told step by step to somebody new."""
+
+import tempfile
+from pathlib import Path
+
+import pyarrow as pa
+
+from lakevilla import Conflict, InvalidInput, Lake
+
+
+def demo(where: str | None = None) -> None:
+    """Build a lake, work on it, and say what happens. A temporary lake is removed afterwards."""
+    if where is not None:
+        _refuse_full(Path(where))
+        _tell(Lake(where), where)
+        print(f"\nThe lake is still there: try  lakevilla sql {where} 'SELECT * FROM accounts'")
+        return
+    with tempfile.TemporaryDirectory(prefix="lakevilla-demo-") as folder:
+        _tell(Lake(folder), folder)
+    print("\nThe demo lake was temporary. Keep one with:  lakevilla demo --lake ./lake")
+
+
+def _tell(lake: Lake, where: str) -> None:
+    print(f"A lake is a place for tables: a directory here, or a bucket of an object store.\n  {where}\n")
+
+    _say("Create a table. It is a plain Delta table; every Delta client can read it.")
+    lake.create("accounts", "id BIGINT NOT NULL, owner STRING, balance DECIMAL(12, 2)")
+    lake.sql("INSERT INTO accounts VALUES (1, 'Ada', 100.00), (2, 'Grace', 250.00), (3, 'Edsger', 75.50)")
+    lake.sql("SELECT * FROM accounts ORDER BY id").show()
+
+    _say("Change rows with SQL, or with verbs. Each statement is a transaction of its own.")
+    counts = lake.sql("UPDATE accounts SET balance = balance - 50 WHERE owner = :who", who="Ada")
+    print(f"  {counts.updated} row updated")
+    lake.append("accounts", pa.table({"id": [4], "owner": ["Barbara"], "balance": [310]}))
+    counts = lake.merge(
+        "accounts",
+        [{"id": 2, "amount": 25}, {"id": 9, "amount": 10}],
+        on="target.id = source.id",
+        matched={"balance": "target.balance + source.amount"},
+        not_matched={"id": "source.id", "owner": "'new'", "balance": "source.amount"},
+    )
+    print(f"  merge: {counts.updated} row updated, {counts.inserted} row inserted")
+    lake.sql("SELECT * FROM accounts ORDER BY id").show()
+
+    _say("A rule of the table is kept, whoever writes. A wrong row is refused, and nothing is changed.")
+    lake.sql("ALTER TABLE accounts ADD CONSTRAINT no_debt CHECK (balance >= 0)")
+    try:
+        lake.sql("UPDATE accounts SET balance = balance - 1000 WHERE id = 1")
+    except InvalidInput as error:
+        print(f"  refused: {error}")
+
+    _say("Two clients change the same row at the same time: one wins, the other is told, none is lost.")
+    first, second = lake.transaction(), lake.transaction()
+    first.sql("UPDATE accounts SET balance = balance + 1 WHERE id = 1")
+    second.sql("UPDATE accounts SET balance = balance + 2 WHERE id = 1")
+    first.commit()
+    try:
+        second.commit()
+    except Conflict as error:
+        print(f"  conflict: {error}")
+
+    _say("Every version stays readable.")
+    for entry in lake.history("accounts"):
+        print(f"  version {entry.version}: {entry.operation}")
+    before = lake.sql("SELECT sum(balance) AS total FROM accounts VERSION AS OF 1").collect()[0].total
+    now = lake.sql("SELECT sum(balance) AS total FROM accounts").collect()[0].total
+    print(f"  all balances together: {before} at version 1, {now} now")
+
+
+def _say(sentence: str) -> None:
+    print(f"\n* {sentence}")
+
+
+def _refuse_full(folder: Path) -> None:
+    if folder.exists() and any(folder.iterdir()):
+        raise InvalidInput(f"{folder} is not empty: the demo wants a directory of its own")

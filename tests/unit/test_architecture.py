@@ -1,0 +1,122 @@
+"""The house rules, enforced: arrows between rooms, and what may be imported or called where."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "lakevilla"
+
+# Each room, and the rooms that it may import from. The order is the direction of the arrows.
+FOUNDATION = {"errors", "predicates", "model", "environment"}
+ARROWS = {
+    "errors": set(),
+    "predicates": {"errors"},
+    "model": {"errors", "predicates"},
+    "environment": set(),
+    "sql": FOUNDATION,
+    "store": FOUNDATION,
+    "files": FOUNDATION | {"store"},
+    "formats": FOUNDATION | {"sql", "store", "files"},
+    "versions": FOUNDATION | {"store"},
+    "conflicts": FOUNDATION,
+    "engines": FOUNDATION | {"sql", "store", "files"},
+    "settle": FOUNDATION | {"store", "versions"},
+    "transaction": FOUNDATION
+    | {"sql", "store", "files", "formats", "versions", "conflicts", "engines", "settle"},
+    "lake": FOUNDATION | {"store", "engines", "transaction"},
+    "__init__": FOUNDATION | {"lake", "transaction"},
+    "cli": {"__init__", "cli"},
+}
+
+# Heavy libraries live in one room each.
+HOMES = {
+    "duckdb": "engines/local/",
+    "obstore": "store/",
+    "pyspark": "engines/spark/",
+    "pyiceberg": "formats/iceberg/",
+}
+
+# The world reaches the core through the Environment alone.
+BANNED_CALLS = {
+    "time.time",
+    "time.time_ns",
+    "time.monotonic",
+    "time.sleep",
+    "datetime.now",
+    "datetime.utcnow",
+    "datetime.today",
+    "date.today",
+}
+BANNED_IMPORTS = {"random", "uuid", "time", "secrets", "concurrent", "multiprocessing", "asyncio"}
+ALLOWED_FROM_THREADING = {"Lock", "RLock", "local"}
+
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def _room(path: Path) -> str:
+    relative = path.relative_to(PACKAGE)
+    return relative.parts[0] if len(relative.parts) > 1 else relative.stem
+
+
+def _imports(tree: ast.AST) -> list[tuple[str, str]]:
+    """Every import as (module, name); name is empty for `import module`."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [(alias.name, "") for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            found += [(node.module or "", alias.name) for alias in node.names]
+    return found
+
+
+def _rooms_imported(tree: ast.AST) -> set[str]:
+    rooms = set()
+    for module, name in _imports(tree):
+        parts = module.split(".")
+        if parts[0] != "lakevilla":
+            continue
+        if len(parts) > 1:
+            rooms.add(parts[1])
+        else:
+            rooms.add(name if (PACKAGE / name).exists() or (PACKAGE / f"{name}.py").exists() else "__init__")
+    return rooms
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_module_imports_only_along_the_arrows(path: Path) -> None:
+    room = _room(path)
+    imported = _rooms_imported(ast.parse(path.read_text()))
+    assert imported - {room} <= ARROWS[room], f"{room} must not import {imported - ARROWS[room] - {room}}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_module_keeps_heavy_libraries_in_their_rooms(path: Path) -> None:
+    place = str(path.relative_to(PACKAGE))
+    for module, _ in _imports(ast.parse(path.read_text())):
+        home = HOMES.get(module.split(".")[0])
+        assert home is None or place.startswith(home), f"{module} belongs into {home}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_module_takes_time_chance_and_threads_from_the_environment(path: Path) -> None:
+    if path.name == "environment.py":
+        return
+    tree = ast.parse(path.read_text())
+    for module, name in _imports(tree):
+        assert module.split(".")[0] not in BANNED_IMPORTS, f"{module}: take it from the Environment"
+        if module.split(".")[0] == "threading":
+            assert name in ALLOWED_FROM_THREADING, "threads come from Environment.fan_out"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            assert ast.unparse(node.func) not in BANNED_CALLS, f"line {node.lineno}: ask the Environment"
+
+
+def test_every_room_is_drawn_in_the_arrows() -> None:
+    assert {_room(path) for path in MODULES} <= set(ARROWS)
+
+
+def test_import_of_the_package_starts_nothing_heavy() -> None:
+    tree = ast.parse((PACKAGE / "lake.py").read_text())
+    assert not any(module.startswith("pyspark") for module, _ in _imports(tree))
