@@ -10,6 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from lakevilla.model import Features
+from lakevilla.transaction.transaction import Transaction
 from sim.checkers.history import Operation
 from sim.session import Session
 
@@ -44,7 +46,7 @@ def append_to_list(session: Session, random: Random) -> None:
         "list-append",
         key,
         value,
-        lambda: session.lake.update("lists", set={"items": f"concat(items, ',{value}')"}, where=f"k = {key}"),
+        lambda tx: tx.update("lists", set={"items": f"concat(items, ',{value}')"}, where=f"k = {key}"),
     )
 
 
@@ -58,7 +60,7 @@ def increment(session: Session, random: Random) -> None:
         action,
         key,
         value,
-        lambda: session.lake.update("registers", set={"v": f"v + {value}"}, where=f"k {operator} {key}"),
+        lambda tx: tx.update("registers", set={"v": f"v + {value}"}, where=f"k {operator} {key}"),
     )
 
 
@@ -66,14 +68,14 @@ def insert_count(session: Session, random: Random) -> None:  # noqa: ARG001
     """Insert the number of rows: no two may find the same number."""
     value = _next(session)
     text = f"INSERT INTO counts SELECT count(*) AS n, {value} AS op FROM counts"
-    change(session, "counts", "count-insert", None, value, lambda: session.lake.sql(text))
+    change(session, "counts", "count-insert", None, value, lambda tx: tx.sql(text))
 
 
 def append_blindly(session: Session, random: Random) -> None:
     """Blind appends never fail for a rival's sake."""
     value = _next(session)
     rows = [{"op": value * 10 + n, "part": random.randrange(PARTS)} for n in range(random.randint(1, 3))]
-    change(session, "blind", "append", None, rows, lambda: session.lake.append("blind", rows))
+    change(session, "blind", "append", None, rows, lambda tx: tx.append("blind", rows))
 
 
 def delete_part(session: Session, random: Random) -> None:
@@ -84,7 +86,7 @@ def delete_part(session: Session, random: Random) -> None:
         "delete",
         part,
         _next(session),
-        lambda: session.lake.delete("blind", where=f"part = {part}"),
+        lambda tx: tx.delete("blind", where=f"part = {part}"),
     )
 
 
@@ -97,7 +99,7 @@ def overwrite_part(session: Session, random: Random) -> None:
         "overwrite",
         part,
         rows,
-        lambda: session.lake.overwrite("blind", rows, where=f"part = {part}"),
+        lambda tx: tx.overwrite("blind", rows, where=f"part = {part}"),
     )
 
 
@@ -118,18 +120,18 @@ def audit_table(session: Session, table: str) -> None:
 def create_table(session: Session, random: Random) -> None:
     name, tag = random.choice(NAMES), _next(session)
     schema = pa.schema([(f"tag_{tag}", pa.int64())])
-    session.perform("", "create", name, tag, lambda _: session.lake.create(name, schema))
+    change(session, "", "create", name, tag, lambda tx: tx.create(name, schema))
 
 
 def drop_table(session: Session, random: Random) -> None:
     name = random.choice(NAMES)
-    session.perform("", "drop", name, None, lambda _: session.lake.drop(name))
+    change(session, "", "drop", name, None, lambda tx: tx.drop(name))
 
 
 def rename_table(session: Session, random: Random) -> None:
     """To a name of its own, so that it can be told from every other."""
     name, to = random.choice(NAMES), f"r{_next(session)}"
-    session.perform("", "rename", name, to, lambda _: session.lake.rename(name, to))
+    change(session, "", "rename", name, to, lambda tx: tx.rename(name, to))
 
 
 def list_tables(session: Session, random: Random) -> None:  # noqa: ARG001
@@ -140,12 +142,16 @@ def list_tables(session: Session, random: Random) -> None:  # noqa: ARG001
 
 
 def change(
-    session: Session, table: str, action: str, key: Any, value: Any, statement: Callable[[], Any]
+    session: Session, table: str, action: str, key: Any, value: Any, statement: Callable[[Transaction], Any]
 ) -> None:
-    """One statement as a transaction of its own."""
+    """One statement as a transaction of its own, with its receipt written down."""
 
     def run(op: Operation) -> None:
-        statement()
+        with session.lake.transaction(Features.NONE) as tx:
+            op.txn = tx.id
+            statement(tx)
+        if tx.receipt is not None:
+            op.version = tx.receipt.versions.get(table)
 
     session.perform(table, action, key, value, run)
 

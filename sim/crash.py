@@ -7,14 +7,15 @@ what was acknowledged is there, and the dead client's transaction is there wholl
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from sim.bucket import Bucket
 from sim.checkers.history import History
 from sim.faults import Calm, Fate
-from sim.rows import RowsEngine
+from sim.rows import rows_engine
 from sim.session import Session
-from sim.suite import EngineOf, judge, open_lake
+from sim.suite import EngineOf, first_image, judge, open_lake
 from sim.world import Client, World
 
 MODES = ("before", "applied", "answered", "late")
@@ -28,14 +29,16 @@ RECOVERY_SECONDS = 1000.0
 
 @dataclass(frozen=True)
 class Scenario:
-    """`prepare` makes the lake without faults; `act` is the work that is cut off at each request; a
-    `rival` works while the act's first create is on its way, so that the act loses that race."""
+    """`act` is the work that is cut off at each request. It finds the actors' tables (unless `empty`) and
+    what `prepare` did without faults. A `rival` works while the act's first create is on its way, so
+    that the act loses that race."""
 
     name: str
     act: Callable[[Session], None]
     prepare: Callable[[Session], None] = lambda _: None
     rival: Callable[[Session], None] | None = None
-    engine: EngineOf = RowsEngine
+    empty: bool = False
+    engine: EngineOf = rows_engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +110,7 @@ class Matrix:
     def __init__(self, scenario: Scenario, look: Callable[[Session], None]) -> None:
         self._scenario = scenario
         self._look = look
+        self._prepared = History()
         self._image = self._prepare()
 
     def points(self) -> Iterator[Point]:
@@ -125,31 +129,22 @@ class Matrix:
 
     def _prepare(self) -> Bucket:
         with World(0, Calm) as world:
-            client = world.client("maker")
-            history = History()
-            world.start(client, lambda: self._scenario.prepare(self._session(client, history)))
+            if not self._scenario.empty:
+                world.bucket.load(first_image(self._scenario.engine))
+            self._start(world, "maker", self._prepared, self._scenario.prepare)
             world.run()
             return world.bucket
 
     def _act(self, recorder: Recorder) -> Outcome:
         with World(0, lambda _: recorder) as world:
             world.bucket.load(self._image)
-            history = History()
-            actor, observer, last = (world.client(name) for name in ("actor", "observer", "last"))
+            history = History([replace(op, invoked=-2.0, completed=-1.0) for op in self._prepared.operations])
             if (rival := self._scenario.rival) is not None:
                 recorder.rival = lambda: self._start(world, "rival", history, rival)
-            world.start(actor, lambda: self._scenario.act(self._session(actor, history)))
-
-            def observe() -> None:
-                observer.environment.sleep(100.0)
-                self._look(self._session(observer, history))
-
-            def look_again() -> None:
-                last.environment.sleep(2 * RECOVERY_SECONDS)
-                self._look(self._session(last, history))
-
-            world.start(observer, observe)
-            world.start(last, look_again)
+            self._start(world, "actor", history, self._scenario.act)
+            for name, seconds in (("observer", RECOVERY_SECONDS / 2), ("last", 2 * RECOVERY_SECONDS)):
+                look = partial(self._start, world, name, history, self._look)
+                world.scheduler.at(seconds, look)
             world.run()
             return Outcome(world.bucket, history, judge(world.bucket, history))
 

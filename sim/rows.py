@@ -14,6 +14,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from lakevilla.engines.port import MergeClauses, Rewritten, Source, Target
+from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput, Unsupported
 from lakevilla.model import ColumnStatistics, Counts, DataFile, WrittenFile
 from lakevilla.sql.predicates_of import columns_in, predicate_of
@@ -56,6 +57,11 @@ class RowsResult:
         print(self._load()[:n])
 
 
+def rows_engine(environment: Environment) -> "RowsEngine":  # noqa: ARG001 - engines are made like this
+    """An engine for one client."""
+    return RowsEngine()
+
+
 class RowsEngine:
     """The simulator's engine. `file_rows` rows go into one data file."""
 
@@ -66,6 +72,9 @@ class RowsEngine:
 
     def read(self, source: Source) -> RowsResult:
         return RowsResult(source.schema, lambda: _scan(source, None))
+
+    def result(self, table: pa.Table) -> RowsResult:
+        return RowsResult(table.schema, table.to_pylist)
 
     def query(self, query: exp.Query, sources: Mapping[str, Source], now_ms: int) -> RowsResult:  # noqa: ARG002
         names, records = _select(query, sources)
@@ -101,7 +110,7 @@ class RowsEngine:
         target: Target,
         source: Source,
         data: object,
-        where: exp.Expression | None,
+        where: exp.Expr | None,
         now_ms: int,  # noqa: ARG002
     ) -> Rewritten:
         rows = _rows(data)
@@ -115,8 +124,8 @@ class RowsEngine:
         self,
         target: Target,
         source: Source,
-        set: Mapping[str, exp.Expression],
-        where: exp.Expression | None,
+        set: Mapping[str, exp.Expr],
+        where: exp.Expr | None,
         sources: Mapping[str, Source],  # noqa: ARG002
         now_ms: int,  # noqa: ARG002
     ) -> Rewritten:
@@ -129,7 +138,7 @@ class RowsEngine:
         self,
         target: Target,
         source: Source,
-        where: exp.Expression | None,
+        where: exp.Expr | None,
         sources: Mapping[str, Source],  # noqa: ARG002
         now_ms: int,  # noqa: ARG002
     ) -> Rewritten:
@@ -151,7 +160,7 @@ class RowsEngine:
         self,
         target: Target,
         source: Source,
-        where: exp.Expression | None,
+        where: exp.Expr | None,
         change: Callable[[Row], Row | None],
     ) -> Rewritten:
         """Write each file that holds a matching row again; `change` gives the new row, None deletes."""
@@ -193,7 +202,7 @@ def _bounds(values: list[Any]) -> ColumnStatistics:
     )
 
 
-def _scan(source: Source, where: exp.Expression | None) -> list[Row]:
+def _scan(source: Source, where: exp.Expr | None) -> list[Row]:
     rows = [
         row
         for file in source.files(predicate_of(where, columns_in(source.schema)))

@@ -13,19 +13,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from functools import partial
 
+from lakevilla.engines.local.engine import LocalEngine
+
 from sim import planted
+from sim.rows import rows_engine
 from sim.suite import EngineOf, Report, play
 
-
-def engine_of(name: str) -> EngineOf:
-    """The row engine for speed, or the real one."""
-    if name == "rows":
-        from sim.rows import RowsEngine
-
-        return RowsEngine
-    from lakevilla.engines.local import LocalEngine
-
-    return LocalEngine
+ENGINES: dict[str, EngineOf] = {"rows": rows_engine, "local": LocalEngine}
+"""The row engine for speed, and the real one."""
 
 
 def main() -> int:
@@ -60,7 +55,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--seeds", default="0:200", help="first:last, the last not included")
     parser.add_argument("--seed", type=int, help="replay this one seed")
     parser.add_argument("--trace", action="store_true", help="print what happened, event by event")
-    parser.add_argument("--engine", choices=("rows", "local"), default="rows")
+    parser.add_argument("--engine", choices=sorted(ENGINES), default="rows")
     parser.add_argument("--suite", choices=("base",), default="base")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--plant", choices=sorted(planted.BUGS), help="plant this bug first")
@@ -78,7 +73,7 @@ def _reports(seeds: Iterable[int], options: argparse.Namespace) -> Iterator[Repo
 
 def _play(seed: int, engine: str, plant: str | None) -> Report:
     with planted.BUGS[plant]() if plant else nullcontext():
-        return play(seed, engine=engine_of(engine))
+        return play(seed, engine=ENGINES[engine])
 
 
 def _play_lightly(seed: int, engine: str, plant: str | None) -> Report:

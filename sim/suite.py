@@ -14,7 +14,9 @@ from random import Random
 from typing import Any
 
 from lakevilla.engines.port import Engine
+from lakevilla.environment import Environment
 from lakevilla.lake import Lake
+from lakevilla.store.retrying import Retrying
 from sim import actors
 from sim.bucket import Bucket
 from sim.checkers.cycles import Append, Read, Txn, find_anomalies
@@ -24,7 +26,7 @@ from sim.checkers.registry import check_registry, read_registry
 from sim.checkers.replay import check_replay, table_versions
 from sim.faults import Calm, Storm
 from sim.legacy import LegacyReader, LegacyWriter
-from sim.rows import RowsEngine
+from sim.rows import rows_engine
 from sim.scheduler import Stuck
 from sim.session import Session
 from sim.world import Client, World
@@ -51,10 +53,11 @@ class Report:
         return sum(self.outcomes.values())
 
 
-EngineOf = Callable[[], Engine]
+EngineOf = Callable[[Environment], Engine]
+"""Makes the engine of one client."""
 
 
-def play(seed: int, *, engine: EngineOf = RowsEngine, transactions: int = TRANSACTIONS) -> Report:
+def play(seed: int, *, engine: EngineOf = rows_engine, transactions: int = TRANSACTIONS) -> Report:
     """Run one seed of the base suite: single-table transactions, registry changes, legacy clients."""
     random = Random(seed)
     report = Report(seed)
@@ -102,7 +105,11 @@ def first_image(engine: EngineOf) -> Bucket:
 
 
 def open_lake(client: Client, engine: EngineOf) -> Lake:
-    return Lake("sim://bucket", engine=engine(), environment=client.environment, store=client.store)
+    """A lake of this client's own, on the store as production code sees it: behind retries."""
+    store = Retrying(client.store, client.environment)
+    return Lake(
+        "sim://bucket", engine=engine(client.environment), environment=client.environment, store=store
+    )
 
 
 def _start_clients(
@@ -188,8 +195,9 @@ def judge(bucket: Bucket, history: History) -> list[str]:
     """All violations that the judges find."""
     violations = check_published(bucket.writes)
     for table, rows in ((name, actors.FIRST_ROWS.get(name)) for name in actors.SCHEMAS):
-        first = [Operation(-1, "maker", table, "append", None, rows, 0.0, 0.0, "ok")] if rows else []
         versions = table_versions(bucket.writes, table)
+        made = Operation(-1, "maker", table, "append", None, rows, 0.0, 0.0, "ok")
+        first = [made] if rows and versions else []
         violations.extend(check_replay(versions, first + history.of(table)))
     violations.extend(check_registry(read_registry(bucket.writes), history.of("")))
     violations.extend(f"{a.kind}: {a.detail}" for a in find_anomalies(_lists(history)))

@@ -2,8 +2,9 @@
 
 The writes are walked in the order in which they applied, whoever sent them. For a table: a log entry is
 written once and never again; versions have no gaps; an entry removes only live files, adds no file that
-is live already, and names only data files that lie there. For the global log: slots are written once,
-without gaps; HEAD goes from one seq to the next, never back, and follows the slots.
+is live already, and names only data files that lie there; none of us writes to a dropped table. For the
+global log: slots are written once, without gaps; HEAD goes from one seq to the next, never back, follows
+the slots, and names tables that are there.
 """
 
 import json
@@ -77,6 +78,8 @@ class _Judge:
         if commit.version != len(commits):
             self._blame(write, f"version {commit.version} of {root} follows version {len(commits) - 1}")
             return
+        if commits and _ours(commits[-1]).get("dropped") and _ours(commit):
+            self._blame(write, f"version {commit.version} of {root} follows the end of a dropped table")
         for path in commit.removes:
             if live.pop(path, None) is None:
                 self._blame(write, f"version {commit.version} of {root} removes {path}, which is not live")
@@ -120,11 +123,20 @@ class _Judge:
             self._blame(write, f"HEAD is at {head['seq']} and there is no such slot")
         elif head["tables"] not in _tables_after(before["tables"], self._slots[head["seq"] - 1]["change"]):
             self._blame(write, f"HEAD at {head['seq']} does not follow from its slot")
+        for name, ref in head["tables"].items():
+            if name not in before["tables"] and not self._commits.get(ref["location"]):
+                self._blame(write, f"HEAD at {head['seq']} names {name}, and there is no table yet")
         if head["lake"] != before["lake"]:
             self._blame(write, "HEAD gets another lake id")
 
     def _blame(self, write: AppliedWrite, problem: str) -> None:
         self.violations.append(f"{write.client}: {problem}")
+
+
+def _ours(commit: Commit) -> dict[str, Any]:
+    """What LakeVilla says of itself in an entry; empty for anybody else's."""
+    ours = commit.info.get("lakevilla")
+    return ours if isinstance(ours, dict) else {}
 
 
 def _tables_after(tables: dict[str, Any], change: dict[str, Any]) -> list[dict[str, Any]]:

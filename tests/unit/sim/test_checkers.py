@@ -86,20 +86,31 @@ def test_data_file_that_changes_after_its_commit_is_found():
 
 
 def test_valid_global_log_passes():
-    writes = [head(0), slot(1, "create", "x"), head(1, "x"), slot(2, "rename", "x", to="y")]
+    writes = [head(0), slot(1, "create", "t"), *GOOD, head(1, "t"), slot(2, "rename", "t", to="y")]
     last = Write(1.0, "b", "replace", HEAD, head(2, "y").data)
-    renamed = last.data.replace(b'"location": "y"', b'"location": "x"') if last.data else b""
+    renamed = last.data.replace(b'"location": "y"', b'"location": "t"') if last.data else b""
     assert check_published([*writes, Write(1.0, "b", "replace", HEAD, renamed)]) == []
 
 
 def test_head_that_skips_or_goes_back_is_found():
-    writes = [head(0), slot(1, "create", "x"), head(1, "x")]
+    writes = [head(0), slot(1, "create", "t"), *GOOD, head(1, "t")]
     assert "from seq 1 to 0" in check_published([*writes, head(0)])[0]
     assert "from seq 0 to 2" in check_published([head(0), head(2)])[0]
 
 
 def test_head_that_does_not_follow_from_its_slot_is_found():
     assert "does not follow" in check_published([head(0), slot(1, "create", "x"), head(1, "y")])[0]
+
+
+def test_head_that_names_a_table_before_it_is_there_is_found():
+    assert "no table yet" in check_published([head(0), slot(1, "create", "x"), head(1, "x")])[0]
+
+
+def test_commit_to_a_dropped_table_is_found():
+    last = entry(3, {"commitInfo": {"lakevilla": {"dropped": True}}})
+    ours, legacy = entry(4, {"commitInfo": {"lakevilla": {"attempt": "a"}}}), entry(4, {"commitInfo": {}})
+    assert "dropped" in check_published([*GOOD, last, ours])[0]
+    assert check_published([*GOOD, last, legacy]) == []
 
 
 def test_slot_out_of_turn_is_found():

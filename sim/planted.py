@@ -1,0 +1,209 @@
+"""Known bugs of commit protocols, to be planted one by one: does the simulation find them?
+
+Each is a context manager that replaces a piece of LakeVilla by a wrong one, by name, while it lasts. The
+package itself knows nothing of this. `tests/unit/sim/test_planted.py` shows each of them caught.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+from lakevilla.conflicts.files import decide_conflict
+from lakevilla.environment import Environment
+from lakevilla.errors import CommitUnknown, Conflict, Unavailable
+from lakevilla.formats.delta.table import DeltaTable
+from lakevilla.formats.port import Published, Snapshot, Taken
+from lakevilla.model import Author, Change, Footprint, ReadSet
+from lakevilla.settle import entries
+from lakevilla.store import keys
+from lakevilla.store.port import Ambiguous, Created, Exists, Unanswered
+from lakevilla.store.retrying import Retrying
+from lakevilla.transaction.outcome import TableChange
+from lakevilla.versions.log import GlobalLog, ReadHead
+from lakevilla.versions.records import Entry, Head
+
+Plant = Callable[[], AbstractContextManager[None]]
+
+BUGS: dict[str, Plant] = {}
+"""Every bug by its name."""
+
+
+def _bug(target: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Registers a function as the wrong piece that takes the target's place."""
+
+    def register(wrong: Callable[..., Any]) -> Callable[..., Any]:
+        @contextmanager
+        def plant() -> Iterator[None]:
+            with patch(target, wrong):
+                yield
+
+        BUGS[wrong.__name__.replace("_", "-")] = plant
+        return wrong
+
+    return register
+
+
+_STORE = "lakevilla.store.retrying.Retrying"
+_COMMITTING = "lakevilla.transaction.committing"
+_TABLE = "lakevilla.formats.delta.table.DeltaTable"
+_PUBLISH = "lakevilla.formats.delta.publish"
+_SETTLE = "lakevilla.settle.entries"
+_LOG = "lakevilla.versions.log.GlobalLog"
+
+_create = Retrying.create
+_put = Retrying.put
+_latest = DeltaTable.latest
+_publish = DeltaTable.publish
+
+
+# The store room.
+
+
+@_bug(f"{_STORE}.create")
+def create_that_overwrites(self: Retrying, key: str, data: bytes) -> Created | Exists:
+    """A store whose conditional writes lie."""
+    _put(self, key, data)
+    found = self.head(key)
+    return Created(found.etag if found else "")
+
+
+@_bug(f"{_STORE}.create")
+def create_that_checks_first(self: Retrying, key: str, data: bytes) -> Created | Exists:
+    """Check, then put: what some log stores do."""
+    if self.get(key) is not None:
+        return Exists()
+    _put(self, key, data)
+    found = self.head(key)
+    return Created(found.etag if found else "")
+
+
+@_bug(f"{_STORE}.put")
+def put_that_takes_silence_for_success(self: Retrying, key: str, data: bytes) -> None:
+    try:
+        self._store.put(key, data)
+    except Unanswered:
+        return
+
+
+@_bug(f"{_STORE}.create")
+def ambiguous_create_taken_for_success(self: Retrying, key: str, data: bytes) -> Created | Exists:
+    try:
+        return _create(self, key, data)
+    except Ambiguous:
+        return Created("")
+
+
+@_bug(f"{_STORE}.create")
+def ambiguous_create_taken_for_failure(self: Retrying, key: str, data: bytes) -> Created | Exists:
+    """What did not answer is said not to have happened."""
+    try:
+        return _create(self, key, data)
+    except Ambiguous as error:
+        raise Unavailable(str(error)) from error
+
+
+# The commit of one table.
+
+
+@_bug(f"{_PUBLISH}.attempt_of")
+def lost_put_id(info: object) -> str | None:  # noqa: ARG001
+    """Nobody knows its own entry: a commit whose answer got lost is rebased past itself."""
+    return None
+
+
+@_bug(f"{_COMMITTING}.decide_conflict")
+def conflict_check_forgets_removed_files(change: Change, theirs: Footprint) -> Any:
+    return decide_conflict(change, replace(theirs, removed=frozenset()))
+
+
+@_bug(f"{_COMMITTING}.decide_conflict")
+def conflict_check_forgets_added_files(change: Change, theirs: Footprint) -> Any:
+    return decide_conflict(replace(change, read=ReadSet((), change.read.files)), theirs)
+
+
+@_bug(f"{_COMMITTING}.decide_conflict")
+def conflict_check_forgets_dropped_tables(change: Change, theirs: Footprint) -> Any:
+    return decide_conflict(change, replace(theirs, dropped=False))
+
+
+@_bug("lakevilla.transaction.transaction.commit_change")
+def rebase_checks_only_the_first_winner(environment: Environment, pending: TableChange, txn: str) -> Snapshot:
+    table, base, checked = pending.pinned.table, pending.pinned.snapshot, False
+    while True:
+        match table.publish(base, pending.change, Author(txn, txn, environment.new_id())):
+            case Published(snapshot):
+                return snapshot
+            case Taken(footprint, snapshot):
+                if not checked and decide_conflict(pending.change, footprint) is not None:
+                    raise Conflict("planted")
+                checked, base = True, snapshot
+
+
+@_bug("lakevilla.transaction.transaction.commit_change")
+def rebase_skips_an_unread_version(environment: Environment, pending: TableChange, txn: str) -> Snapshot:
+    """After a lost race it moves on to the newest version, and asks only the one that it lost to."""
+    table, base = pending.pinned.table, pending.pinned.snapshot
+    while True:
+        match table.publish(base, pending.change, Author(txn, txn, environment.new_id())):
+            case Published(snapshot):
+                return snapshot
+            case Taken(footprint, snapshot):
+                if decide_conflict(pending.change, footprint) is not None:
+                    raise Conflict("planted")
+                base = table.latest(snapshot) or snapshot
+
+
+@_bug("lakevilla.transaction.transaction.commit_change")
+def unknown_commit_is_sent_again(environment: Environment, pending: TableChange, txn: str) -> Snapshot:
+    """An outcome that could not be read is taken for a failure, and the change is sent again as new."""
+    table, base = pending.pinned.table, pending.pinned.snapshot
+    while True:
+        author = Author(txn, environment.new_id(), environment.new_id())
+        try:
+            answer = table.publish(base, pending.change, author)
+        except CommitUnknown:
+            base = table.latest(base) or base
+            continue
+        match answer:
+            case Published(snapshot):
+                return snapshot
+            case Taken(footprint, snapshot):
+                if decide_conflict(pending.change, footprint) is not None:
+                    raise Conflict("planted")
+                base = snapshot
+
+
+@_bug(f"{_TABLE}.latest")
+def snapshot_that_stays_old(self: DeltaTable, base: Any = None) -> Any:
+    """A known snapshot is taken for the newest."""
+    return _latest(self) if base is None else base
+
+
+# The registry.
+
+
+@_bug(f"{_LOG}.replace_head")
+def head_replaced_without_match(self: GlobalLog, read: ReadHead, head: Head) -> ReadHead | None:
+    self._store.put(keys.HEAD, head.encode())
+    return ReadHead(head, read.etag)
+
+
+@_bug(f"{_SETTLE}._is_ours")
+def registry_entry_applied_twice(log: GlobalLog, entry: Entry) -> bool:  # noqa: ARG001
+    """A create of a slot that met itself is taken for a rival's."""
+    return False
+
+
+@_bug(f"{_SETTLE}._finish")
+def decided_entry_said_to_be_undecided(
+    log: GlobalLog, environment: Environment, read: ReadHead, entry: Entry, open_table: entries.OpenTable
+) -> entries.Decided:
+    published = entries.settle(entry, open_table)
+    return entries.Decided(entry, entries._move(log, environment, read, entry, published), published)
+
+
+@_bug(f"{_SETTLE}.settle")
+def head_moves_before_the_table_is_there(entry: Entry, open_table: entries.OpenTable) -> bool:  # noqa: ARG001
+    return True

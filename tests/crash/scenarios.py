@@ -1,0 +1,144 @@
+"""What a client may be doing when it dies: every commit path of the lake, and what follows a death."""
+
+import json
+
+import pyarrow as pa
+
+from sim import actors
+from sim.crash import Scenario
+from sim.session import Session
+
+ROWS = [{"op": 7, "part": 1}, {"op": 8, "part": 2}, {"op": 9, "part": 2}]
+
+
+def append(session: Session) -> None:
+    actors.change(session, "blind", "append", None, ROWS, lambda tx: tx.append("blind", ROWS))
+
+
+def update(key: int):
+    def act(session: Session) -> None:
+        value = 100 + len(session.history.operations)
+        assigned = {"items": f"concat(items, ',{value}')"}
+        statement = lambda tx: tx.update("lists", set=assigned, where=f"k = {key}")  # noqa: E731
+        actors.change(session, "lists", "list-append", key, value, statement)
+
+    return act
+
+
+def delete(session: Session) -> None:
+    actors.change(session, "blind", "delete", 2, None, lambda tx: tx.delete("blind", where="part = 2"))
+
+
+def overwrite(session: Session) -> None:
+    rows = [{"op": 70, "part": 2}]
+    statement = lambda tx: tx.overwrite("blind", rows, where="part = 2")  # noqa: E731
+    actors.change(session, "blind", "overwrite", 2, rows, statement)
+
+
+def insert_count(session: Session) -> None:
+    text = "INSERT INTO counts SELECT count(*) AS n, 7 AS op FROM counts"
+    actors.change(session, "counts", "count-insert", None, 7, lambda tx: tx.sql(text))
+
+
+def create(session: Session) -> None:
+    tag = len(session.history.operations)
+    schema = pa.schema([(f"tag_{tag}", pa.int64())])
+    actors.change(session, "", "create", "x", tag, lambda tx: tx.create("x", schema))
+
+
+def create_with_rows(session: Session) -> None:
+    tag = len(session.history.operations)
+    rows = [{f"tag_{tag}": 1}]
+    actors.change(session, "", "create", "x", tag, lambda tx: tx.create("x", rows))
+
+
+def drop(session: Session) -> None:
+    actors.change(session, "", "drop", "x", None, lambda tx: tx.drop("x"))
+
+
+def rename(session: Session) -> None:
+    to = f"r{len(session.history.operations)}"
+    actors.change(session, "", "rename", "x", to, lambda tx: tx.rename("x", to))
+
+
+def place_foreign_table(session: Session) -> None:
+    """A table that another client made, in a folder of the lake's root."""
+    schema = {"type": "struct", "fields": [{"name": "v", "type": "long", "nullable": True, "metadata": {}}]}
+    entry = [
+        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
+        {
+            "metaData": {
+                "id": "3f1a8c5e-0000-4000-8000-000000000000",
+                "format": {"provider": "parquet", "options": {}},
+                "schemaString": json.dumps(schema),
+                "partitionColumns": [],
+                "configuration": {},
+            }
+        },
+    ]
+    data = "\n".join(json.dumps(action) for action in entry).encode()
+    session.client.store.create(f"foreign/_delta_log/{0:020d}.json", data)
+
+
+def register(session: Session) -> None:
+    actors.change(session, "", "register", "x", None, lambda tx: tx.register("x", "foreign"))
+
+
+def nine_appends(session: Session) -> None:
+    for number in range(9):
+        rows = [{"op": 1000 + number, "part": 0}]
+        actors.change(session, "blind", "append", None, rows, lambda tx, rows=rows: tx.append("blind", rows))
+
+
+def list_tables(session: Session) -> None:
+    actors.list_tables(session, session.client.environment)  # type: ignore[arg-type]
+
+
+def read(session: Session) -> None:
+    for table in actors.SCHEMAS:
+        actors.audit_table(session, table)
+
+
+SCENARIOS = [
+    Scenario("append", append),
+    Scenario("update", update(1)),
+    Scenario("delete", delete, prepare=append),
+    Scenario("overwrite", overwrite, prepare=append),
+    Scenario("insert-from-query", insert_count),
+    Scenario("append-rebased", append, rival=append),
+    Scenario("update-rebased", update(1), rival=update(3)),
+    Scenario("update-in-conflict", update(1), rival=update(1)),
+    Scenario("checkpoint-due", append, prepare=nine_appends),
+    Scenario("create", create),
+    Scenario("create-with-rows", create_with_rows),
+    Scenario("create-against-a-rival", create, rival=create),
+    Scenario("drop", drop, prepare=create),
+    Scenario("rename", rename, prepare=create),
+    Scenario("register", register, prepare=place_foreign_table),
+    Scenario("first-head", create, empty=True),
+    Scenario("list-tables", list_tables, prepare=place_foreign_table),
+    Scenario("read-after-a-checkpoint", read, prepare=nine_appends),
+]
+
+
+def look(session: Session) -> None:
+    """A client that comes later: it reads every table, changes them, and makes and drops one of its own."""
+    known = set(session.lake.tables())
+    for table in sorted(known & set(actors.SCHEMAS)):
+        actors.audit_table(session, table)
+    if known >= set(actors.SCHEMAS):
+        for work in (update(1), update(3), insert_again):
+            work(session)
+    own = f"own-{session.client.name}"
+    schema = pa.schema([("v", pa.int64())])
+    session.lake.create(own, schema)
+    session.lake.append(own, [{"v": 1}])
+    assert session.lake.read(own).count() == 1
+    session.lake.drop(own)
+    assert own not in session.lake.tables()
+
+
+def insert_again(session: Session) -> None:
+    value = 100 + len(session.history.operations)
+    text = f"INSERT INTO counts SELECT count(*) AS n, {value} AS op FROM counts"
+    actors.change(session, "counts", "count-insert", None, value, lambda tx: tx.sql(text))

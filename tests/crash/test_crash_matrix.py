@@ -1,0 +1,53 @@
+"""A client dies at each of its requests, in each way; others must find all of its work or nothing."""
+
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from sim.checkers.delta import live_files, read_log, table_roots
+from sim.crash import Matrix, Scenario
+from sim.faults import REQUESTS
+from tests.crash.scenarios import SCENARIOS, look
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_death_at_any_request_leaves_all_or_nothing(scenario: Scenario):
+    matrix = Matrix(scenario, look)
+    problems = []
+    points = list(matrix.points())
+    assert points
+    for point in points:
+        outcome = matrix.die_at(point)
+        stuck = [op for op in outcome.history.operations if op.client in LATER and op.outcome != "ok"]
+        problems += [f"{point} {point.key}: {violation}" for violation in outcome.violations]
+        problems += [f"{point} {point.key}: {op.client} cannot {op.action}: {op.error}" for op in stuck]
+    assert problems == []
+
+
+def test_every_kind_of_request_has_a_crash_point():
+    """A request kind of the port without a crash point would be a commit path that nobody tried."""
+    met = {point.kind for scenario in SCENARIOS for point in Matrix(scenario, look).points()}
+    assert met == set(REQUESTS)
+
+
+LATER = ("observer", "last")
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_deltalake_opens_every_table_that_a_death_left(scenario: Scenario, tmp_path: Path):
+    """A sample of the points: another project's reader finds the same version and the same files."""
+    matrix = Matrix(scenario, look)
+    points = list(matrix.points())
+    for number, point in enumerate(points[:: max(1, len(points) // 4)]):
+        objects = matrix.die_at(point).bucket.contents()
+        folder = tmp_path / str(number)
+        for key, data in objects.items():
+            (folder / key).parent.mkdir(parents=True, exist_ok=True)
+            (folder / key).write_bytes(data)
+        for root in table_roots(objects):
+            commits = read_log(objects, root)
+            table = DeltaTable(folder / root)
+            assert table.version() == len(commits) - 1
+            names = {uri.rpartition("/")[2] for uri in table.file_uris()}
+            assert names == {path.rpartition("/")[2] for path in live_files(commits)}

@@ -1,0 +1,20 @@
+"""Known bugs, planted one by one: the simulation must find each, and says how many seeds that took."""
+
+import pytest
+
+from sim.planted import BUGS
+from sim.suite import play
+
+SEEDS = 400
+
+
+@pytest.mark.parametrize("name", sorted(BUGS))
+def test_planted_bug_is_caught(name: str, capsys: pytest.CaptureFixture[str]):
+    with BUGS[name]():
+        for seed in range(SEEDS):
+            violations = play(seed).violations
+            if violations:
+                break
+    with capsys.disabled():
+        print(f"\n{name:45} caught after {seed + 1:4} seeds: {violations[0].splitlines()[0][:90]}", end="")
+    assert violations
