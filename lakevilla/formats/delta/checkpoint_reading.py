@@ -1,8 +1,8 @@
 """Checkpoints of all kinds, read: classic, in parts, and V2 (JSON or Parquet) with sidecars.
 
 The few actions that are not files are read at once; files stay behind in blocks, whose columns are read
-when a query needs them (see `blocks`). Tombstones are not read here at all: only writing a checkpoint or
-cleaning up asks for them.
+when a query needs them (see `blocks`). So do tombstones: only writing a checkpoint and cleaning up ask for
+them, and find them through `CheckpointContent.removes` and `.parquet`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -73,17 +73,6 @@ def gather(store: Store, environment: Environment, parts: Sequence[CheckpointCon
     for part in environment.fan_out(tasks):
         whole.merge(part)
     return whole
-
-
-def checkpoint_removes(content: CheckpointContent) -> Iterator[Mapping[str, Any]]:
-    """The tombstones of a checkpoint."""
-    yield from content.removes
-    for source in content.parquet:
-        for _, remove in _rows(source, {"remove": "path"}):
-            for name in ("partitionValues", "tags"):
-                if remove.get(name) is not None:
-                    remove[name] = dict(remove[name])
-            yield {name: value for name, value in remove.items() if value is not None}
 
 
 def _reader(store: Store, version: int, key: str, size: int | None) -> Callable[[], CheckpointContent]:

@@ -63,15 +63,23 @@ def _hyphenated(digits: str) -> str:
 
 
 def decode_z85(text: str) -> bytes:
-    """Bytes from Z85: five characters for four bytes."""
-    if len(text) % 5:
-        raise Corrupt("a deletion vector in the log is not valid Z85")
+    """Bytes from Z85: five characters for four bytes.
+
+    Some writers spell a last group of fewer bytes with a `#` for each missing one. No whole group starts
+    with `#`, which would be above 32 bits.
+    """
     try:
         digits = np.array([_Z85_DIGITS[character] for character in text], dtype=np.uint64).reshape(-1, 5)
-    except KeyError as error:
+    except (KeyError, ValueError) as error:
         raise Corrupt("a deletion vector in the log is not valid Z85") from error
+    missing = len(text[-5:]) - len(text[-5:].lstrip("#"))
+    if missing:
+        digits[-1, :missing] = 0
     words = digits @ np.array([85**4, 85**3, 85**2, 85, 1], dtype=np.uint64)
-    return words.astype(">u4").tobytes()
+    if len(words) and words.max() > 0xFFFFFFFF:
+        raise Corrupt("a deletion vector in the log is not valid Z85")
+    data = words.astype(">u4").tobytes()
+    return data[: len(data) - 4] + data[len(data) - 4 + missing :]
 
 
 def decode_bitmap(data: bytes) -> Positions:

@@ -11,6 +11,9 @@ from typing import Any
 from lakevilla.errors import Corrupt
 from lakevilla.formats.delta.actions import Commit, Metadata, Protocol
 
+VECTOR_MARK = "?dv="
+"""Between path and vector in the identity of a file; a path in the log has no bare question mark."""
+
 _SPACE = re.compile(r"\s*")
 _EMPTY_SCHEMA = '{"type":"struct","fields":[]}'
 
@@ -132,4 +135,4 @@ def identity_of(body: Mapping[str, Any]) -> str:
     """The name under which conflicts and removals know a logical file: its path, and its vector if any."""
     vector = dv_id(body.get("deletionVector"))
     path: str = body["path"]
-    return path if vector is None else f"{path}?dv={vector}"
+    return path if vector is None else path + VECTOR_MARK + vector

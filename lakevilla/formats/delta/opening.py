@@ -1,9 +1,9 @@
 """From a store to the state of a table, and from one state to the next.
 
-A cold open asks for the hint, then for the checkpoint and the first entries after it in one round; without
-a usable hint it lists the log once. Going on from a known version is one GET that normally misses. A
-client that slept while the entries after its version were cleaned away sees that version until it opens
-the table anew.
+A cold open asks for the hint, then in one round for the checkpoint and for a LIST of what came after it, then
+for the entries. The LIST sees what GETs of the next versions cannot: a gap, and a checkpoint beyond
+it. Going on from a known version is one GET that normally misses. A client that slept while the entries after
+its version were cleaned away sees that version until it opens the table anew.
 """
 
 from collections.abc import Callable
@@ -12,16 +12,14 @@ from typing import Any
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput
 from lakevilla.formats.delta.actions import Commit
-from lakevilla.formats.delta.checkpoint_reading import checkpoint_removes, gather, part_readers
+from lakevilla.formats.delta.checkpoint_reading import gather, part_readers
 from lakevilla.formats.delta.entry import parse_entry
 from lakevilla.formats.delta.log import Checkpoint, Piece, Segment, list_log, read_hint
 from lakevilla.formats.delta.paths import entry_key
-from lakevilla.formats.delta.replay import State, file_key
+from lakevilla.formats.delta.replay import State
 from lakevilla.store.port import Store
 
 _AHEAD_MAX = 8
-_LIST_AFTER = 40
-"""A hint that is this many entries old is checked against a LIST: there may be a newer checkpoint."""
 
 
 def open_state(store: Store, environment: Environment, version: int | None = None) -> State | None:
@@ -57,52 +55,20 @@ def read_entry(store: Store, version: int) -> Commit | None:
     return None if found is None else parse_entry(version, found.data)
 
 
-def follow(
-    store: Store,
-    environment: Environment,
-    start: int,
-    until: int | None = None,
-    ahead: int = 1,
-    limit: int | None = None,
-) -> list[Commit]:
+def follow(store: Store, environment: Environment, start: int) -> list[Commit]:
     """The entries from `start` on, up to the first that does not exist.
 
-    `ahead` are asked for at once, then twice as many in each round. At most about `limit` are read.
+    One is asked for, and as long as there are more, twice as many in each round.
     """
     commits: list[Commit] = []
-    while limit is None or len(commits) < limit:
-        end = start + ahead if until is None else min(start + ahead, until + 1)
-        found = environment.fan_out([_entry_reader(store, version) for version in range(start, end)])
-        for commit in found:
+    ahead = 1
+    while True:
+        end = start + ahead
+        for commit in environment.fan_out([_entry_reader(store, version) for version in range(start, end)]):
             if commit is None:
                 return commits
             commits.append(commit)
-        if until is not None and end > until:
-            return commits
         start, ahead = end, min(2 * ahead, _AHEAD_MAX)
-    return commits
-
-
-def tombstones(store: Store, environment: Environment, state: State) -> list[dict[str, Any]]:
-    """The `remove` actions that the log holds for this version, newest of each file, live files left out.
-
-    Read anew: a snapshot has no use for them, and only checkpoints and cleaning up need them.
-    """
-    hint = read_hint(store)
-    start = hint.version if hint is not None and hint.version <= state.version else 0
-    segment = list_log(store, start).segment(state.version)
-    if segment is None:
-        raise Corrupt(f"the Delta log of {store.url} has vanished")
-    removes: dict[str, dict[str, Any]] = {}
-    if segment.checkpoint is not None:
-        parts = environment.fan_out(part_readers(store, segment.checkpoint))
-        for remove in checkpoint_removes(gather(store, environment, parts)):
-            removes[file_key(remove)] = dict(remove)
-    for commit in environment.fan_out([_piece_reader(store, piece) for piece in segment.tail]):
-        removes |= {file_key(remove): dict(remove) for remove in commit.removes}
-        for add in commit.adds:
-            removes.pop(file_key(add), None)
-    return list(removes.values())
 
 
 def _open_by_hint(
@@ -110,31 +76,19 @@ def _open_by_hint(
 ) -> State | None:
     """The state by way of the hint, or None if the hint is of no use."""
     parts = part_readers(store, hint)
-    first = hint.version + 1
-    last = first + 3 if version is None else min(first + 3, version)
-    entries = [_entry_reader(store, number) for number in range(first, last + 1)]
-    tasks: list[Callable[[], Any]] = [*parts, *entries]
+    tasks: list[Callable[[], Any]] = [*parts, lambda: list_log(store, hint.version)]
     try:
-        results = environment.fan_out(tasks)
-        content = gather(store, environment, results[: len(parts)])
+        *found, listing = environment.fan_out(tasks)
+        content = gather(store, environment, found)
     except Corrupt:
         # The hint may point to nothing. What the log itself holds decides, and raises if it is broken.
         return None
-    commits: list[Commit] = []
-    for commit in results[len(parts) :]:
-        if commit is None:
-            break
-        commits.append(commit)
-    reached = hint.version + len(commits)
-    if len(commits) == len(entries) and reached != version:
-        commits += follow(store, environment, reached + 1, version, _AHEAD_MAX, _LIST_AFTER)
-        reached = hint.version + len(commits)
-    if len(commits) >= _LIST_AFTER:
-        segment = list_log(store, hint.version).segment(version)
+    segment = listing.segment(version)
+    if segment is None or segment.checkpoint is None or segment.checkpoint.version != hint.version:
+        # There is a newer checkpoint, or the log has no trace of this one.
         return None if segment is None else load(store, environment, segment)
-    if version is not None and reached < version:
-        return None
-    return State.of_checkpoint(hint.version, content).after(commits)
+    tail = environment.fan_out([_piece_reader(store, piece) for piece in segment.tail])
+    return State.of_checkpoint(hint.version, content).after(tail)
 
 
 def _entry_reader(store: Store, version: int) -> Callable[[], Commit | None]:

@@ -79,26 +79,6 @@ def is_absolute(path: str) -> bool:
     return path.startswith("/") or _URL.fullmatch(path) is not None
 
 
-def canonical(path: str) -> str:
-    """A path such that two spellings of one file are equal: `/a`, `file:/a` and `file:///a` are one."""
-    if not is_absolute(path):
-        return path
-    found = _URL.fullmatch(path)
-    scheme, rest = ("file", path) if found is None else (found[1].lower(), found[2])
-    if scheme == "file":
-        return "file:///" + rest.lstrip("/")
-    return f"{scheme}:{rest}"
-
-
-def spellings(path: str) -> tuple[str, ...]:
-    """All paths whose canonical form is that of this one."""
-    whole = canonical(path)
-    if not whole.startswith("file:///"):
-        return (path,)
-    rest = whole.removeprefix("file:///")
-    return (path, f"/{rest}", f"file:/{rest}", f"file://{rest}", f"file:///{rest}")
-
-
 def data_key(path: str, root: str) -> str:
     """The key of a data file from its path in the log: relative to the table's root, or a URL.
 
@@ -106,13 +86,20 @@ def data_key(path: str, root: str) -> str:
     """
     if not is_absolute(path):
         return unquote(path)
-    whole = canonical(path)
-    if path.startswith("/") and "://" in root and not root.startswith("file:"):
-        # A bare absolute path belongs to the file system of the table.
-        scheme, rest = root.split("://", 1)
-        whole = f"{scheme}://{rest.split('/', 1)[0]}{path}"
-    base = (canonical(root) if is_absolute(root) else root).rstrip("/") + "/"
+    whole = _url(path, root)
+    base = _url(root, root).rstrip("/") + "/"
     return unquote(whole.removeprefix(base)) if whole.startswith(base) else whole
+
+
+def _url(path: str, root: str) -> str:
+    """An absolute path as a URL; one without a scheme belongs to the file system of the table's root."""
+    if path.startswith("/"):
+        scheme, separator, rest = root.partition("://")
+        if separator and scheme != "file":
+            return f"{scheme}://{rest.split('/', 1)[0]}{path}"
+        return f"file://{path}"
+    # `file:/a` and `file:///a` are the same.
+    return "file:///" + path[5:].lstrip("/") if path[:5].lower() == "file:" else path
 
 
 def split_url(url: str) -> tuple[str, str]:

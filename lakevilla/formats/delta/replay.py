@@ -20,20 +20,13 @@ from lakevilla.formats.delta.actions import Commit, Metadata, Protocol
 from lakevilla.formats.delta.blocks import EntryBlock, FileBlock
 from lakevilla.formats.delta.bounds import BlockBounds
 from lakevilla.formats.delta.checkpoint_reading import CheckpointContent
-from lakevilla.formats.delta.entry import identity_of
-from lakevilla.formats.delta.paths import canonical, spellings
+from lakevilla.formats.delta.entry import VECTOR_MARK, identity_of
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
+file_key = identity_of
 _FOLD_FILES = 4096
 _FOLD_BLOCKS = 16
-
-
-def file_key(action: Mapping[str, Any]) -> str:
-    """The primary key of a logical file, equal for all spellings of its path."""
-    identity = identity_of(action)
-    path: str = action["path"]
-    return canonical(path) + identity[len(path) :]
 
 
 @dataclass(frozen=True)
@@ -63,15 +56,13 @@ class LiveBlock:
         if not hidden:
             return self
         dead = np.zeros(self.block.count, dtype=np.bool_) if self.dead is None else self.dead.copy()
-        paths = pa.array(
-            {spelling for key in hidden for spelling in spellings(key.partition("?dv=")[0])}, pa.string()
-        )
+        paths = pa.array({identity.partition(VECTOR_MARK)[0] for identity in hidden}, pa.string())
         start = 0
         for batch in self.block.core.to_batches():
             candidates = np.flatnonzero(pc.is_in(batch.column("path"), paths).to_numpy(zero_copy_only=False))
             names = [name for name in ("path", "deletionVector") if name in batch.schema.names]
             rows = batch.select(names).take(pa.array(candidates)).to_pylist()
-            doomed = [at for at, row in zip(candidates, rows, strict=True) if file_key(row) in hidden]
+            doomed = [at for at, row in zip(candidates, rows, strict=True) if identity_of(row) in hidden]
             dead[start + np.array(doomed, dtype=np.int64)] = True
             start += batch.num_rows
         return replace(self, dead=dead)
@@ -81,8 +72,8 @@ class LiveBlock:
 class State:
     """All that the log says at `version`.
 
-    `added` holds the files of recent entries, and `hidden` the keys under which a block's file no longer
-    counts, because a recent entry removed it or added it anew. `info` is the version's `commitInfo`, None
+    `added` holds the files of recent entries, and `hidden` the identities of files that no longer count
+    in a block, because a recent entry removed it or added it anew. `info` is the version's `commitInfo`, None
     where the entry was not read.
     """
 
@@ -132,13 +123,13 @@ class State:
         protocol, metadata = self.protocol, self.metadata
         for commit in commits:
             for remove in commit.removes:
-                key = file_key(remove)
-                added.pop(key, None)
-                hidden.add(key)
+                identity = identity_of(remove)
+                added.pop(identity, None)
+                hidden.add(identity)
             for add in commit.adds:
-                key = file_key(add)
-                added[key] = add
-                hidden.add(key)
+                identity = identity_of(add)
+                added[identity] = add
+                hidden.add(identity)
             protocol, metadata = commit.protocol or protocol, commit.metadata or metadata
         state = State(
             commits[-1].version,

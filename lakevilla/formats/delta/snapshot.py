@@ -21,7 +21,7 @@ from lakevilla.formats.delta.entry import identity_of, parse_entry
 from lakevilla.formats.delta.features import refuse_write
 from lakevilla.formats.delta.layout import Layout, columns_of
 from lakevilla.formats.delta.paths import data_key, entry_key
-from lakevilla.formats.delta.replay import LiveBlock, Mask, State, file_key
+from lakevilla.formats.delta.replay import LiveBlock, Mask, State
 from lakevilla.model import DataFile
 from lakevilla.predicates import ANYTHING, Bounds, Column, Predicate, may_match
 from lakevilla.store.port import Store
@@ -119,7 +119,7 @@ class DeltaSnapshot:
                 partitions = self._partitions(live, pa.array(chosen + start))
                 entries = _entries(batch.take(taken))
                 for at, entry in enumerate(entries):
-                    if not hidden or file_key(entry) not in hidden:
+                    if not hidden or identity_of(entry) not in hidden:
                         yield self._data_file(entry, counts and counts[at], partitions, at)
 
     def _data_file(
