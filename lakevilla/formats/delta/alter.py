@@ -6,7 +6,7 @@ version that the change lands on.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from typing import Protocol as Structural
@@ -32,6 +32,17 @@ from lakevilla.formats.delta.schema import to_delta
 from lakevilla.formats.delta.statistics import column_list
 from lakevilla.formats.delta.upgrade import upgraded
 from lakevilla.model import Change
+from lakevilla.sql.statements import (
+    Action,
+    AddColumns,
+    AddConstraint,
+    DropColumns,
+    DropConstraint,
+    RenameColumn,
+    RenameTable,
+    SetProperties,
+    UnsetProperties,
+)
 
 NewId = Callable[[], str]
 
@@ -46,25 +57,48 @@ class Definition(Structural):
     def protocol(self) -> Protocol: ...
 
 
-def add_column(table: Definition, field: pa.Field, new_id: NewId) -> Change:
-    """ADD COLUMN: at the end, nullable, because the rows that are there have no value for it."""
-    if not field.nullable:
-        raise InvalidInput(
-            f"column {field.name!r} cannot be added as NOT NULL: existing rows have no value for it"
-        )
+def alter(table: Definition, action: Action, new_id: NewId) -> Change:
+    """The change that an ALTER TABLE asks for."""
+    match action:
+        case AddColumns(columns):
+            return add_columns(table, columns, new_id)
+        case RenameColumn(column, to):
+            return rename_column(table, column, to)
+        case DropColumns(columns, if_exists):
+            return drop_columns(table, columns, if_exists=if_exists)
+        case SetProperties(properties):
+            return set_properties(table, properties)
+        case UnsetProperties(keys, if_exists):
+            return unset_properties(table, keys, if_exists=if_exists)
+        case AddConstraint(name, check):
+            return add_constraint(table, name, check)
+        case DropConstraint(name, if_exists):
+            return drop_constraint(table, name, if_exists=if_exists)
+        case RenameTable():
+            raise InvalidInput("the name of a table is kept by the lake, not by the table")
+
+
+def add_columns(table: Definition, fields: Sequence[pa.Field], new_id: NewId) -> Change:
+    """ADD COLUMNS: at the end, nullable, because the rows that are there have no value for them."""
     schema = json.loads(table.metadata.schema_string)
-    if field.name.lower() in {column["name"].lower() for column in schema["fields"]}:
-        raise InvalidInput(f"the table has a column {field.name!r} already")
-    check_columns([field])
-    added = json.loads(to_delta(pa.schema([field])))
+    present = {column["name"].lower() for column in schema["fields"]}
+    for field in fields:
+        if not field.nullable:
+            raise InvalidInput(
+                f"column {field.name!r} cannot be added as NOT NULL: existing rows have no value"
+            )
+        if field.name.lower() in present:
+            raise InvalidInput(f"the table has a column {field.name!r} already")
+    check_columns(fields)
+    added = json.loads(to_delta(pa.schema(list(fields))))
     strip_metadata(added)
     schema["fields"] += added["fields"]
     configuration = dict(table.metadata.configuration)
     if mapping_mode(table.protocol, table.metadata) != "none":
         largest = assign_ids(schema, _largest_id(configuration), lambda _: f"col-{dashed(new_id())}")
         configuration[MAX_COLUMN_ID] = str(largest)
-    column = {"column": added["fields"][0]}
-    return _change(table, "ADD COLUMNS", {"columns": _text([column])}, schema, configuration)
+    columns = _text([{"column": column} for column in added["fields"]])
+    return _change(table, "ADD COLUMNS", {"columns": columns}, schema, configuration)
 
 
 def rename_column(table: Definition, old: str, new: str) -> Change:
@@ -76,13 +110,17 @@ def rename_column(table: Definition, old: str, new: str) -> Change:
     return _change(table, "RENAME COLUMN", {"oldColumnPath": old, "newColumnPath": new}, schema)
 
 
-def drop_column(table: Definition, name: str) -> Change:
-    """DROP COLUMN: the values stay in the data files, unseen, so column mapping must be on."""
-    schema = _mapped_schema(table, name, "drop")
-    schema["fields"].remove(_column(schema, name))
+def drop_columns(table: Definition, names: Sequence[str], *, if_exists: bool = False) -> Change:
+    """DROP COLUMNS: the values stay in the data files, unseen, so column mapping must be on."""
+    schema = json.loads(table.metadata.schema_string)
+    present = {column["name"] for column in schema["fields"]}
+    dropped = [name for name in names if name in present or not if_exists]
+    for name in dropped:
+        _mapped_schema(table, name, "drop")
+        schema["fields"].remove(_column(schema, name))
     if len(schema["fields"]) <= len(table.metadata.partition_columns):
-        raise InvalidInput(f"column {name!r} cannot be dropped: it is the last one that data files store")
-    return _change(table, "DROP COLUMNS", {"columns": _text([name])}, schema)
+        raise InvalidInput(f"{', '.join(names)} cannot be dropped: data files would have no column left")
+    return _change(table, "DROP COLUMNS", {"columns": _text(dropped)}, schema)
 
 
 def set_properties(table: Definition, properties: Mapping[str, str]) -> Change:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from lakevilla.errors import InvalidInput
 from lakevilla.formats.delta.actions import Metadata
 from lakevilla.formats.delta.columns import assign_ids, check_columns, strip_metadata
-from lakevilla.formats.delta.properties import MAPPING_MODE, MAX_COLUMN_ID, check_properties
+from lakevilla.formats.delta.properties import CONSTRAINT, MAPPING_MODE, MAX_COLUMN_ID, check_properties
 from lakevilla.formats.delta.schema import to_delta
 from lakevilla.formats.delta.upgrade import FIRST, upgraded
 from lakevilla.model import Change
@@ -30,7 +30,8 @@ def create_table(
     check_columns(schema)
     _check_partitioning(schema, partition_columns)
     configuration = dict(properties or {})
-    check_properties(configuration)
+    # Constraints are fine here: there are no rows yet that would have to be checked.
+    check_properties({key: value for key, value in configuration.items() if not key.startswith(CONSTRAINT)})
     body = json.loads(to_delta(schema))
     strip_metadata(body)
     if configuration.get(MAPPING_MODE, "none").lower() != "none":

@@ -67,6 +67,12 @@ def attempt_of(info: Mapping[str, Any] | None) -> str | None:
     return attempt if isinstance(attempt, str) else None
 
 
+def is_drop(info: Mapping[str, Any] | None) -> bool:
+    """Whether the entry is the one with which a lake dropped the table."""
+    ours = (info or {}).get("lakevilla")
+    return isinstance(ours, dict) and ours.get("dropped") is True
+
+
 def add_action(
     file: WrittenFile,
     partition_fields: Mapping[str, pa.Field],
@@ -105,8 +111,15 @@ def remove_action(added: Mapping[str, Any], *, now_ms: int, data_change: bool) -
     """The `remove` that ends a file, from the file's own `add` object."""
     body = {"path": added["path"], "deletionTimestamp": now_ms, "dataChange": data_change}
     body["extendedFileMetadata"] = True
-    body |= {name: added[name] for name in _CARRIED if added.get(name) is not None}
+    body |= {name: _told(added[name]) for name in _CARRIED if added.get(name) is not None}
     return {"remove": body}
+
+
+def _told(value: Any) -> Any:
+    """A deletion vector without the members that it does not have; partition values may be null."""
+    if isinstance(value, Mapping) and "storageType" in value:
+        return {name: member for name, member in value.items() if member is not None}
+    return value
 
 
 def metadata_action(metadata: Metadata) -> Action:

@@ -17,6 +17,7 @@ from lakevilla.formats.delta.actions import Commit, Metadata, Protocol
 from lakevilla.formats.delta.blocks import CORE
 from lakevilla.formats.delta.bounds import Leaf, partition_bounds
 from lakevilla.formats.delta.deletion_vectors import Locate, deletes_of
+from lakevilla.formats.delta.encode import is_drop
 from lakevilla.formats.delta.entry import identity_of, parse_entry
 from lakevilla.formats.delta.features import refuse_write
 from lakevilla.formats.delta.layout import Layout, columns_of
@@ -78,6 +79,10 @@ class DeltaSnapshot:
     @property
     def checks(self) -> Mapping[str, str]:
         return self.layout.checks
+
+    @property
+    def dropped(self) -> bool:
+        return is_drop(self.info)
 
     @cached_property
     def info(self) -> Mapping[str, Any]:

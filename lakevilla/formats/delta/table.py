@@ -1,17 +1,29 @@
 """One Delta table behind the format port: versions and their history, found in its log."""
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from lakevilla.environment import Environment
-from lakevilla.errors import Corrupt, InvalidInput
+from lakevilla.errors import Corrupt, InvalidInput, LakeVillaError
 from lakevilla.formats.delta.actions import Commit
+from lakevilla.formats.delta.alter import alter
+from lakevilla.formats.delta.checkpoint import is_due, write_checkpoint
+from lakevilla.formats.delta.create import create_table
 from lakevilla.formats.delta.log import Listing, adjusted_times, list_log, newest_at
 from lakevilla.formats.delta.opening import follow, open_state, read_entry
 from lakevilla.formats.delta.paths import is_absolute, split_url
+from lakevilla.formats.delta.publish import encode_first, publish, publish_first, publish_last
+from lakevilla.formats.delta.replay import State
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
-from lakevilla.model import DataFile, HistoryEntry
+from lakevilla.formats.port import Published, Snapshot, Taken
+from lakevilla.model import Author, Change, DataFile, HistoryEntry
+from lakevilla.sql.statements import Action
 from lakevilla.store.port import Store
+
+logger = logging.getLogger("lakevilla.delta")
 
 Opener = Callable[[str], Store]
 """From the URL of a folder to its store."""
@@ -28,9 +40,9 @@ class DeltaTable:
     def open(self, file: DataFile) -> tuple[Store, str]:
         return self._locate(file.key)
 
-    def latest(self, base: DeltaSnapshot | None = None) -> DeltaSnapshot | None:
+    def latest(self, base: Snapshot | None = None) -> DeltaSnapshot | None:
         if base is not None:
-            return base.advance(follow(self._store, self._environment, base.version + 1))
+            return _ours(base).advance(follow(self._store, self._environment, base.version + 1))
         state = open_state(self._store, self._environment)
         return None if state is None else DeltaSnapshot.of(state, self._store, self._locate)
 
@@ -65,6 +77,50 @@ class DeltaTable:
             if commit is not None
         ]
 
+    def first(
+        self,
+        schema: pa.Schema,
+        partition_columns: Sequence[str],
+        properties: Mapping[str, str],
+        comment: str | None,
+    ) -> Change:
+        return create_table(
+            schema,
+            partition_columns=partition_columns,
+            properties=properties,
+            comment=comment,
+            now_ms=self._environment.now_ms(),
+            new_id=self._environment.new_id,
+        )
+
+    def describe(self, first: Change) -> DeltaSnapshot:
+        return DeltaSnapshot.of(State(-1, first.protocol, first.metadata), self._store, self._locate)
+
+    def encode_first(self, first: Change, author: Author) -> bytes:
+        return encode_first(first, author)
+
+    def publish_first(self, data: bytes, attempt: str) -> bool:
+        return publish_first(self._store, data, attempt)
+
+    def publish_last(self, base: int, txn: str, attempt: str) -> None:
+        publish_last(self._store, self._environment, base, txn, attempt)
+
+    def alter(self, snapshot: Snapshot, action: Action) -> Change:
+        return alter(_ours(snapshot), action, self._environment.new_id)
+
+    def publish(self, base: Snapshot, change: Change, author: Author) -> Published | Taken:
+        return publish(self._store, self._environment, _ours(base), change, author)
+
+    def maintain(self, snapshot: Snapshot) -> None:
+        """Write the checkpoint if this version is due. The commit stands without it."""
+        due = _ours(snapshot)
+        if not is_due(due):
+            return
+        try:
+            write_checkpoint(self._store, self._environment, due)
+        except LakeVillaError as error:
+            logger.warning("no checkpoint of version %d of %s: %s", due.version, self._store.url, error)
+
     def _locate(self, key: str) -> tuple[Store, str]:
         if not is_absolute(key):
             return self._store, key
@@ -96,6 +152,12 @@ class DeltaTable:
                 raise Corrupt(f"entry {versions[middle]} of the Delta log does not tell its time")
             low, high = (middle + 1, high) if time <= timestamp_ms else (low, middle)
         return versions[low - 1] if low else None
+
+
+def _ours(snapshot: Snapshot) -> DeltaSnapshot:
+    if not isinstance(snapshot, DeltaSnapshot):
+        raise TypeError(f"{snapshot!r} is not a snapshot of a Delta table")
+    return snapshot
 
 
 def _history_entry(version: int, modified_ms: int, info: Mapping[str, Any]) -> HistoryEntry:

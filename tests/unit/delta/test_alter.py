@@ -16,6 +16,7 @@ from lakevilla.formats.delta.create import create_table
 from lakevilla.formats.delta.features import refuse_write
 from lakevilla.formats.delta.schema import DELTA
 from lakevilla.model import Change
+from lakevilla.sql import statements as sql
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,6 @@ def test_what_another_table_said_of_a_column_is_not_taken_over_except_its_commen
         (SCHEMA, {"properties": {"delta.checkpointInterval": "0"}}, "cannot be '0'"),
         (SCHEMA, {"properties": {"delta.checkpointInterval": "x"}}, "cannot be 'x'"),
         (SCHEMA, {"properties": {"delta.logRetentionDuration": "soon"}}, "no interval"),
-        (SCHEMA, {"properties": {"delta.constraints.c": "a > 0"}}, "ADD CONSTRAINT"),
         (SCHEMA, {"properties": {"delta.columnMapping.maxColumnId": "3"}}, "not a property"),
     ],
 )
@@ -145,7 +145,7 @@ def test_a_property_that_we_do_not_implement_is_unsupported() -> None:
 
 def test_an_added_column_comes_last_and_leaves_the_rest_alone() -> None:
     table = create()
-    change = alter.add_column(table, pa.field("n", pa.float64()), ids())
+    change = alter.add_columns(table, [pa.field("n", pa.float64())], ids())
     after = table.after(change)
     assert list(after.columns) == ["id", "s", "p", "n"]
     assert change.protocol is None
@@ -154,7 +154,7 @@ def test_an_added_column_comes_last_and_leaves_the_rest_alone() -> None:
 
 
 def test_an_added_timestamp_without_zone_upgrades_the_protocol() -> None:
-    change = alter.add_column(create(), pa.field("n", pa.timestamp("us")), ids())
+    change = alter.add_columns(create(), [pa.field("n", pa.timestamp("us"))], ids())
     assert change.protocol == Protocol(
         3, 7, frozenset({"timestampNtz"}), frozenset({"timestampNtz", "appendOnly", "invariants"})
     )
@@ -162,7 +162,7 @@ def test_an_added_timestamp_without_zone_upgrades_the_protocol() -> None:
 
 def test_an_added_column_continues_the_ids_of_column_mapping() -> None:
     table = create(properties={"delta.columnMapping.mode": "name"})
-    after = table.after(alter.add_column(table, pa.field("n", pa.struct([("m", pa.int64())])), ids()))
+    after = table.after(alter.add_columns(table, [pa.field("n", pa.struct([("m", pa.int64())]))], ids()))
     assert after.columns["n"]["metadata"]["delta.columnMapping.id"] == 7
     assert after.columns["n"]["type"]["fields"][0]["metadata"]["delta.columnMapping.id"] == 8
     assert after.metadata.configuration["delta.columnMapping.maxColumnId"] == "8"
@@ -170,9 +170,9 @@ def test_an_added_column_continues_the_ids_of_column_mapping() -> None:
 
 def test_ids_of_dropped_columns_are_not_used_again() -> None:
     table = create(properties={"delta.columnMapping.mode": "name"})
-    table = table.after(alter.add_column(table, pa.field("n", pa.int64()), ids()))
-    table = table.after(alter.drop_column(table, "n"))
-    table = table.after(alter.add_column(table, pa.field("n", pa.int64()), ids()))
+    table = table.after(alter.add_columns(table, [pa.field("n", pa.int64())], ids()))
+    table = table.after(alter.drop_columns(table, ["n"]))
+    table = table.after(alter.add_columns(table, [pa.field("n", pa.int64())], ids()))
     assert table.columns["n"]["metadata"]["delta.columnMapping.id"] == 8
 
 
@@ -181,7 +181,7 @@ def test_ids_of_dropped_columns_are_not_used_again() -> None:
 )
 def test_a_column_that_cannot_be_added_is_refused(field: pa.Field) -> None:
     with pytest.raises(InvalidInput):
-        alter.add_column(create(), field, ids())
+        alter.add_columns(create(), [field], ids())
 
 
 def test_a_renamed_column_keeps_its_id_and_physical_name() -> None:
@@ -193,13 +193,13 @@ def test_a_renamed_column_keeps_its_id_and_physical_name() -> None:
 
 def test_a_dropped_column_is_gone() -> None:
     table = create(properties={"delta.columnMapping.mode": "name"})
-    assert list(table.after(alter.drop_column(table, "s")).columns) == ["id", "p"]
+    assert list(table.after(alter.drop_columns(table, ["s"])).columns) == ["id", "p"]
 
 
 def test_without_column_mapping_rename_and_drop_tell_how_to_get_it() -> None:
     for change in (
         lambda: alter.rename_column(create(), "id", "x"),
-        lambda: alter.drop_column(create(), "id"),
+        lambda: alter.drop_columns(create(), ["id"]),
     ):
         with pytest.raises(InvalidInput, match=r"SET TBLPROPERTIES \('delta.columnMapping.mode' = 'name'\)"):
             change()
@@ -214,7 +214,7 @@ def test_columns_in_use_are_neither_renamed_nor_dropped() -> None:
         ("s", "constraint positive"),
     ):
         with pytest.raises(InvalidInput, match=words):
-            alter.drop_column(table, column)
+            alter.drop_columns(table, [column])
         with pytest.raises(InvalidInput, match=words):
             alter.rename_column(table, column, "x")
     named = replace(
@@ -225,14 +225,14 @@ def test_columns_in_use_are_neither_renamed_nor_dropped() -> None:
         ),
     )
     with pytest.raises(InvalidInput, match="dataSkippingStatsColumns"):
-        alter.drop_column(named, "id")
+        alter.drop_columns(named, ["id"])
 
 
 def test_the_last_stored_column_cannot_be_dropped() -> None:
     schema = pa.schema([("a", pa.int64()), ("p", pa.int64())])
     table = create(schema, partition_columns=["p"], properties={"delta.columnMapping.mode": "name"})
-    with pytest.raises(InvalidInput, match="last one"):
-        alter.drop_column(table, "a")
+    with pytest.raises(InvalidInput, match="no column left"):
+        alter.drop_columns(table, ["a"])
 
 
 def test_rename_refuses_missing_and_taken_names() -> None:
@@ -272,6 +272,13 @@ def test_properties_are_set_and_unset() -> None:
     assert alter.unset_properties(table, ["b"], if_exists=True).metadata == table.metadata
 
 
+def test_constraints_come_with_a_new_table_or_by_their_own_statement() -> None:
+    table = create(properties={"delta.constraints.c": "id > 0"})
+    assert table.protocol == Protocol(1, 3)
+    with pytest.raises(InvalidInput, match="ADD CONSTRAINT"):
+        alter.set_properties(table, {"delta.constraints.d": "id > 1"})
+
+
 def test_properties_that_files_depend_on_cannot_be_unset() -> None:
     table = create(properties={"delta.columnMapping.mode": "name"})
     with pytest.raises(InvalidInput, match="depend on it"):
@@ -294,3 +301,37 @@ def test_a_constraint_needs_writer_version_three_and_goes_by_its_name_in_lower_c
     with pytest.raises(InvalidInput, match="no constraint"):
         alter.drop_constraint(table, "big")
     assert alter.drop_constraint(table, "big", if_exists=True).metadata == table.metadata
+
+
+def test_every_action_of_alter_table_has_its_change() -> None:
+    table = create(properties={"delta.columnMapping.mode": "name"})
+    actions = [
+        sql.AddColumns((pa.field("m", pa.int64()), pa.field("n", pa.int64()))),
+        sql.RenameColumn("m", "k"),
+        sql.DropColumns(("k", "gone"), if_exists=True),
+        sql.SetProperties({"a": "1"}),
+        sql.UnsetProperties(("a",)),
+        sql.AddConstraint("c", "id > 0"),
+        sql.DropConstraint("c"),
+    ]
+    operations = []
+    for action in actions:
+        change = alter.alter(table, action, ids())
+        operations.append(change.operation)
+        table = table.after(change)
+    assert operations == [
+        "ADD COLUMNS",
+        "RENAME COLUMN",
+        "DROP COLUMNS",
+        "SET TBLPROPERTIES",
+        "UNSET TBLPROPERTIES",
+        "ADD CONSTRAINT",
+        "DROP CONSTRAINT",
+    ]
+    assert list(table.columns) == ["id", "s", "p", "n"]
+    assert set(table.metadata.configuration) == {
+        "delta.columnMapping.mode",
+        "delta.columnMapping.maxColumnId",
+    }
+    with pytest.raises(InvalidInput, match="kept by the lake"):
+        alter.alter(table, sql.RenameTable("x"), ids())

@@ -1,0 +1,50 @@
+"""What a published entry did to its table, for the conflict rules and for people."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from lakevilla.formats.delta.actions import Commit
+from lakevilla.formats.delta.encode import attempt_of, is_drop
+from lakevilla.formats.delta.entry import identity_of
+from lakevilla.formats.delta.replay import State
+from lakevilla.formats.delta.snapshot import DeltaSnapshot
+from lakevilla.model import Footprint
+from lakevilla.predicates import Predicate
+
+
+@dataclass(frozen=True)
+class AddedFiles:
+    """The files that an entry added: a table that holds only them, so that pruning is the snapshot's."""
+
+    alone: DeltaSnapshot
+
+    def matching(self, predicate: Predicate) -> Sequence[str]:
+        return [file.identity for file in self.alone.files(predicate)]
+
+
+def footprint_of(commit: Commit, before: DeltaSnapshot) -> Footprint:
+    """The footprint of an entry; `before` is the version that it was built on."""
+    added = {identity_of(add): add for add in commit.adds}
+    alone = State(commit.version, before.protocol, before.metadata, commit.info, added=added)
+    return Footprint(
+        version=commit.version,
+        attempt=attempt_of(commit.info),
+        summary=_summary(commit),
+        removed=frozenset(identity_of(remove) for remove in commit.removes),
+        added=AddedFiles(replace(before, state=alone)),
+        metadata_changed=commit.metadata is not None,
+        protocol_changed=commit.protocol is not None,
+        dropped=is_drop(commit.info),
+    )
+
+
+def _summary(commit: Commit) -> str:
+    info = commit.info or {}
+    words = [str(info.get("operation") or "a commit")]
+    if info.get("engineInfo"):
+        words.append(f"by {info['engineInfo']}")
+    timestamp = info.get("timestamp")
+    if isinstance(timestamp, int):
+        words.append(f"at {datetime.fromtimestamp(timestamp / 1000, UTC).isoformat(timespec='milliseconds')}")
+    return f"version {commit.version} ({' '.join(words)})"

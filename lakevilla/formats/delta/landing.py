@@ -1,0 +1,102 @@
+"""A change as the actions of the version that it lands on. Pure.
+
+The same change gives other actions on another base: the commit's own time grows from version to version,
+and what a property remembers of the version that it was turned on at is only known here.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from lakevilla.errors import InvalidInput
+from lakevilla.formats.delta.actions import Metadata, Protocol
+from lakevilla.formats.delta.encode import (
+    Action,
+    add_action,
+    commit_info,
+    metadata_action,
+    protocol_action,
+    remove_action,
+)
+from lakevilla.formats.delta.features import in_commit_timestamps, mapping_mode
+from lakevilla.formats.delta.properties import (
+    APPEND_ONLY,
+    IN_COMMIT_TIME,
+    IN_COMMIT_VERSION,
+    is_true,
+)
+from lakevilla.formats.delta.schema import to_arrow
+from lakevilla.formats.delta.statistics import indexed_columns
+from lakevilla.model import Author, Change
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """The version that a change builds on. `timestamp_ms` tells when it was committed; to learn it may
+    take a request, so it is asked only where the next version must be later."""
+
+    version: int
+    metadata: Metadata
+    protocol: Protocol
+    timestamp_ms: Callable[[], int]
+
+
+def land(change: Change, author: Author, ground: Ground | None, now_ms: int) -> list[Action]:
+    """The actions of the version after `ground`, or of version 0 without one."""
+    metadata, protocol = _definition(change, ground)
+    if ground is not None:
+        _refuse_removal(change, ground)
+    in_commit_ms = None
+    if in_commit_timestamps(protocol, metadata):
+        in_commit_ms = now_ms if ground is None else max(now_ms, ground.timestamp_ms() + 1)
+        metadata = _remember_enablement(metadata, ground, in_commit_ms)
+    read_version = None if ground is None else ground.version
+    actions = [
+        commit_info(change, author, now_ms=now_ms, read_version=read_version, in_commit_ms=in_commit_ms)
+    ]
+    if change.protocol is not None:
+        actions.append(protocol_action(protocol))
+    if change.metadata is not None:
+        actions.append(metadata_action(metadata))
+    return actions + _files(change, metadata, protocol, now_ms)
+
+
+def _definition(change: Change, ground: Ground | None) -> tuple[Metadata, Protocol]:
+    """Metadata and protocol as they are after the change."""
+    metadata = change.metadata if ground is None else change.metadata or ground.metadata
+    protocol = change.protocol if ground is None else change.protocol or ground.protocol
+    if not isinstance(metadata, Metadata) or not isinstance(protocol, Protocol):
+        raise InvalidInput("the first version of a table needs metadata and a protocol")
+    return metadata, protocol
+
+
+def _refuse_removal(change: Change, ground: Ground) -> None:
+    if change.removed and _changes_data(change) and is_true(ground.metadata.configuration, APPEND_ONLY):
+        raise InvalidInput(
+            f"the table is append-only, and {change.operation} would remove rows: "
+            f"ALTER TABLE t UNSET TBLPROPERTIES ('{APPEND_ONLY}') first if that is what you want"
+        )
+
+
+def _remember_enablement(metadata: Metadata, ground: Ground | None, in_commit_ms: int) -> Metadata:
+    """Where in-commit timestamps begin later than the table, readers must be told from when on."""
+    if ground is None or in_commit_timestamps(ground.protocol, ground.metadata):
+        return metadata
+    since = {IN_COMMIT_VERSION: str(ground.version + 1), IN_COMMIT_TIME: str(in_commit_ms)}
+    return replace(metadata, configuration={**metadata.configuration, **since})
+
+
+def _files(change: Change, metadata: Metadata, protocol: Protocol, now_ms: int) -> list[Action]:
+    """Removes before adds, as Spark orders them."""
+    data_change = _changes_data(change)
+    removes = [remove_action(file.entry, now_ms=now_ms, data_change=data_change) for file in change.removed]
+    if not change.added:
+        return removes
+    schema = to_arrow(metadata.schema_string, mapping_mode(protocol, metadata))
+    partitions = {name: schema.field(name) for name in metadata.partition_columns}
+    indexed = indexed_columns(schema, metadata.partition_columns, metadata.configuration)
+    return removes + [add_action(file, partitions, indexed, data_change=data_change) for file in change.added]
+
+
+def _changes_data(change: Change) -> bool:
+    """OPTIMIZE rewrites files and leaves the rows as they are; everything else may change rows."""
+    return change.operation != "OPTIMIZE"

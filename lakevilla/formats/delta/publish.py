@@ -1,0 +1,120 @@
+"""Publishing a change: one create of the next log entry, and what its answer means.
+
+The create decides. An answer that got lost is found again by reading the entry: if it names our attempt,
+the change is published, whoever wrote it; if it names somebody else's, the version is taken. Only where
+even that cannot be read the outcome is unknown, and nobody may rerun the change blindly.
+"""
+
+from lakevilla.environment import Environment
+from lakevilla.errors import CommitUnknown, Corrupt, Unavailable
+from lakevilla.formats.delta.actions import Commit
+from lakevilla.formats.delta.encode import Action, attempt_of, commit_info, encode_entry
+from lakevilla.formats.delta.entry import commit_of, parse_entry
+from lakevilla.formats.delta.footprint import footprint_of
+from lakevilla.formats.delta.landing import Ground, land
+from lakevilla.formats.delta.log import list_log
+from lakevilla.formats.delta.opening import read_entry
+from lakevilla.formats.delta.paths import entry_key
+from lakevilla.formats.delta.snapshot import DeltaSnapshot
+from lakevilla.formats.port import Published, Taken
+from lakevilla.model import Author, Change
+from lakevilla.store.port import Ambiguous, Created, Store
+
+
+def publish(
+    store: Store, environment: Environment, base: DeltaSnapshot, change: Change, author: Author
+) -> Published | Taken:
+    """Create version `base.version + 1` of the table at the store's root."""
+    base.refuse_writes()
+    version = base.version + 1
+    ground = Ground(base.version, base.metadata, base.protocol, lambda: base.timestamp_ms)
+    actions = land(change, author, ground, environment.now_ms())
+    in_the_way = _create(store, version, encode_entry(actions), author.txn)
+    if in_the_way is None:
+        return Published(base.advance([commit_of(version, actions)]))
+    after = base.advance([in_the_way])
+    if attempt_of(in_the_way.info) == author.attempt:
+        return Published(after)
+    return Taken(footprint_of(in_the_way, base), after)
+
+
+def encode_first(change: Change, author: Author) -> bytes:
+    """The entry of version 0: metadata and protocol, and files if there are rows.
+
+    Its time is the one at which the change was made, so that whoever publishes it writes the same bytes.
+    """
+    return encode_entry(land(change, author, None, change.metadata.created_ms))
+
+
+def publish_first(store: Store, data: bytes, attempt: str) -> bool:
+    """Create version 0. True if version 0 is this attempt's, whoever wrote it."""
+    in_the_way = _create(store, 0, data, attempt)
+    return in_the_way is None or attempt_of(in_the_way.info) == attempt
+
+
+def publish_last(store: Store, environment: Environment, base: int, txn: str, attempt: str) -> None:
+    """End a dropped table by an empty entry at the first free version above `base`.
+
+    Every version on the way is read; one that names this attempt ends the walk. Whatever else happened to
+    the table since does not matter: it has lost its name already.
+    """
+    commits = list_log(store, base).commits
+    version = max([base, *commits])
+    for number in sorted(found for found in commits if found > base):
+        commit = read_entry(store, number)
+        if commit is not None and attempt_of(commit.info) == attempt:
+            return
+    in_the_way: Commit | None = read_entry(store, version)
+    while True:
+        version += 1
+        author = Author(txn, attempt, environment.new_id())
+        farewell = _farewell(author, version, in_the_way, environment.now_ms())
+        in_the_way = _create(store, version, encode_entry([farewell]), txn)
+        if in_the_way is None or attempt_of(in_the_way.info) == attempt:
+            return
+
+
+def _farewell(author: Author, version: int, before: Commit | None, now_ms: int) -> Action:
+    """The only action of the entry that ends a table, with a time of its own where the one before has."""
+    previous = None if before is None else (before.info or {}).get("inCommitTimestamp")
+    return commit_info(
+        Change("DROP TABLE", drop=True),
+        author,
+        now_ms=now_ms,
+        read_version=version - 1,
+        in_commit_ms=max(now_ms, previous + 1) if isinstance(previous, int) else None,
+    )
+
+
+def _create(store: Store, version: int, data: bytes, txn: str) -> Commit | None:
+    """None if these very bytes are now the entry of this version, else the entry that is there."""
+    key = entry_key(version)
+    try:
+        if isinstance(store.create(key, data), Created):
+            return None
+    except Ambiguous as ambiguous:
+        found = _read_back(store, version, txn)
+        if found is None:
+            # The write may still be on its way: that it is not there yet proves nothing.
+            raise _unknown(store, version, txn) from ambiguous
+        return None if found == data else parse_entry(version, found)
+    found = _read_back(store, version, txn)
+    if found is None:
+        raise Corrupt(f"entry {version} of {store.url} was there and is gone: nobody may remove it so soon")
+    return parse_entry(version, found)
+
+
+def _read_back(store: Store, version: int, txn: str) -> bytes | None:
+    try:
+        found = store.get(entry_key(version))
+    except Unavailable as error:
+        # Even a create that met an entry may have met its own: a proxy can repeat a request.
+        raise _unknown(store, version, txn) from error
+    return None if found is None else found.data
+
+
+def _unknown(store: Store, version: int, txn: str) -> CommitUnknown:
+    return CommitUnknown(
+        f"the store did not say whether transaction {txn} was committed as version {version} of {store.url}: "
+        f"ask lake.outcome({txn!r}) once the store answers again, and do not rerun the transaction blindly"
+    )
