@@ -1,0 +1,102 @@
+"""Golden bytes of the lake's own records, and what decoding refuses."""
+
+import pytest
+
+from lakevilla.errors import Corrupt, Unsupported
+from lakevilla.model import TableRef
+from lakevilla.versions.records import (
+    CreateTable,
+    DropTable,
+    Entry,
+    Head,
+    RegisterTable,
+    RegistryChange,
+    RenameTable,
+)
+
+ACCOUNTS = TableRef("accounts", "accounts", "delta")
+ORDERS = TableRef("sales.Örders", "s3://other/orders", "delta")
+
+HEAD = Head(
+    lake="lake-1",
+    seq=7,
+    put="put-1",
+    tables={"accounts": ACCOUNTS, "sales.Örders": ORDERS},
+    dropped=frozenset({"old", "accounts-1"}),
+)
+HEAD_BYTES = (
+    '{"format":1,"lake":"lake-1","seq":7,"put":"put-1","tables":{'
+    '"accounts":{"location":"accounts","format":"delta"},'
+    '"sales.Örders":{"location":"s3://other/orders","format":"delta"}},'
+    '"dropped":["accounts-1","old"]}'
+).encode()
+
+CHANGES: list[tuple[RegistryChange, str]] = [
+    (
+        CreateTable(ACCOUNTS, '{"commitInfo":{}}\n'),
+        '{"kind":"create","name":"accounts","location":"accounts","format":"delta",'
+        '"first":"{\\"commitInfo\\":{}}\\n"}',
+    ),
+    (
+        RegisterTable(ORDERS),
+        '{"kind":"register","name":"sales.Örders","location":"s3://other/orders","format":"delta"}',
+    ),
+    (
+        RenameTable(ACCOUNTS, "konten"),
+        '{"kind":"rename","name":"accounts","location":"accounts","format":"delta","to":"konten"}',
+    ),
+    (
+        DropTable(ACCOUNTS, 12),
+        '{"kind":"drop","name":"accounts","location":"accounts","format":"delta","base":12}',
+    ),
+    (
+        DropTable(ORDERS, None),
+        '{"kind":"drop","name":"sales.Örders","location":"s3://other/orders","format":"delta","base":null}',
+    ),
+]
+
+
+def test_head_encodes_to_its_golden_bytes_and_back() -> None:
+    assert HEAD.encode() == HEAD_BYTES
+    assert Head.decode(HEAD_BYTES, "HEAD") == HEAD
+
+
+@pytest.mark.parametrize(("change", "text"), CHANGES)
+def test_entry_encodes_to_its_golden_bytes_and_back(change: RegistryChange, text: str) -> None:
+    entry = Entry(seq=3, txn="t", attempt="a", put="p", time_ms=1_000, change=change)
+    golden = f'{{"format":1,"seq":3,"txn":"t","attempt":"a","put":"p","time_ms":1000,"change":{text}}}'
+    assert entry.encode() == golden.encode()
+    assert Entry.decode(golden.encode(), "entry 3") == entry
+
+
+def test_newer_record_format_is_refused_with_the_version_it_needs() -> None:
+    newer = HEAD_BYTES.replace(b'"format":1,"lake"', b'"format":2,"lake"')
+    with pytest.raises(Unsupported, match="record format 2, and this LakeVilla reads up to 1"):
+        Head.decode(newer, "HEAD")
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        b"",
+        b"\xff\xfe",
+        b"[]",
+        b"{}",
+        b'{"format":"1"}',
+        HEAD_BYTES[:-10],
+        HEAD_BYTES.replace(b'"seq":7', b'"seq":"7"'),
+        HEAD_BYTES.replace(b'"seq":7', b'"seq":true'),
+        HEAD_BYTES.replace(b'"location":"accounts"', b'"location":null'),
+        HEAD_BYTES.replace(b'"dropped":["accounts-1","old"]', b'"dropped":5'),
+        HEAD_BYTES.replace(b'"lake":"lake-1",', b""),
+    ],
+)
+def test_damaged_head_is_corrupt_and_named(damaged: bytes) -> None:
+    with pytest.raises(Corrupt, match=r"lake/HEAD\.json"):
+        Head.decode(damaged, "lake/HEAD.json")
+
+
+def test_unknown_kind_of_entry_is_corrupt() -> None:
+    entry = Entry(3, "t", "a", "p", 1, RegisterTable(ACCOUNTS)).encode()
+    with pytest.raises(Corrupt, match="unknown kind"):
+        Entry.decode(entry.replace(b'"register"', b'"explode"'), "entry 3")

@@ -1,0 +1,117 @@
+"""The registry's decisions over HEAD, without I/O."""
+
+import pytest
+
+from lakevilla.errors import InvalidInput
+from lakevilla.model import TableRef
+from lakevilla.versions import registry
+from lakevilla.versions.records import (
+    CreateTable,
+    DropTable,
+    Entry,
+    Head,
+    RegisterTable,
+    RegistryChange,
+    RenameTable,
+)
+
+A = TableRef("Accounts", "Accounts", "delta")
+OUTSIDE = TableRef("orders", "s3://other/orders", "delta")
+EMPTY = Head("lake", 0, "p0")
+HEAD = Head("lake", 4, "p4", {"Accounts": A, "orders": OUTSIDE}, frozenset({"old"}))
+
+
+def _after(head: Head, change: RegistryChange, published: bool = True) -> Head:
+    registry.check(head, change)
+    return registry.apply(head, Entry(head.seq + 1, "t", "a", "p", 0, change), published, "put")
+
+
+def test_name_is_found_exactly_and_in_any_case() -> None:
+    assert registry.find(HEAD, "Accounts") == A
+    assert registry.find(HEAD, "aCCOUNTS") == A
+    assert registry.find(HEAD, "account") is None
+    assert registry.find(None, "Accounts") is None
+
+
+def test_exact_name_wins_over_another_case() -> None:
+    lower = TableRef("accounts", "accounts", "delta")
+    both = Head("lake", 1, "p", {"Accounts": A, "accounts": lower})
+    assert registry.find(both, "accounts") == lower
+
+
+def test_unregistered_table_may_lie_only_where_nothing_is_known() -> None:
+    assert registry.may_lie_at(None, "x")
+    assert registry.may_lie_at(HEAD, "x")
+    assert not registry.may_lie_at(HEAD, "old")
+    assert not registry.may_lie_at(HEAD, "Accounts")
+
+
+def test_name_used_before_gets_a_new_folder() -> None:
+    assert registry.folder_for(HEAD, "fresh", "77") == "fresh"
+    assert registry.folder_for(HEAD, "old", "77") == "old-77"
+    assert registry.folder_for(None, "old", "77") == "old"
+
+
+def test_create_adds_the_table_and_moves_head_on() -> None:
+    head = _after(EMPTY, CreateTable(A, ""))
+    assert (head.seq, head.tables, head.put) == (1, {"Accounts": A}, "put")
+
+
+def test_create_that_could_not_be_published_changes_only_the_number() -> None:
+    head = _after(EMPTY, CreateTable(A, ""), published=False)
+    assert (head.seq, head.tables) == (1, {})
+
+
+@pytest.mark.parametrize("name", ["Accounts", "ACCOUNTS"])
+def test_create_of_a_name_that_is_taken_in_any_case_is_refused(name: str) -> None:
+    with pytest.raises(InvalidInput, match="already has a table 'Accounts'"):
+        registry.check(HEAD, CreateTable(TableRef(name, "elsewhere", "delta"), ""))
+
+
+def test_register_of_a_location_that_has_a_name_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="already belongs to the table 'orders'"):
+        registry.check(HEAD, RegisterTable(TableRef("again", OUTSIDE.location, "delta")))
+
+
+def test_drop_below_the_root_remembers_the_folder() -> None:
+    head = _after(HEAD, DropTable(A, base=3))
+    assert head.tables == {"orders": OUTSIDE}
+    assert head.dropped == {"old", "Accounts"}
+
+
+def test_drop_outside_the_root_forgets_the_table() -> None:
+    head = _after(HEAD, DropTable(OUTSIDE, base=None))
+    assert head.tables == {"Accounts": A}
+    assert head.dropped == {"old"}
+
+
+def test_rename_keeps_the_location_and_frees_the_old_name() -> None:
+    head = _after(HEAD, RenameTable(A, "konten"))
+    assert head.tables["konten"] == TableRef("konten", "Accounts", "delta")
+    assert "Accounts" not in head.tables
+    assert not registry.may_lie_at(head, "Accounts")
+
+
+def test_rename_to_another_case_of_itself_is_allowed() -> None:
+    head = _after(HEAD, RenameTable(A, "ACCOUNTS"))
+    assert set(head.tables) == {"ACCOUNTS", "orders"}
+
+
+def test_rename_onto_another_table_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="already has a table 'orders'"):
+        registry.check(HEAD, RenameTable(A, "Orders"))
+
+
+def test_found_table_can_be_renamed_and_dropped_without_being_registered() -> None:
+    found = TableRef("found", "found", "delta")
+    assert _after(HEAD, RenameTable(found, "named")).tables["named"].location == "found"
+    assert "found" in _after(HEAD, DropTable(found, base=0)).dropped
+
+
+@pytest.mark.parametrize("change", [DropTable(A, 3), RenameTable(A, "x")])
+def test_change_of_a_table_that_another_client_moved_is_refused(change: RegistryChange) -> None:
+    moved = Head("lake", 9, "p", {"Accounts": TableRef("Accounts", "Accounts-2", "delta")})
+    with pytest.raises(InvalidInput, match="another client renamed or dropped it"):
+        registry.check(moved, change)
+    with pytest.raises(InvalidInput, match="another client renamed or dropped it"):
+        registry.check(Head("lake", 9, "p", {}, frozenset({"Accounts"})), change)
