@@ -18,11 +18,17 @@ def s3() -> Iterator[S3Server]:
 
 
 @pytest.fixture(params=["memory", "directory", "s3"])
-def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    """An empty store of each kind."""
+def any_place(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, dict[str, str]]:
+    """URL and storage options of an empty place in each kind of store."""
     if request.param == "memory":
-        return open_store("memory://")
+        return "memory://", {}
     if request.param == "directory":
-        return open_store(str(tmp_path / "store"))
+        return str(tmp_path / "store"), {}
     server: S3Server = request.getfixturevalue("s3")
-    return open_store(server.new_url(), server.storage_options)
+    return server.new_url(), server.storage_options
+
+
+@pytest.fixture
+def any_store(any_place: tuple[str, dict[str, str]]) -> Store:
+    """An empty store of each kind, as a lake opens it."""
+    return open_store(*any_place)

@@ -14,6 +14,7 @@ from lakevilla.store.port import Unanswered
 
 _STATUS = re.compile(r"Server returned non-2xx status code: (\d{3})")
 _CODE = re.compile(r"<Code>(\w{1,80})</Code>")
+_OUR_WORDS = ("Server returned", "<Code>", "Invalid range")
 _QUERY = re.compile(r"\?\S*")
 _TRANSIENT = frozenset({408, 409, 425, 429})
 _LONGEST_LINE = 300
@@ -23,9 +24,10 @@ class Answer:
     """One failed request, as far as obstore tells."""
 
     def __init__(self, failure: BaseException, key: str, exceptions: ModuleType | Any) -> None:
-        # The key may contain anything, also words that we look for.
         text = str(failure).partition("\n\nDebug source:")[0]
-        text = text.replace(key, "…") if key else text
+        if any(words in key for words in _OUR_WORDS):
+            # The text repeats the key, and this one reads like an answer.
+            text = text.replace(key, "…")
         status = _STATUS.search(text)
         code = _CODE.search(text)
         self.status = int(status[1]) if status else 0

@@ -220,9 +220,7 @@ class Directory:
             end = self._environment.elapsed() + LOCK_SECONDS
             while not _try_lock(folder):
                 if self._environment.elapsed() > end:
-                    raise Unanswered(
-                        f"{path}: another process has held its folder's lock for {LOCK_SECONDS} s"
-                    )
+                    raise Unanswered(f"{path}: its folder stayed locked for {LOCK_SECONDS} s")
                 self._environment.sleep(0.0005 + 0.002 * self._environment.random())
             try:
                 yield

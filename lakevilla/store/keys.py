@@ -38,8 +38,8 @@ PROBES = "_lakevilla/probe/"
 OWNER = "_lakevilla/owner.json"
 MARKERS = "_lakevilla/markers/"
 
-_SLOT = re.compile(r"_lakevilla/global/log/(\d{20})\.json")
-_MARKER = re.compile(r"_lakevilla/markers/(\d{20})\.json")
+_SLOT = re.compile(r"_lakevilla/global/log/([0-9]{20})\.json")
+_MARKER = re.compile(r"_lakevilla/markers/([0-9]{20})\.json")
 _TRANSACTION = re.compile(r"_lakevilla/txns/([^/]+)/(.+)")
 
 
@@ -88,11 +88,11 @@ LAST_CHECKPOINT = "_delta_log/_last_checkpoint"
 SIDECARS = "_delta_log/_sidecars/"
 
 _DELTA_FILE = re.compile(
-    r"_delta_log/(?P<version>\d{20})\."
+    r"_delta_log/(?P<version>[0-9]{20})\."
     r"(?:(?P<commit>json)"
-    r"|(?P<last>\d{20})\.compacted\.json"
+    r"|(?P<last>[0-9]{20})\.compacted\.json"
     r"|checkpoint(?:"
-    r"\.(?P<part>\d{10})\.(?P<parts>\d{10})\.parquet"
+    r"\.(?P<part>[0-9]{10})\.(?P<parts>[0-9]{10})\.parquet"
     r"|\.(?P<uuid>[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\.(?P<kind>parquet|json)"
     r"|\.parquet))"
 )

@@ -68,16 +68,17 @@ def open_store(
     it) when the last ones have expired or are refused. Nothing is asked of the store here.
     """
     environment = environment or SystemEnvironment()
-    adapter = _open(url, storage_options, environment, credentials)
+    adapter = open_adapter(url, storage_options, environment, credentials)
     return Retrying(Metered(adapter, meter) if meter else adapter, environment)
 
 
-def _open(
+def open_adapter(
     url: str,
     storage_options: Mapping[str, object] | None,
     environment: Environment,
-    credentials: Credentials | None,
+    credentials: Credentials | None = None,
 ) -> Store:
+    """The bare store at `url`: what it cannot answer is `Unanswered`. For tests and for `open_store`."""
     found = _URL.fullmatch(url)
     scheme, rest = (found[1].lower(), found[2]) if found else ("file", "")
     if scheme == "file":

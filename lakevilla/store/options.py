@@ -51,7 +51,7 @@ class Options:
 
     def hide(self, text: str) -> str:
         """The text without any of the values."""
-        for value in sorted(self.config.values(), key=len, reverse=True):
+        for value in sorted((*self.config.values(), *self.client.values()), key=len, reverse=True):
             text = text.replace(value, "…") if len(value) > 2 else text
         return text
 

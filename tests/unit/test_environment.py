@@ -1,0 +1,72 @@
+"""The real environment: clocks, ids, and fan-out that keeps order and loses no failure."""
+
+import os
+import time
+
+import pytest
+
+from lakevilla.environment import SystemEnvironment
+
+
+def test_ids_are_unique_and_later_ones_sort_later() -> None:
+    environment = SystemEnvironment()
+    first = environment.new_id()
+    time.sleep(0.003)
+    second = environment.new_id()
+    assert first < second
+    many = {environment.new_id() for _ in range(5000)}
+    assert len(many) == 5000
+    assert all(len(one) == 32 and int(one, 16) >= 0 and one == one.lower() for one in many)
+
+
+def test_clocks_go_forward_by_what_was_slept() -> None:
+    environment = SystemEnvironment()
+    before, wall = environment.elapsed(), environment.now_ms()
+    environment.sleep(0.02)
+    assert 0.02 <= environment.elapsed() - before < 5
+    assert abs(environment.now_ms() - time.time() * 1000) < 1000
+    assert environment.now_ms() > wall
+
+
+def test_random_is_in_range_and_varies() -> None:
+    numbers = [SystemEnvironment().random() for _ in range(100)]
+    assert all(0 <= number < 1 for number in numbers)
+    assert len(set(numbers)) > 90
+
+
+def test_fan_out_runs_in_parallel_and_keeps_the_order() -> None:
+    environment = SystemEnvironment(threads=8)
+
+    def task(number: int) -> int:
+        time.sleep(0.05)
+        return number
+
+    before = time.monotonic()
+    assert environment.fan_out([lambda n=n: task(n) for n in range(8)]) == list(range(8))
+    assert time.monotonic() - before < 0.3
+    assert environment.fan_out([]) == []
+
+
+def test_fan_out_ends_every_task_and_raises_the_first_failure_in_order() -> None:
+    ended = []
+
+    def task(number: int) -> int:
+        time.sleep(0.01 * (5 - number))
+        ended.append(number)
+        if number in (1, 3):
+            raise ValueError(f"task {number}")
+        return number
+
+    with pytest.raises(ValueError, match="task 1"):
+        SystemEnvironment(threads=5).fan_out([lambda n=n: task(n) for n in range(5)])
+    assert sorted(ended) == [0, 1, 2, 3, 4]
+
+
+def test_fan_out_works_in_a_forked_child() -> None:
+    environment = SystemEnvironment()
+    tasks = [lambda n=n: n for n in range(4)]
+    environment.fan_out(tasks)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if environment.fan_out(tasks) == [0, 1, 2, 3] else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
