@@ -5,6 +5,7 @@ is found there, unless HEAD says that this folder was dropped. Names keep their 
 case, as Spark SQL finds them; so two names that differ in case only cannot both exist.
 """
 
+import re
 from dataclasses import replace
 
 from lakevilla.errors import InvalidInput
@@ -19,6 +20,8 @@ from lakevilla.versions.records import (
     RenameTable,
 )
 
+_MADE_UP = re.compile(r"-lv[0-9a-f]{8}$")
+
 
 def find(head: Head | None, name: str) -> TableRef | None:
     """The registered table of this name: exactly, else in any case."""
@@ -32,15 +35,24 @@ def find(head: Head | None, name: str) -> TableRef | None:
 
 
 def may_lie_at(head: Head | None, location: str) -> bool:
-    """Whether an unregistered table may be found in this folder below the root."""
+    """Whether an unregistered table may be found in this folder below the root.
+
+    Not in a folder that `folder_for` made up: between the publishing of such a table and the replacing
+    of HEAD it would be found under a name that nobody gave it.
+    """
     if head is None:
         return True
-    return location not in head.dropped and all(ref.location != location for ref in head.tables.values())
+    if _MADE_UP.search(location) or location in head.dropped:
+        return False
+    return all(ref.location != location for ref in head.tables.values())
 
 
 def folder_for(head: Head | None, name: str, fresh: str) -> str:
-    """Where a new table of this name lives: the name itself, or a new folder if that one was used."""
-    return name if may_lie_at(head, name) else f"{name}-{fresh}"
+    """Where a new table of this name lives: the name itself, or a new folder if that one was used.
+
+    `fresh` is 8 hexadecimal digits.
+    """
+    return name if may_lie_at(head, name) else f"{name}-lv{fresh}"
 
 
 def check(head: Head, change: RegistryChange) -> None:

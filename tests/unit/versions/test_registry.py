@@ -47,9 +47,14 @@ def test_unregistered_table_may_lie_only_where_nothing_is_known() -> None:
 
 
 def test_name_used_before_gets_a_new_folder() -> None:
-    assert registry.folder_for(HEAD, "fresh", "77") == "fresh"
-    assert registry.folder_for(HEAD, "old", "77") == "old-77"
-    assert registry.folder_for(None, "old", "77") == "old"
+    assert registry.folder_for(HEAD, "fresh", "0a1b2c3d") == "fresh"
+    assert registry.folder_for(HEAD, "old", "0a1b2c3d") == "old-lv0a1b2c3d"
+    assert registry.folder_for(None, "old", "0a1b2c3d") == "old"
+
+
+def test_folder_made_up_for_a_name_is_not_found_before_head_names_it() -> None:
+    assert not registry.may_lie_at(HEAD, registry.folder_for(HEAD, "old", "0a1b2c3d"))
+    assert registry.may_lie_at(HEAD, "sales-20260101")
 
 
 def test_create_adds_the_table_and_moves_head_on() -> None:
