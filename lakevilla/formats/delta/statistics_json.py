@@ -44,10 +44,13 @@ def parse_texts(texts: pa.Array, types: Mapping[Path, pa.DataType]) -> pa.Struct
         return pa.array([], data_type)
     lines = pc.binary_join_element_wise(pc.fill_null(texts, "{}"), "", "\n")
     longest = pc.max(pc.binary_length(lines)).as_py()
+    content = _bytes_of(lines)
+    # The reader allocates a block however little there is to read, and a block must hold a whole text.
+    block = max(2 * longest, min(1 << 20, content.size))
     try:
         table = pj.read_json(
-            pa.BufferReader(_bytes_of(lines)),
-            read_options=pj.ReadOptions(block_size=max(1 << 20, 2 * longest)),
+            pa.BufferReader(content),
+            read_options=pj.ReadOptions(block_size=block),
             parse_options=pj.ParseOptions(
                 explicit_schema=pa.schema(list(data_type)), unexpected_field_behavior="ignore"
             ),
