@@ -50,7 +50,7 @@ def parse_texts(texts: pa.Array, types: Mapping[Path, pa.DataType]) -> pa.Struct
     try:
         table = pj.read_json(
             pa.BufferReader(content),
-            read_options=pj.ReadOptions(block_size=block),
+            read_options=pj.ReadOptions(use_threads=content.size > block, block_size=block),
             parse_options=pj.ParseOptions(
                 explicit_schema=pa.schema(list(data_type)), unexpected_field_behavior="ignore"
             ),
