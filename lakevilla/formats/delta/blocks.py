@@ -82,7 +82,7 @@ class EntryBlock:
     def core(self) -> pa.Table:
         try:
             columns = {field.name: self._column(field) for field in CORE}
-        except (pa.ArrowException, TypeError, ValueError, AttributeError) as error:
+        except (pa.ArrowException, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise Corrupt(f"an `add` in the Delta log has a field of the wrong type: {error}") from error
         used = [name for name, column in columns.items() if name in _ALWAYS or column.null_count < self.count]
         return pa.table({name: columns[name] for name in used})

@@ -92,11 +92,13 @@ def _exact(store: Store, key: str, size: int | None) -> int | None:
 
 
 def _sidecar_reader(store: Store, sidecar: Mapping[str, Any]) -> Callable[[], CheckpointContent]:
-    key = SIDECARS + str(sidecar["path"]).rpartition("/")[2]
-    size = sidecar.get("sizeInBytes")
+    path, size = sidecar.get("path"), sidecar.get("sizeInBytes")
+    if not isinstance(path, str) or not (size is None or isinstance(size, int)):
+        raise Corrupt(f"a checkpoint refers to the sidecar {sidecar}, which makes no sense")
+    key = SIDECARS + path.rpartition("/")[2]
 
     def read() -> CheckpointContent:
-        source = ParquetObject(store, key, _exact(store, key, None if size is None else int(size)))
+        source = ParquetObject(store, key, _exact(store, key, size))
         return CheckpointContent(blocks=[CheckpointBlock(source)], parquet=[source])
 
     return read
@@ -115,7 +117,7 @@ def _read_json(store: Store, version: int, key: str) -> CheckpointContent:
         dict(commit.domains),
         [EntryBlock(commit.adds)] if commit.adds else [],
         list(commit.removes),
-        sidecars=[line["sidecar"] for line in lines if line.get("sidecar")],
+        sidecars=[line["sidecar"] for line in lines if isinstance(line.get("sidecar"), dict)],
     )
 
 

@@ -32,10 +32,13 @@ _Z85_DIGITS = {character: digit for digit, character in enumerate(_Z85)}
 
 def deletes_of(vector: Mapping[str, Any], root: str, locate: Locate) -> Deletes:
     """The deletes that a deletion vector descriptor stands for; read when they are asked for."""
-    cardinality = int(vector["cardinality"])
+    try:
+        cardinality, size = int(vector["cardinality"]), int(vector["sizeInBytes"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise Corrupt(f"the log describes a deletion vector without size or cardinality: {vector}") from error
 
     def rows() -> pa.Int64Array:
-        positions = decode_bitmap(_read(vector, root, locate))
+        positions = decode_bitmap(_read(vector, size, root, locate))
         if len(positions) != cardinality:
             raise Corrupt(f"a deletion vector holds {len(positions)} rows, the log says {cardinality}")
         return pa.array(positions, pa.int64())
@@ -138,8 +141,7 @@ def _decode_container(data: bytes, position: int, cardinality: int, run: bool) -
     return values, position + cardinality * 2
 
 
-def _read(vector: Mapping[str, Any], root: str, locate: Locate) -> bytes:
-    size = int(vector["sizeInBytes"])
+def _read(vector: Mapping[str, Any], size: int, root: str, locate: Locate) -> bytes:
     key = vector_key(vector, root)
     if key is None:
         data = decode_z85(vector["pathOrInlineDv"])

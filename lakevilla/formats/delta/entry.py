@@ -72,7 +72,7 @@ def _commit_of(version: int, lines: list[dict[str, Any]]) -> Commit:
                     metadata = metadata_of(body)
                 case "protocol":
                     protocol = protocol_of(body)
-                case "commitInfo":
+                case "commitInfo" if isinstance(body, dict):
                     info = body
                 case "txn":
                     txns[body["appId"]] = body
@@ -87,8 +87,8 @@ def protocol_of(body: Mapping[str, Any]) -> Protocol:
     return Protocol(
         int(body["minReaderVersion"]),
         int(body["minWriterVersion"]),
-        None if readers is None else frozenset(readers),
-        None if writers is None else frozenset(writers),
+        None if readers is None else frozenset(_texts(readers)),
+        None if writers is None else frozenset(_texts(writers)),
     )
 
 
@@ -99,7 +99,7 @@ def metadata_of(body: Mapping[str, Any]) -> Metadata:
     return Metadata(
         id=str(body.get("id") or ""),
         schema_string=body.get("schemaString") or _EMPTY_SCHEMA,
-        partition_columns=tuple(body.get("partitionColumns") or ()),
+        partition_columns=_texts(body.get("partitionColumns") or ()),
         configuration=_text_map(body.get("configuration")),
         name=body.get("name"),
         description=body.get("description"),
@@ -107,6 +107,12 @@ def metadata_of(body: Mapping[str, Any]) -> Metadata:
         format_provider=table_format.get("provider") or "parquet",
         format_options=_text_map(table_format.get("options")),
     )
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    if isinstance(values, str) or not all(isinstance(value, str) for value in values):
+        raise TypeError(f"{values!r} is not a list of names")
+    return tuple(values)
 
 
 def _text_map(pairs: Any) -> dict[str, str]:

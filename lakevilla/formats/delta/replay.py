@@ -24,7 +24,6 @@ from lakevilla.formats.delta.entry import VECTOR_MARK, identity_of
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
-file_key = identity_of
 _FOLD_FILES = 4096
 _FOLD_BLOCKS = 16
 

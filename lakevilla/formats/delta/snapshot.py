@@ -178,7 +178,11 @@ class DeltaSnapshot:
 def _entries(batch: pa.RecordBatch) -> list[dict[str, Any]]:
     """`add` actions as the log has them, without statistics and without what they do not tell."""
     entries = []
-    for row in batch.to_pylist():
+    try:
+        rows = batch.to_pylist()
+    except UnicodeDecodeError as error:
+        raise Corrupt(f"a path in the Delta log is not UTF-8: {error}") from error
+    for row in rows:
         entry = {name: value for name, value in row.items() if value is not None}
         for name in _MAPS:
             if name in entry:
