@@ -10,7 +10,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from lakevilla.model import Author, Change, DataFile, Footprint, HistoryEntry
+from lakevilla.model import Author, Change, DataFile, Footprint, HistoryEntry, WrittenFile
 from lakevilla.predicates import Predicate
 from lakevilla.sql.statements import Action
 from lakevilla.store.port import Store
@@ -144,6 +144,10 @@ class Table(Protocol):
         An ambiguous answer is resolved by reading back; if that fails too, CommitUnknown.
         Taken reads the entry in the way, and `Taken.snapshot` is base advanced by it.
         """
+        ...
+
+    def missing(self, files: Sequence[WrittenFile]) -> Sequence[str]:
+        """The keys of uploaded files that are not in the store any more."""
         ...
 
     def maintain(self, snapshot: Snapshot) -> None:

@@ -1,4 +1,4 @@
-"""Every object key, built and parsed in one place (PROTOCOL section 2, and the layout of Delta's log).
+"""Every object key, built and parsed in one place (docs/protocol.md section 2, and the layout of Delta's log).
 
 Pure functions over strings. Keys are relative to a root: the lake's for `_lakevilla/global` and
 `_lakevilla/txns`, the table's for everything else. Nobody else in the package writes a key by hand.

@@ -1,4 +1,4 @@
-"""Bounded retries with jitter, and read-back for conditional writes (PROTOCOL section 1).
+"""Bounded retries with jitter, and read-back for conditional writes (docs/protocol.md, section 1).
 
 A request that went unanswered may have applied. Reads, puts and deletes are simply asked again. A
 conditional write is asked again too, and whenever one is rejected the object that it met is read: every

@@ -8,7 +8,7 @@ entry that says so, and then HEAD is read again.
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
 from threading import Lock
@@ -29,16 +29,23 @@ from lakevilla.versions.log import GlobalLog
 from lakevilla.versions.records import Entry, Head, RegistryChange
 
 REGISTRY_SECONDS = 10.0
+PREMISE_SECONDS = 3600.0
+"""How long what we know of a table may be built on without reading it anew (docs/protocol.md, section 1)."""
 KEPT_SNAPSHOTS = 1000
 
 
 @dataclass(frozen=True)
 class Pinned:
-    """A table at one version, as a transaction works on it."""
+    """A table at one version, as a transaction works on it.
+
+    `pinned_at` is when the version was seen to be the newest, on the environment's clock: the log may
+    have been cleaned up behind a client that slept since.
+    """
 
     ref: TableRef
     table: Table
     snapshot: Snapshot
+    pinned_at: float
 
 
 class Catalog:
@@ -51,7 +58,7 @@ class Catalog:
         self._lock = Lock()
         self._head: Head | None = None
         self._head_read_at: float | None = None
-        self._snapshots: OrderedDict[str, Snapshot] = OrderedDict()
+        self._newest: OrderedDict[str, tuple[Snapshot, float]] = OrderedDict()
 
     def head(self, meter: Meter, fresh: bool = False) -> Head | None:
         """The registry, read anew if ours is too old or `fresh` is asked for."""
@@ -86,9 +93,9 @@ class Catalog:
         now = self.pin(name, meter)
         if version is not None:
             known = now.snapshot if now.snapshot.version == version else now.table.at_version(version)
-            return Pinned(now.ref, now.table, known)
+            return replace(now, snapshot=known)
         assert timestamp_ms is not None
-        return Pinned(now.ref, now.table, now.table.at_time(timestamp_ms))
+        return replace(now, snapshot=now.table.at_time(timestamp_ms))
 
     def find(self, name: str, meter: Meter) -> Pinned | None:
         """Like `pin`, with None for a table that is not there."""
@@ -96,15 +103,15 @@ class Catalog:
         pinned = None if ref is None else self._latest(ref, meter)
         return None if pinned is None or pinned.snapshot.dropped else pinned
 
-    def remember(self, ref: TableRef, snapshot: Snapshot) -> None:
-        """Keep the newest snapshot of a table for the next transaction."""
+    def remember(self, ref: TableRef, snapshot: Snapshot, seen_at: float) -> None:
+        """Keep the newest snapshot of a table, and when it was seen to be so, for the next transaction."""
         with self._lock:
-            known = self._snapshots.get(ref.location)
-            if known is None or known.version < snapshot.version:
-                self._snapshots[ref.location] = snapshot
-            self._snapshots.move_to_end(ref.location)
-            while len(self._snapshots) > KEPT_SNAPSHOTS:
-                self._snapshots.popitem(last=False)
+            known = self._newest.get(ref.location)
+            if known is None or known[0].version <= snapshot.version:
+                self._newest[ref.location] = (snapshot, seen_at)
+            self._newest.move_to_end(ref.location)
+            while len(self._newest) > KEPT_SNAPSHOTS:
+                self._newest.popitem(last=False)
 
     def open(self, ref: TableRef, meter: Meter) -> Table:
         """The table of a reference, whose requests this meter counts."""
@@ -168,14 +175,16 @@ class Catalog:
         return [f for f in folders if f != name and f.casefold() == name.casefold()]
 
     def _latest(self, ref: TableRef, meter: Meter) -> Pinned | None:
-        table = self.open(ref, meter)
+        table, now = self.open(ref, meter), self._environment.elapsed()
         with self._lock:
-            base = self._snapshots.get(ref.location)
-        snapshot = table.latest(base)
+            known = self._newest.get(ref.location)
+        # A miss on the next version proves nothing if that version may have been cleaned away meanwhile.
+        fresh = known is not None and now - known[1] < PREMISE_SECONDS
+        snapshot = table.latest(known[0] if known is not None and fresh else None)
         if snapshot is None:
             return None
-        self.remember(ref, snapshot)
-        return Pinned(ref, table, snapshot)
+        self.remember(ref, snapshot, now)
+        return Pinned(ref, table, snapshot, now)
 
     def _format_at(self, location: str, meter: Meter) -> str | None:
         store = self.store_of(location, meter)

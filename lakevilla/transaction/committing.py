@@ -12,6 +12,7 @@ from lakevilla.environment import Environment
 from lakevilla.errors import Conflict
 from lakevilla.formats.port import Published, Snapshot, Taken
 from lakevilla.model import Author, Footprint
+from lakevilla.transaction.catalog import PREMISE_SECONDS
 from lakevilla.transaction.outcome import TableChange
 
 logger = logging.getLogger("lakevilla.transaction")
@@ -25,6 +26,8 @@ BACK_OFF_LIMIT_SECONDS = 0.5
 def commit_change(environment: Environment, pending: TableChange, txn: str) -> Snapshot:
     """Publish the change and return the version that it became, or raise Conflict."""
     table, base = pending.pinned.table, pending.pinned.snapshot
+    if environment.elapsed() - pending.pinned.pinned_at > PREMISE_SECONDS:
+        _renew_premise(pending)
     for losses in range(LOSSES_ALLOWED):
         author = Author(txn, txn, environment.new_id())
         match table.publish(base, pending.change, author):
@@ -43,6 +46,26 @@ def commit_change(environment: Environment, pending: TableChange, txn: str) -> S
         table=pending.pinned.ref.name,
         operation=pending.change.operation,
     )
+
+
+def _renew_premise(pending: TableChange) -> None:
+    """Read again what the commit builds on, after a statement so long that it may have been cleaned away.
+
+    The versions after our base must all still be there, or the create could take a number that was
+    used; and so must the files that we uploaded.
+    """
+    pinned, change = pending.pinned, pending.change
+    followed, newest = pinned.table.latest(pinned.snapshot), pinned.table.latest()
+    whole = followed is not None and newest is not None and followed.version >= newest.version
+    gone = "" if whole else "log entries since it began"
+    gone = gone or next(iter(pinned.table.missing(change.added)), "")
+    if gone:
+        raise Conflict(
+            f"{change.operation} on {pinned.ref.name!r} took so long that {gone} were cleaned away: nothing was "
+            "changed; run it again, and look at the table's retention",
+            table=pinned.ref.name,
+            operation=change.operation,
+        )
 
 
 def _back_off(environment: Environment, losses: int) -> None:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from lakevilla.engines.port import Engine, Result
 from lakevilla.environment import Environment
 from lakevilla.errors import CommitUnknown, InvalidInput, LakeVillaError, Unsupported
+from lakevilla.formats.port import Snapshot
 from lakevilla.model import Counts, Features, Receipt
 from lakevilla.sql.parsing import parse
 from lakevilla.transaction import changing, defining, reading
@@ -160,7 +161,7 @@ class Transaction:
         """Make the transaction visible. Raises Conflict if another commit came first and concerns it."""
         self._move(State.COMMITTING)
         try:
-            versions, seq = self._publish()
+            seq, snapshot = self._publish()
         except CommitUnknown:
             self._move(State.UNKNOWN)
             raise
@@ -173,8 +174,8 @@ class Transaction:
             logger.warning("transaction %s was interrupted in its commit: its outcome is unknown", self.id)
             raise
         self._move(State.COMMITTED)
-        requests = self._workspace.meter.snapshot()
-        self.receipt = Receipt(self.id, seq, versions, requests=requests)
+        versions = self._keep(snapshot)
+        self.receipt = Receipt(self.id, seq, versions, requests=self._workspace.meter.snapshot())
         return self.receipt
 
     def abort(self) -> None:
@@ -182,18 +183,24 @@ class Transaction:
         if self._state is not State.ABORTED:
             self._move(State.ABORTED)
 
-    def _publish(self) -> tuple[dict[str, int], int | None]:
-        workspace = self._workspace
+    def _publish(self) -> tuple[int | None, Snapshot | None]:
+        """The entry of the global log or the version of the table that the commit became."""
         match self._pending:
             case TableChange() as pending:
-                snapshot = commit_change(workspace.environment, pending, self.id)
-                workspace.catalog.remember(pending.pinned.ref, snapshot)
-                pending.pinned.table.maintain(snapshot)
-                return {pending.pinned.ref.name: snapshot.version}, None
+                return None, commit_change(self._workspace.environment, pending, self.id)
             case LakeChange() as change:
-                return {}, defining.decide(workspace, change)
+                return defining.decide(self._workspace, change), None
             case None:
-                return {}, None
+                return None, None
+
+    def _keep(self, snapshot: Snapshot | None) -> dict[str, int]:
+        """What comes after a commit: the next transaction starts here, and a checkpoint may be due."""
+        if snapshot is None or not isinstance(self._pending, TableChange):
+            return {}
+        pinned, workspace = self._pending.pinned, self._workspace
+        workspace.catalog.remember(pinned.ref, snapshot, workspace.environment.elapsed())
+        pinned.table.maintain(snapshot)
+        return {pinned.ref.name: snapshot.version}
 
     def _change(self, statement: Callable[[Workspace], Outcome]) -> Counts:
         counts: Counts = self._run(statement)

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from lakevilla.formats.delta.publish import encode_first, publish, publish_first
 from lakevilla.formats.delta.replay import State
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.port import Published, Snapshot, Taken
-from lakevilla.model import Author, Change, DataFile, HistoryEntry
+from lakevilla.model import Author, Change, DataFile, HistoryEntry, WrittenFile
 from lakevilla.sql.statements import Action
 from lakevilla.store.port import Store
 
@@ -110,6 +111,10 @@ class DeltaTable:
 
     def publish(self, base: Snapshot, change: Change, author: Author) -> Published | Taken:
         return publish(self._store, self._environment, _ours(base), change, author)
+
+    def missing(self, files: Sequence[WrittenFile]) -> list[str]:
+        found = self._environment.fan_out([partial(self._store.head, file.key) for file in files])
+        return [file.key for file, meta in zip(files, found, strict=True) if meta is None]
 
     def maintain(self, snapshot: Snapshot) -> None:
         """Write the checkpoint if this version is due. The commit stands without it."""
