@@ -1,0 +1,216 @@
+"""Tables of a lake: created, registered, found, renamed, dropped; by several clients at once."""
+
+import os
+import stat
+from pathlib import Path
+from threading import Thread
+
+import pyarrow as pa
+import pytest
+
+import lakevilla as lv
+
+ROWS = [{"id": 1, "v": "a"}, {"id": 2, "v": "b"}]
+
+
+def _rows(lake: lv.Lake, name: str) -> list[tuple[object, ...]]:
+    return sorted(tuple(row) for row in lake.read(name).collect())
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> lv.Lake:
+    return lv.Lake(tmp_path / "lake")
+
+
+def test_opening_a_lake_writes_nothing(tmp_path: Path) -> None:
+    lake = lv.Lake(tmp_path / "nothing")
+    assert lake.tables() == []
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_created_table_is_listed_read_and_found_by_another_client(lake: lv.Lake) -> None:
+    lake.create("t", ROWS)
+    other = lv.Lake(lake.url)
+    assert other.tables() == ["t"]
+    assert _rows(other, "t") == [(1, "a"), (2, "b")]
+
+
+def test_table_is_created_from_an_arrow_schema_or_columns_as_text(lake: lv.Lake) -> None:
+    lake.create("a", pa.schema([pa.field("id", pa.int64(), nullable=False), ("day", pa.date32())]))
+    lake.create("b", "id BIGINT NOT NULL, day DATE")
+    assert lake.read("a").toArrow().schema.equals(lake.read("b").toArrow().schema)
+    assert lake.read("a").count() == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["sales.orders", "Übersicht", "with blank", "MiXeD", "日本", "a'b\"c`d", "x=1+2@#"]
+)
+def test_name_of_any_kind_works_from_end_to_end(lake: lv.Lake, name: str) -> None:
+    lake.create(name, ROWS, partition_by=["v"])
+    lake.append(name, ROWS)
+    lake.update(name, {"id": 7}, where="id = 1")
+    assert lv.Lake(lake.url).read(name).count() == 4
+    assert lake.tables() == [name]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", ".", "..", "../x", "a/b", "a\\b", "a%2fb", "a\nb", "_x", ".x", " x", "x ", "a" * 201, "e\u0301"],
+)
+def test_name_that_could_leave_the_lake_is_refused(lake: lv.Lake, tmp_path: Path, name: str) -> None:
+    for call in (
+        lambda: lake.create(name, ROWS),
+        lambda: lake.read(name),
+        lambda: lake.register(name, str(tmp_path)),
+        lambda: lake.drop(name),
+    ):
+        with pytest.raises(lv.InvalidInput):
+            call()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_create_of_a_name_that_exists_is_refused_in_any_case(lake: lv.Lake) -> None:
+    lake.create("Accounts", ROWS)
+    with pytest.raises(lv.InvalidInput, match="already has a table 'Accounts'"):
+        lake.create("accounts", ROWS)
+    lake.sql("CREATE TABLE IF NOT EXISTS accounts (id BIGINT)")
+    assert lake.tables() == ["Accounts"]
+
+
+def test_name_is_found_in_any_case(lake: lv.Lake) -> None:
+    lake.create("Accounts", ROWS)
+    assert lake.sql("SELECT count(*) AS n FROM ACCOUNTS").collect()[0].n == 2
+
+
+def test_missing_table_names_what_is_close(lake: lv.Lake) -> None:
+    lake.create("accounts", ROWS)
+    with pytest.raises(lv.InvalidInput, match="no table 'acounts': did you mean 'accounts'"):
+        lake.read("acounts")
+
+
+def test_table_in_the_root_is_found_without_being_registered(tmp_path: Path) -> None:
+    lv.Lake(tmp_path / "first").create("t", ROWS)
+    (tmp_path / "second").mkdir()
+    os.rename(tmp_path / "first" / "t", tmp_path / "second" / "Found")
+    lake = lv.Lake(tmp_path / "second")
+    assert lake.tables() == ["Found"]
+    assert lake.read("Found").count() == 2
+    assert lv.Lake(tmp_path / "second").read("FOUND").count() == 2
+    lake.append("Found", ROWS)
+    assert not (tmp_path / "second" / "_lakevilla").exists()
+    with pytest.raises(lv.InvalidInput, match="already has a table 'Found'"):
+        lake.create("found", ROWS)
+
+
+def test_registered_table_outside_is_used_and_dropped_without_being_touched(tmp_path: Path) -> None:
+    outside = lv.Lake(tmp_path / "outside")
+    outside.create("orders", ROWS)
+    url = f"file://{tmp_path}/outside/orders"
+    lake = lv.Lake(tmp_path / "lake")
+    lake.register("bestellungen", url)
+    lake.append("bestellungen", ROWS)
+    assert outside.read("orders").count() == 4
+    versions = len(outside.history("orders"))
+    lake.drop("bestellungen")
+    assert lake.tables() == []
+    assert len(outside.history("orders")) == versions
+
+
+def test_register_of_a_place_without_a_table_is_refused(lake: lv.Lake, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(lv.InvalidInput, match="no table at"):
+        lake.register("x", f"file://{tmp_path}/empty")
+
+
+def test_renamed_table_keeps_its_rows_and_frees_its_name(lake: lv.Lake) -> None:
+    lake.create("old", ROWS)
+    lake.rename("old", "new")
+    assert lake.tables() == ["new"]
+    lake.create("old", [{"x": 1}])
+    other = lv.Lake(lake.url)
+    assert _rows(other, "new") == [(1, "a"), (2, "b")]
+    assert _rows(other, "old") == [(1,)]
+
+
+def test_dropped_table_is_gone_and_its_name_gets_a_new_folder(lake: lv.Lake) -> None:
+    lake.create("t", ROWS)
+    lake.drop("t")
+    assert lake.tables() == []
+    with pytest.raises(lv.InvalidInput, match="no table 't'"):
+        lake.read("t")
+    lake.sql("DROP TABLE IF EXISTS t")
+    lake.create("t", [{"x": 1}])
+    assert _rows(lv.Lake(lake.url), "t") == [(1,)]
+    assert lake.tables() == ["t"]
+
+
+def test_client_that_still_knows_a_dropped_table_is_told(lake: lv.Lake) -> None:
+    lake.create("t", ROWS)
+    other = lv.Lake(lake.url)
+    other.append("t", ROWS)
+    lake.drop("t")
+    with pytest.raises(lv.InvalidInput, match="no table 't'"):
+        other.append("t", ROWS)
+
+
+def test_statement_in_flight_when_its_table_is_dropped_conflicts(lake: lv.Lake) -> None:
+    lake.create("t", ROWS)
+    other = lv.Lake(lake.url).transaction()
+    other.append("t", ROWS)
+    lake.drop("t")
+    with pytest.raises(lv.Conflict, match="the table was dropped"):
+        other.commit()
+
+
+def test_client_that_still_knows_a_dropped_name_finds_its_new_table(lake: lv.Lake) -> None:
+    lake.create("t", ROWS)
+    other = lv.Lake(lake.url)
+    assert other.read("t").count() == 2
+    lake.drop("t")
+    lake.create("t", [{"x": 1}])
+    assert _rows(other, "t") == [(1,)]
+
+
+def test_rivals_that_create_one_name_leave_one_table(lake: lv.Lake) -> None:
+    outcomes: list[str] = []
+
+    def create(number: int) -> None:
+        try:
+            lv.Lake(lake.url).create("t", [{"x": number}])
+            outcomes.append("created")
+        except (lv.InvalidInput, lv.Conflict):
+            outcomes.append("refused")
+
+    threads = [Thread(target=create, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == ["created"] + ["refused"] * 5
+    assert lake.read("t").count() == 1
+
+
+def test_rivals_that_create_different_names_all_succeed(lake: lv.Lake) -> None:
+    threads = [Thread(target=lambda n=number: lv.Lake(lake.url).create(f"t{n}", ROWS)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert lake.tables() == [f"t{number}" for number in range(6)]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_client_without_write_permission_can_read(lake: lv.Lake, tmp_path: Path) -> None:
+    lake.create("t", ROWS)
+    folders = [Path(folder) for folder, _, _ in os.walk(tmp_path / "lake")]
+    for folder in folders:
+        folder.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    try:
+        reader = lv.Lake(tmp_path / "lake")
+        assert reader.tables() == ["t"]
+        assert reader.read("t").count() == 2
+        with pytest.raises(lv.Unavailable):
+            reader.append("t", ROWS)
+    finally:
+        for folder in folders:
+            folder.chmod(stat.S_IRWXU)

@@ -1,0 +1,59 @@
+"""Store requests, counted exactly: they are the price that users pay on a real object store."""
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pytest
+
+import lakevilla as lv
+from lakevilla.store.metered import KINDS
+
+
+def _sent(requests: Mapping[str, int]) -> dict[str, int]:
+    return {kind: requests[kind] for kind in KINDS if requests[kind]}
+
+
+@pytest.fixture
+def warm(any_place: tuple[str, dict[str, str]]) -> lv.Lake:
+    """A lake whose client knows the newest version of a table of one file."""
+    url, options = any_place
+    lake = lv.Lake(url, storage_options=options)
+    lake.create("t", pa.table({"id": list(range(100)), "v": [0] * 100}))
+    lake.read("t").toArrow()
+    return lake
+
+
+def test_warm_read_of_an_unchanged_table_costs_one_request_beside_the_data(warm: lv.Lake) -> None:
+    with warm.transaction() as tx:
+        result = tx.read("t")
+    assert tx.receipt is not None
+    assert _sent(tx.receipt.requests) == {"get": 1}
+    assert result.count() == 100
+
+
+def test_point_read_costs_the_miss_and_one_data_file(warm: lv.Lake) -> None:
+    with warm.transaction() as tx:
+        tx.sql("SELECT v FROM t WHERE id = 7").collect()
+    assert tx.receipt is not None
+    assert _sent(tx.receipt.requests) == {"get": 2}
+
+
+def test_update_costs_the_miss_the_data_and_one_create(warm: lv.Lake) -> None:
+    with warm.transaction() as tx:
+        tx.update("t", {"v": 1}, where="id = 7")
+    assert tx.receipt is not None
+    assert _sent(tx.receipt.requests) == {"get": 2, "put": 1, "create": 1}
+
+
+def test_append_costs_the_miss_the_data_and_one_create(warm: lv.Lake) -> None:
+    with warm.transaction() as tx:
+        tx.append("t", [{"id": 100, "v": 0}])
+    assert tx.receipt is not None
+    assert _sent(tx.receipt.requests) == {"get": 1, "put": 1, "create": 1}
+
+
+def test_read_that_prunes_every_file_costs_the_miss_alone(warm: lv.Lake) -> None:
+    with warm.transaction() as tx:
+        assert tx.sql("SELECT v FROM t WHERE id = 7000").collect() == []
+    assert tx.receipt is not None
+    assert _sent(tx.receipt.requests) == {"get": 1}
