@@ -61,8 +61,8 @@ def _renew_premise(pending: TableChange) -> None:
     gone = gone or next(iter(pinned.table.missing(change.added)), "")
     if gone:
         raise Conflict(
-            f"{change.operation} on {pinned.ref.name!r} took so long that {gone} were cleaned away: nothing was "
-            "changed; run it again, and look at the table's retention",
+            f"{change.operation} on {pinned.ref.name!r} took so long that {gone} were cleaned away: nothing "
+            "was changed; run it again, and look at the table's retention",
             table=pinned.ref.name,
             operation=change.operation,
         )
