@@ -97,28 +97,15 @@ def _create(log: GlobalLog, entry: Entry) -> bool:
     try:
         result = log.create_slot(entry)
     except Ambiguous as error:
-        raise _unknown(entry) from error
+        raise CommitUnknown(
+            f"the store did not say whether transaction {entry.txn} was written as entry {entry.seq} of the "
+            "global log: look at lake.tables() once the store answers again, and do not rerun blindly"
+        ) from error
     match result:
         case Created():
             return True
         case Exists():
-            return _is_ours(log, entry)
-
-
-def _is_ours(log: GlobalLog, entry: Entry) -> bool:
-    """Whether the entry in the way is our own: a proxy that repeats a write makes it meet itself."""
-    try:
-        found = log.read_slot(entry.seq)
-    except Unavailable as error:
-        raise _unknown(entry) from error
-    return found is not None and found.attempt == entry.attempt
-
-
-def _unknown(entry: Entry) -> CommitUnknown:
-    return CommitUnknown(
-        f"the store did not say whether transaction {entry.txn} was written as entry {entry.seq} of the "
-        "global log: look at lake.tables() once the store answers again, and do not rerun blindly"
-    )
+            return False
 
 
 def _finish(
