@@ -31,6 +31,7 @@ SCHEMAS: dict[str, pa.Schema] = {
 FIRST_ROWS: dict[str, list[dict[str, Any]]] = {
     "lists": [{"k": k, "items": ""} for k in range(KEYS)],
     "registers": [{"k": k, "v": 0} for k in range(KEYS)],
+    "blind": [{"op": -1 - n, "part": n % PARTS} for n in range(2 * PARTS)],
 }
 
 NAMES = ("x", "y")
@@ -119,8 +120,14 @@ def audit_table(session: Session, table: str) -> None:
 
 def create_table(session: Session, random: Random) -> None:
     name, tag = random.choice(NAMES), _next(session)
-    schema = pa.schema([(f"tag_{tag}", pa.int64())])
+    schema = pa.schema([(f"tag_{tag}", pa.int64()), ("v", pa.int64())])
     change(session, "", "create", name, tag, lambda tx: tx.create(name, schema))
+
+
+def append_to_named(session: Session, random: Random) -> None:
+    """Rows for a table that others drop and rename meanwhile."""
+    name, value = random.choice(NAMES), _next(session)
+    change(session, "named", "append", name, value, lambda tx: tx.append(name, [{"v": value}]))
 
 
 def drop_table(session: Session, random: Random) -> None:
@@ -164,7 +171,10 @@ MIXES: dict[str, tuple[Actor, ...]] = {
     "lists": (append_to_list, append_to_list, read_table),
     "registers": (increment, increment, read_table),
     "counts": (insert_count, insert_count, read_table),
-    "blind": (append_blindly, append_blindly, delete_part, overwrite_part, read_table),
-    "registry": (create_table, create_table, drop_table, rename_table, list_tables),
+    "blind": (append_blindly, append_blindly, delete_part, delete_part, overwrite_part, read_table),
+    "registry": (
+        *(create_table, create_table, drop_table, rename_table),
+        *(append_to_named, append_to_named, append_to_named, list_tables),
+    ),
 }
 """What a client may be up to; a seed gives each client some of these."""

@@ -12,7 +12,7 @@ from functools import partial
 
 from sim.bucket import Bucket
 from sim.checkers.history import History
-from sim.faults import Calm, Fate
+from sim.faults import WRITES, Calm, Fate
 from sim.rows import rows_engine
 from sim.session import Session
 from sim.suite import EngineOf, first_image, judge, open_lake
@@ -118,10 +118,9 @@ class Matrix:
         recorder = Recorder()
         self._act(recorder)
         for number, (kind, key) in enumerate(recorder.requests):
-            for mode in MODES:
-                # What reads do late is nothing; what they do twice is nothing either.
-                if mode != "late" or kind in ("put", "create", "replace", "delete"):
-                    yield Point(number, kind, key, mode)
+            # A read leaves nothing behind: to die with its answer is to die before the next request.
+            for mode in MODES if kind in WRITES else MODES[:1]:
+                yield Point(number, kind, key, mode)
 
     def die_at(self, point: Point) -> Outcome:
         """Cut the act off there, let others go on, and judge."""
@@ -138,7 +137,7 @@ class Matrix:
     def _act(self, recorder: Recorder) -> Outcome:
         with World(0, lambda _: recorder) as world:
             world.bucket.load(self._image)
-            history = History([replace(op, invoked=-2.0, completed=-1.0) for op in self._prepared.operations])
+            history = History([replace(op, invoked=-1.0, completed=0.0) for op in self._prepared.operations])
             if (rival := self._scenario.rival) is not None:
                 recorder.rival = lambda: self._start(world, "rival", history, rival)
             self._start(world, "actor", history, self._scenario.act)

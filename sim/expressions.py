@@ -49,7 +49,7 @@ def compile_row(tree: exp.Expr) -> Value:
         case exp.Not():
             inner = compile_row(tree.this)
             return lambda row: not inner(row)
-        case exp.Concat():
+        case exp.Anonymous() if _function(tree) == "concat":
             parts = [compile_row(part) for part in tree.expressions]
             return lambda row: "".join(str(part(row)) for part in parts)
         case exp.Binary() if type(tree) in _BINARY:
@@ -63,7 +63,7 @@ def project(items: Sequence[exp.Expr], rows: Sequence[Row], columns: Sequence[st
     """The rows of a SELECT list, one of aggregates or one of expressions."""
     if any(isinstance(item, exp.Star) for item in items):
         return [[row[name] for name in columns] for row in rows]
-    if any(item.find(exp.AggFunc) for item in items):
+    if any(_function(call) in _AGGREGATES for item in items for call in item.find_all(exp.Anonymous)):
         return [[_aggregate(item, rows) for item in items]]
     values = [compile_row(item) for item in items]
     return [[value(row) for value in values] for row in rows]
@@ -72,13 +72,21 @@ def project(items: Sequence[exp.Expr], rows: Sequence[Row], columns: Sequence[st
 def _aggregate(item: exp.Expr, rows: Sequence[Row]) -> Any:
     inner = item.unalias()
     match inner:
-        case exp.Count():
+        case exp.Anonymous() if _function(inner) == "count":
             return len(rows)
-        case exp.Sum():
-            value = compile_row(inner.this)
+        case exp.Anonymous() if _function(inner) == "sum":
+            value = compile_row(inner.expressions[0])
             return sum(value(row) for row in rows)
-        case _ if not inner.find(exp.Column, exp.AggFunc):
-            return compile_row(inner)({})
         case exp.Binary() if inner.__class__ in _BINARY:
             return _BINARY[inner.__class__](_aggregate(inner.left, rows), _aggregate(inner.right, rows))
+        case exp.Literal():
+            return compile_row(inner)({})
     raise Unsupported(f"the simulator's engine does not know {item.sql('spark')}")
+
+
+_AGGREGATES = ("count", "sum")
+
+
+def _function(call: exp.Anonymous) -> str:
+    """Calls stay calls by name, as `lakevilla.sql.dialect` reads them."""
+    return str(call.this).lower()

@@ -17,6 +17,8 @@ REQUESTS = ("get", "get_range", "head", "list", "list_folders", "put", "create",
 
 WRITES = frozenset({"put", "create", "replace", "delete"})
 
+_WEIGHTS = {"create": 6, "replace": 6, "put": 2}
+
 
 @dataclass(frozen=True, slots=True)
 class Fate:
@@ -64,10 +66,9 @@ class Calm:
 
 
 class Storm:
-    """Faults at seeded gaps, a bounded number of them, for chosen clients.
+    """Faults at seeded gaps; `crashes` bounds how many clients die; `calm` ends the storm.
 
-    Half of the gaps are counted in writes alone, because writes are where mistakes hurt; `crashes`
-    bounds how many clients die. `calm` ends the storm.
+    Gaps are counted in requests, of which writes count more: faults gather where decisions are made.
     """
 
     def __init__(self, random: Random, *, mean_gap: int, crashes: int) -> None:
@@ -79,12 +80,11 @@ class Storm:
         self.calm = False
 
     def fate(self, client: str, kind: str, key: str) -> Fate:  # noqa: ARG002
-        # A conditional write counts three times: faults gather where decisions are made.
-        self._next -= 3 if kind in ("create", "replace") else 1
+        self._next -= _WEIGHTS.get(kind, 1)
         if self.calm or self._next > 0:
             return answered(self._random)
         self._next = self._gap()
-        choices = _WRITE_FATES if kind in WRITES else _READ_FATES
+        choices = _CONDITIONAL if kind in ("create", "replace") else _PLAIN if kind in WRITES else _READS
         fate = self._random.choice(choices)(self._random)
         if fate.crash is not None:
             if self._crashes == 0:
@@ -168,16 +168,17 @@ def crash_late(random: Random) -> Fate:
     return Fate("crash late", applies=(random.choice((1.0, 30.0)) * (1 + random.random()),), crash="before")
 
 
-_READ_FATES: tuple[Callable[[Random], Fate], ...] = (
-    refused,
-    lost,
-    cut_off,
-    paused,
-    crash_before,
-    crash_answered,
+_READS: tuple[Callable[[Random], Fate], ...] = (
+    *(refused, lost, cut_off, paused),
+    *(crash_before, crash_answered),
 )
-_WRITE_FATES: tuple[Callable[[Random], Fate], ...] = (
-    *(refused, conflicting, lost, late, twice, cut_off, paused),
+_PLAIN: tuple[Callable[[Random], Fate], ...] = (
+    *(refused, lost, late, twice, cut_off, paused),
+    *(crash_before, crash_applied, crash_answered, crash_late),
+)
+# What a conditional write makes of a repeated or late request is where protocols go wrong.
+_CONDITIONAL: tuple[Callable[[Random], Fate], ...] = (
+    *(refused, conflicting, lost, late, late, twice, twice, twice, cut_off, paused),
     *(crash_before, crash_applied, crash_answered, crash_late),
 )
 

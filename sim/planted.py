@@ -104,13 +104,31 @@ def ambiguous_create_taken_for_failure(self: Retrying, key: str, data: bytes) ->
         raise Unavailable(str(error)) from error
 
 
+def _create_without_read_back(self: Retrying, key: str, data: bytes) -> Created | Exists:
+    budget = self._budget()
+    return self._write(key, budget, lambda: self._store.create(key, data))
+
+
+@_bug(f"{_STORE}.create")
+def registry_entry_applied_twice(self: Retrying, key: str, data: bytes) -> Created | Exists:
+    """A repeated create that met itself is taken for a rival's; commits still know their own entries."""
+    return _create_without_read_back(self, key, data)
+
+
 # The commit of one table.
 
 
-@_bug(f"{_PUBLISH}.attempt_of")
-def lost_put_id(info: object) -> str | None:  # noqa: ARG001
-    """Nobody knows its own entry: a commit whose answer got lost is rebased past itself."""
-    return None
+@contextmanager
+def _rebase_past_own_entry() -> Iterator[None]:
+    """Neither the store nor the commit knows what is its own: a lost answer is rebased past itself."""
+    with (
+        patch(f"{_STORE}.create", _create_without_read_back),
+        patch(f"{_PUBLISH}.attempt_of", lambda _: None),
+    ):
+        yield
+
+
+BUGS["lost-put-id-rebases-past-its-own-entry"] = _rebase_past_own_entry
 
 
 @_bug(f"{_COMMITTING}.decide_conflict")
@@ -188,12 +206,6 @@ def snapshot_that_stays_old(self: DeltaTable, base: Any = None) -> Any:
 def head_replaced_without_match(self: GlobalLog, read: ReadHead, head: Head) -> ReadHead | None:
     self._store.put(keys.HEAD, head.encode())
     return ReadHead(head, read.etag)
-
-
-@_bug(f"{_SETTLE}._is_ours")
-def registry_entry_applied_twice(log: GlobalLog, entry: Entry) -> bool:  # noqa: ARG001
-    """A create of a slot that met itself is taken for a rival's."""
-    return False
 
 
 @_bug(f"{_SETTLE}._finish")

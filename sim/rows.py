@@ -57,9 +57,9 @@ class RowsResult:
         print(self._load()[:n])
 
 
-def rows_engine(environment: Environment) -> "RowsEngine":  # noqa: ARG001 - engines are made like this
-    """An engine for one client."""
-    return RowsEngine()
+def rows_engine(environment: Environment) -> "RowsEngine":
+    """An engine for one client, which writes one row into a file, or two."""
+    return RowsEngine(1 if environment.random() < 0.5 else 2)
 
 
 class RowsEngine:

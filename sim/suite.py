@@ -31,7 +31,7 @@ from sim.scheduler import Stuck
 from sim.session import Session
 from sim.world import Client, World
 
-TRANSACTIONS = 5
+TRANSACTIONS = 4
 """How many transactions a client runs at least."""
 
 
@@ -64,7 +64,7 @@ def play(seed: int, *, engine: EngineOf = rows_engine, transactions: int = TRANS
     storm: list[Storm] = []
 
     def plan(draw: Random) -> Storm:
-        storm.append(Storm(draw, mean_gap=random.choice((5, 10, 20)), crashes=random.randint(0, 3)))
+        storm.append(Storm(draw, mean_gap=random.choice((10, 20, 40)), crashes=random.randint(0, 3)))
         return storm[0]
 
     etags, page = random.random() < 0.5, random.choice((3, 1000))
@@ -115,11 +115,11 @@ def open_lake(client: Client, engine: EngineOf) -> Lake:
 def _start_clients(
     world: World, history: History, random: Random, engine: EngineOf, transactions: int
 ) -> int:
-    count = random.randint(4, 6)
+    count = random.randint(4, 5)
     kinds = random.sample(sorted(actors.MIXES), random.randint(1, 3))
     for number in range(count):
         mix = [actor for kind in kinds for actor in actors.MIXES[kind]]
-        _start_client(world, history, f"c{number}", mix, transactions + random.randrange(4), engine)
+        _start_client(world, history, f"c{number}", mix, transactions + random.randrange(3), engine)
     _start_legacy(world, history, random)
     return count
 

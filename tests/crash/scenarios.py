@@ -84,10 +84,14 @@ def register(session: Session) -> None:
     actors.change(session, "", "register", "x", None, lambda tx: tx.register("x", "foreign"))
 
 
-def nine_appends(session: Session) -> None:
-    for number in range(9):
-        rows = [{"op": 1000 + number, "part": 0}]
-        actors.change(session, "blind", "append", None, rows, lambda tx, rows=rows: tx.append("blind", rows))
+def appends(count: int):
+    def act(session: Session) -> None:
+        for number in range(count):
+            rows = [{"op": 1000 + number, "part": 0}]
+            statement = lambda tx, rows=rows: tx.append("blind", rows)  # noqa: E731
+            actors.change(session, "blind", "append", None, rows, statement)
+
+    return act
 
 
 def list_tables(session: Session) -> None:
@@ -108,7 +112,7 @@ SCENARIOS = [
     Scenario("append-rebased", append, rival=append),
     Scenario("update-rebased", update(1), rival=update(3)),
     Scenario("update-in-conflict", update(1), rival=update(1)),
-    Scenario("checkpoint-due", append, prepare=nine_appends),
+    Scenario("checkpoint-due", append, prepare=appends(9)),
     Scenario("create", create),
     Scenario("create-with-rows", create_with_rows),
     Scenario("create-against-a-rival", create, rival=create),
@@ -117,7 +121,7 @@ SCENARIOS = [
     Scenario("register", register, prepare=place_foreign_table),
     Scenario("first-head", create, empty=True),
     Scenario("list-tables", list_tables, prepare=place_foreign_table),
-    Scenario("read-after-a-checkpoint", read, prepare=nine_appends),
+    Scenario("read-after-a-checkpoint", read, prepare=appends(12)),
 ]
 
 

@@ -15,6 +15,6 @@ def test_planted_bug_is_caught(name: str, capsys: pytest.CaptureFixture[str]):
             violations = play(seed).violations
             if violations:
                 break
+    assert violations, f"not caught in {SEEDS} seeds"
     with capsys.disabled():
         print(f"\n{name:45} caught after {seed + 1:4} seeds: {violations[0].splitlines()[0][:90]}", end="")
-    assert violations
