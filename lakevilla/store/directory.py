@@ -33,7 +33,7 @@ from urllib.parse import quote
 
 from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput, LakeVillaError, Unavailable, Unsupported
-from lakevilla.store.keys import check_key
+from lakevilla.store.keys import check_folder, check_key
 from lakevilla.store.port import Changed, Created, Exists, Meta, Object, Replaced, Unanswered
 
 TEMPORARY = ".lakevilla-tmp-"
@@ -80,13 +80,12 @@ class Directory:
             return None if file is None else _meta(key, os.fstat(file))
 
     def list(self, prefix: str, start_after: str = "") -> Iterator[Meta]:
-        folder = prefix[: prefix.rfind("/") + 1]
-        if folder:
-            check_key(folder[:-1])
+        folder = check_folder(prefix[: prefix.rfind("/") + 1])
         with self._errors(prefix):
             yield from self._walk(folder, prefix, start_after)
 
     def list_folders(self, prefix: str) -> Sequence[str]:
+        check_folder(prefix)
         with self._errors(prefix):
             names = [name[:-1] for name in self._names(prefix) if name.endswith("/")]
         # A folder without objects is none: object stores do not have them.

@@ -23,12 +23,12 @@ def just_below(folder: str, text: str) -> str:
     """A place to start listing `folder` so that every key >= `text` follows it, in either order.
 
     As close to `text` as can be had; empty if the listing must start at the folder's beginning. The
-    two orders differ only by characters before `/`, so the text is cut at the first of them. It never
-    is the name of a folder: SeaweedFS would skip what that folder holds.
+    two orders differ only by characters before `/`, so the text is cut at the first of them, and at
+    what no key can hold. It never is the name of a folder: SeaweedFS would skip what that folder holds.
     """
-    stem = text[len(folder) :]
+    stem = text[len(folder) :].partition("//")[0]
     for place, character in enumerate(stem):
-        if character < "/":
+        if character < "/" or character == "\x7f":
             stem = stem[:place]
             break
     while stem and stem[-1] not in _STEPS_BACK:

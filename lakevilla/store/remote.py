@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from lakevilla.store.answers import Answer
-from lakevilla.store.keys import check_key
+from lakevilla.store.keys import check_folder, check_key
 from lakevilla.store.ordering import in_key_order, just_below
 from lakevilla.store.port import Changed, Created, Exists, Meta, Object, Replaced
 
@@ -58,9 +58,9 @@ class Remote:
             result = library.get(client, self._full(key))
             return Object(bytes(result.bytes()), self._etag(result.meta))
 
-        found = self._ask(key, request)
+        found: Object | Answer = self._ask(key, request)
         if not isinstance(found, Answer):
-            return Object(found.data, found.etag)
+            return found
         if found.missing:
             return None
         raise found.error(self._url, "get")
@@ -72,9 +72,9 @@ class Remote:
         def request(library: Any, client: Any) -> bytes:
             return bytes(library.get_range(client, self._full(key), start=start, length=length))
 
-        found = self._ask(key, request)
+        found: bytes | Answer = self._ask(key, request)
         if not isinstance(found, Answer):
-            return bytes(found)
+            return found
         if found.missing:
             return None
         if found.past_the_end:
@@ -91,14 +91,14 @@ class Remote:
 
     def list(self, prefix: str, start_after: str = "") -> Iterator[Meta]:
         # obstore's prefix is a whole folder; the rest of `prefix` is filtered here.
-        folder = prefix[: prefix.rfind("/") + 1]
+        folder = check_folder(prefix[: prefix.rfind("/") + 1])
         listing = self._list_folder(folder, prefix, max(prefix, start_after))
         if not self._byte_ordered:
             listing = in_key_order(folder, listing)
         return (meta for meta in listing if meta.key.startswith(prefix) and meta.key > start_after)
 
     def list_folders(self, prefix: str) -> Sequence[str]:
-        folder = self._full(prefix).rstrip("/") or None
+        folder = self._full(check_folder(prefix)).rstrip("/") or None
         found = self._ask_list(lambda library, client: library.list_with_delimiter(client, folder))
         return sorted(path[len(self._root + prefix) :] for path in found["common_prefixes"])
 

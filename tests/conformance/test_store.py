@@ -117,7 +117,19 @@ def test_unusable_key_is_refused(store: Store, key: str) -> None:
     for request in requests:
         with pytest.raises(InvalidInput):
             request()
+    if key != "\ud800":  # Any text may be where a listing starts.
+        assert list(store.list("", key)) == []
     assert list(store.list("")) == []
+
+
+@pytest.mark.parametrize("folder", ["../", "a//", "/", "a/../", "./"])
+def test_unusable_folder_is_refused(store: Store, folder: str) -> None:
+    with pytest.raises(InvalidInput):
+        list(store.list(folder))
+    with pytest.raises(InvalidInput):
+        store.list_folders(folder)
+    with pytest.raises(InvalidInput):
+        store.list_folders("no-slash")
 
 
 def test_create_of_a_taken_key_leaves_it_alone(store: Store) -> None:
