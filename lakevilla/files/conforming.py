@@ -29,10 +29,11 @@ def conform(rows: pa.RecordBatch | pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def physical_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema as data files spell it: physical names and field ids, no other metadata."""
-    return pa.schema(
-        [_rebuild(field, physical_name, _id_only, lambda field: field.nullable) for field in schema]
-    )
+    """The schema as data files spell it: physical names and field ids, no other metadata.
+
+    Every field is optional in the file: below a null struct even a required field has no value.
+    """
+    return pa.schema([_rebuild(field, physical_name, _id_only) for field in schema])
 
 
 def relabel(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -59,7 +60,7 @@ def _column(rows: pa.RecordBatch | pa.Table, field: pa.Field) -> pa.ChunkedArray
     if position < 0:
         raise InvalidInput(f"column {field.name!r} is missing from the rows to write, or there twice")
     column = rows.column(position)
-    wanted = _rebuild(field, lambda field: field.name, _no_metadata, lambda _: True).type
+    wanted = _rebuild(field, lambda field: field.name, _no_metadata).type
     if column.type == wanted:
         return column
     try:
@@ -75,23 +76,19 @@ def _rebuild(
     field: pa.Field,
     name: Callable[[pa.Field], str],
     metadata: Callable[[pa.Field], dict[bytes, bytes] | None],
-    nullable: Callable[[pa.Field], bool],
 ) -> pa.Field:
-    """The field with other names, metadata and nullability, at every level."""
+    """The field with other names and metadata, and nullable, at every level."""
 
     def again(data_type: pa.DataType) -> pa.DataType:
         if pa.types.is_struct(data_type):
-            return pa.struct([_rebuild(child, name, metadata, nullable) for child in data_type])
+            return pa.struct([_rebuild(child, name, metadata) for child in data_type])
         if pa.types.is_map(data_type):
-            item = data_type.item_field
-            value = pa.field("value", again(item.type), nullable(item))
-            return pa.map_(again(data_type.key_type), value)
+            return pa.map_(again(data_type.key_type), pa.field("value", again(data_type.item_type)))
         if pa.types.is_list(data_type):
-            element = data_type.value_field
-            return pa.list_(pa.field("element", again(element.type), nullable(element)))
+            return pa.list_(pa.field("element", again(data_type.value_type)))
         return data_type
 
-    return pa.field(name(field), again(field.type), nullable(field), metadata(field))
+    return pa.field(name(field), again(field.type), metadata=metadata(field))
 
 
 def _id_only(field: pa.Field) -> dict[bytes, bytes] | None:

@@ -87,7 +87,7 @@ def _farewell(author: Author, version: int, before: Commit | None, now_ms: int) 
 
 
 def _create(store: Store, version: int, data: bytes, txn: str) -> Commit | None:
-    """None if these very bytes are now the entry of this version, else the entry that is there."""
+    """None if we created the entry of this version, else the entry that is there: perhaps our own."""
     key = entry_key(version)
     try:
         if isinstance(store.create(key, data), Created):
@@ -97,7 +97,7 @@ def _create(store: Store, version: int, data: bytes, txn: str) -> Commit | None:
         if found is None:
             # The write may still be on its way: that it is not there yet proves nothing.
             raise _unknown(store, version, txn) from ambiguous
-        return None if found == data else parse_entry(version, found)
+        return parse_entry(version, found)
     found = _read_back(store, version, txn)
     if found is None:
         raise Corrupt(f"entry {version} of {store.url} was there and is gone: nobody may remove it so soon")

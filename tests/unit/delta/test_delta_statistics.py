@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakevilla.errors import InvalidInput
@@ -22,6 +22,7 @@ def bounds(minimum: Any, maximum: Any) -> tuple[Any, Any]:
     return parsed["minValues"].get("c"), parsed["maxValues"].get("c")
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_cut_strings_still_enclose_the_value(value: str) -> None:
     low, high = bounds(value, value)

@@ -120,6 +120,14 @@ def test_a_nan_in_an_earlier_row_group_is_not_forgotten(
     assert file.statistics[("a",)] == ColumnStatistics(None, None, 0)
 
 
+def test_a_row_group_of_nulls_does_not_take_the_bounds_of_the_others(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "_GROUP_ROWS", 2)
+    (file,) = write(shelf, pa.table({"a": [None, None, 3, 1]}))
+    assert file.statistics[("a",)] == ColumnStatistics(1, 3, 2)
+
+
 def test_zero_bounds_cover_both_zeros(shelf: Shelf) -> None:
     (file,) = write(shelf, pa.table({"a": [0.0], "b": [-0.0]}))
     assert [repr(file.statistics[(name,)].minimum) for name in "ab"] == ["-0.0", "-0.0"]
@@ -212,6 +220,14 @@ def test_rows_of_a_partition_keep_their_order_across_batches(shelf: Shelf) -> No
     assert [shelf.table(f.key)["v"].to_pylist() for f in files] == [[0, 2, 3, 5, 6, 8], [1, 4, 7]]
 
 
+def test_rows_of_a_large_partition_keep_their_order(shelf: Shelf) -> None:
+    values = np.arange(10_000)
+    files = write(shelf, pa.table({"p": values % 3, "v": values}), by=("p",))
+    assert [shelf.table(f.key)["v"].to_pylist() for f in files] == [
+        list(range(n, 10_000, 3)) for n in range(3)
+    ]
+
+
 def test_physical_names_and_ids_reach_the_file_at_every_level(shelf: Shelf) -> None:
     def named(name: str, data_type: pa.DataType, number: int, nullable: bool = True) -> pa.Field:
         return pa.field(name, data_type, nullable, {PHYSICAL_NAME: f"col-{number}", FIELD_ID: str(number)})
@@ -269,6 +285,14 @@ def test_a_null_in_a_required_nested_field_is_refused(
     assert shelf.objects == {}
     (file,) = write(shelf, pa.table({"c": pa.array([None], loose(data_type))}), schema=schema)
     assert shelf.table(file.key)["c"].to_pylist() == [None]
+
+
+def test_a_required_field_may_hide_a_null_below_a_null_struct(shelf: Shelf) -> None:
+    inside = pa.array([1, None], pa.int64())
+    hidden = pa.StructArray.from_arrays([inside], ["x"], mask=pa.array([False, True]))
+    schema = pa.schema([pa.field("s", pa.struct([pa.field("x", pa.int64(), False)]))])
+    (file,) = write(shelf, pa.table({"s": hidden}), schema=schema)
+    assert shelf.table(file.key)["s"].to_pylist() == [{"x": 1}, None]
 
 
 def test_a_null_in_a_required_column_is_refused(shelf: Shelf) -> None:
