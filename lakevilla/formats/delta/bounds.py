@@ -4,7 +4,8 @@ Statistics come as JSON text, parsed in bulk with a schema of just the columns a
 checkpoint. Every doubt makes a bound unknown, which keeps the file. The known traps:
 - timestamps are cut to milliseconds, so both bounds are widened by one;
 - long strings are cut, so a long maximum is raised above everything with that prefix;
-- with a deletion vector (`tightBounds` false) a count of nulls means something only if it is none or all;
+- with a deletion vector (`tightBounds` false) a count of nulls means something only if it is none or all, but
+  another count never skips a file anyway;
 - NaN has no place in the order, and a collated string has another order than its bytes;
 - a double that was a float has bounds printed as floats, which as doubles are other numbers.
 """
@@ -20,7 +21,7 @@ from lakevilla.formats.delta.partition_values import parse_values
 from lakevilla.formats.delta.statistics_json import has_bounds, parse_texts
 from lakevilla.predicates import Bounds
 
-_ROWS, _TIGHT = ("numRecords",), ("tightBounds",)
+_ROWS = ("numRecords",)
 _KINDS = ("minValues", "maxValues", "nullCount")
 _CUT_LENGTH = 32
 _ABOVE_ALL = "\U0010ffff"
@@ -90,10 +91,10 @@ Piece = dict[tuple[str, ...], pa.Array]
 
 
 def _pieces(block: FileBlock, leaves: Sequence[Leaf]) -> Iterator[Piece]:
-    paths = [_ROWS, _TIGHT] + [(kind, *leaf.path) for leaf in leaves for kind in _KINDS]
+    paths = [_ROWS] + [(kind, *leaf.path) for leaf in leaves for kind in _KINDS]
     structs = block.parsed([".".join(path) for path in paths])
     if structs is None:
-        types: dict[tuple[str, ...], pa.DataType] = {_ROWS: pa.int64(), _TIGHT: pa.bool_()}
+        types: dict[tuple[str, ...], pa.DataType] = {_ROWS: pa.int64()}
         for leaf in leaves:
             types["nullCount", *leaf.path] = pa.int64()
             if leaf.bounded:
@@ -105,10 +106,7 @@ def _pieces(block: FileBlock, leaves: Sequence[Leaf]) -> Iterator[Piece]:
 
 def _unfold(statistics: pa.StructArray, leaves: Sequence[Leaf]) -> Piece:
     count = len(statistics)
-    piece: Piece = {
-        _ROWS: _cast(_member(statistics, _ROWS), pa.int64(), count),
-        _TIGHT: _cast(_member(statistics, _TIGHT), pa.bool_(), count),
-    }
+    piece: Piece = {_ROWS: _cast(_member(statistics, _ROWS), pa.int64(), count)}
     for leaf in leaves:
         nulls = _member(statistics, ("nullCount", *leaf.path))
         piece["nullCount", *leaf.path] = _cast(nulls, pa.int64(), count)
@@ -139,9 +137,6 @@ def _bounds(pieces: list[Piece], leaf: Leaf, rows: pa.Array) -> Bounds:
     minimum = _concat([piece["minValues", *leaf.path] for piece in pieces], leaf.type)
     maximum = _concat([piece["maxValues", *leaf.path] for piece in pieces], leaf.type)
     nulls = _concat([piece["nullCount", *leaf.path] for piece in pieces], pa.int64())
-    tight = pc.fill_null(_concat([piece[_TIGHT] for piece in pieces], pa.bool_()), True)
-    certain = pc.or_(tight, pc.or_(pc.equal(nulls, 0), pc.equal(nulls, rows)))
-    nulls = pc.if_else(pc.fill_null(certain, False), nulls, pa.scalar(None, pa.int64()))
     if pa.types.is_timestamp(leaf.type):
         minimum, maximum = pc.subtract(minimum, _MILLISECOND), pc.add(maximum, _MILLISECOND)
     elif pa.types.is_string(leaf.type):

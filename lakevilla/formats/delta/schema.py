@@ -119,7 +119,9 @@ def _field_to_arrow(field: dict[str, Any], mode: MappingMode) -> pa.Field:
     name = field["name"]
     arrow_type = _type_to_arrow(field["type"], name, mode)
     metadata = _annotations(field.get("metadata") or {}, name, mode)
-    return pa.field(name, arrow_type, bool(field.get("nullable", True)), metadata)
+    # A void column has only nulls, whatever is said of it.
+    nullable = bool(field.get("nullable", True)) or pa.types.is_null(arrow_type)
+    return pa.field(name, arrow_type, nullable, metadata)
 
 
 def _annotations(metadata: Mapping[str, Any], name: str, mode: MappingMode) -> dict[bytes, bytes] | None:
