@@ -178,15 +178,16 @@ def test_partition_values_of_every_type_are_read_as_we_wrote_them(
     assert read(url) == sorted_rows(rows) == sorted_rows(writer.rows())
 
 
+@pytest.mark.parametrize("mode", ["name", "id"])
 def test_renamed_and_dropped_columns_are_read_by_their_new_names(
-    writer: Writer, url: str, read: Reader
+    writer: Writer, url: str, read: Reader, mode: str
 ) -> None:
     schema = pa.schema(
         [("a", pa.int64()), ("s", pa.struct([("x", pa.string())])), ("gone", pa.int64()), ("p", pa.string())]
     )
     # DuckDB reads every partition value of a table with column mapping as NULL (duckdb-delta issue 343).
     by = [] if read is by_duckdb else ["p"]
-    writer.create(schema, by=by, properties={"delta.columnMapping.mode": "name"})
+    writer.create(schema, by=by, properties={"delta.columnMapping.mode": mode})
     writer.append(pa.table({"a": [1], "s": [{"x": "q"}], "gone": [7], "p": ["k"]}))
     writer.alter(sql.RenameColumn("a", "b"))
     writer.alter(sql.DropColumns(("gone",)))

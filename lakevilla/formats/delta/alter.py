@@ -27,9 +27,9 @@ from lakevilla.formats.delta.properties import (
     MAPPING_MODE,
     MAX_COLUMN_ID,
     check_properties,
+    column_list,
 )
 from lakevilla.formats.delta.schema import to_delta
-from lakevilla.formats.delta.statistics import column_list
 from lakevilla.formats.delta.upgrade import upgraded
 from lakevilla.model import Change
 from lakevilla.sql.statements import (

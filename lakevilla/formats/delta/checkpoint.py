@@ -24,7 +24,7 @@ from lakevilla.formats.delta.create import dashed
 from lakevilla.formats.delta.entry import VECTOR_MARK, identity_of, parse_entry
 from lakevilla.formats.delta.log import Checkpoint, list_log, read_hint
 from lakevilla.formats.delta.paths import LAST_CHECKPOINT, LOG, checkpoint_key
-from lakevilla.formats.delta.properties import duration_ms
+from lakevilla.formats.delta.properties import duration_ms, whole_number
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.store.keys import checkpoint_v2
 from lakevilla.store.port import Store
@@ -35,8 +35,8 @@ _RETENTION = "interval 7 days"
 
 def is_due(snapshot: DeltaSnapshot) -> bool:
     """Whether this version is one that the table wants a checkpoint of."""
-    interval = int(snapshot.properties.get("delta.checkpointInterval", str(_INTERVAL)))
-    return snapshot.version > 0 and snapshot.version % interval == 0
+    interval = whole_number(snapshot.properties, "delta.checkpointInterval", _INTERVAL)
+    return snapshot.version > 0 and snapshot.version % max(1, interval) == 0
 
 
 def write_checkpoint(store: Store, environment: Environment, snapshot: DeltaSnapshot) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from lakevilla.errors import InvalidInput, Unsupported
 from lakevilla.formats.delta.actions import Metadata
 from lakevilla.formats.delta.schema import type_names
-from lakevilla.formats.delta.statistics import column_list
 
 MAPPING_MODE = "delta.columnMapping.mode"
 MAX_COLUMN_ID = "delta.columnMapping.maxColumnId"
@@ -36,6 +35,12 @@ def is_true(configuration: Mapping[str, str], name: str, otherwise: bool = False
     return configuration.get(name, str(otherwise)).lower() == "true"
 
 
+def whole_number(configuration: Mapping[str, str], name: str, otherwise: int) -> int:
+    """A property that is a number; another client may have set it to anything."""
+    text = configuration.get(name, "").strip()
+    return int(text) if re.fullmatch(r"-?\d{1,9}", text) else otherwise
+
+
 def duration_ms(text: str) -> int:
     """An interval such as `interval 30 days`, in milliseconds."""
     words = text.strip().lower().removeprefix("interval ").split()
@@ -48,6 +53,26 @@ def duration_ms(text: str) -> int:
     if not words or len(words) % 2:
         raise InvalidInput(f"{text!r} is no interval; write one like 'interval 7 days'")
     return total
+
+
+def column_list(text: str) -> list[tuple[str, ...]]:
+    """Columns separated by commas, their parts by dots; backticks quote a part."""
+    columns: list[list[str]] = [[""]]
+    quoted = False
+    for letter in text:
+        if letter == "`":
+            quoted = not quoted
+        elif quoted or letter not in ".,":
+            columns[-1][-1] += letter
+        elif letter == ".":
+            columns[-1].append("")
+        else:
+            columns.append([""])
+    if quoted:
+        raise InvalidInput(f"a backtick is not closed in {text!r}")
+    return [
+        tuple(part.strip() for part in column) for column in columns if any(part.strip() for part in column)
+    ]
 
 
 def check_properties(properties: Mapping[str, str]) -> None:

@@ -12,12 +12,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakevilla.errors import InvalidInput
 from lakevilla.files.mapping import physical_name
+from lakevilla.formats.delta.properties import column_list, whole_number
 from lakevilla.model import ColumnStatistics
 
 Path = tuple[str, ...]
 
+_INDEXED = 32
 _PREFIX = 32
 _LAST_ASCII = "\x7f"
 _LAST_CHARACTER = "\U0010ffff"
@@ -37,28 +38,8 @@ def indexed_columns(
     if named is not None:
         wanted = column_list(named)
         return {path: stored for path, stored in every if any(path[: len(name)] == name for name in wanted)}
-    count = int(properties.get("delta.dataSkippingNumIndexedCols", "32"))
+    count = whole_number(properties, "delta.dataSkippingNumIndexedCols", _INDEXED)
     return dict(every if count < 0 else every[:count])
-
-
-def column_list(text: str) -> list[Path]:
-    """Columns separated by commas, their parts by dots; backticks quote a part."""
-    columns: list[list[str]] = [[""]]
-    quoted = False
-    for letter in text:
-        if letter == "`":
-            quoted = not quoted
-        elif quoted or letter not in ".,":
-            columns[-1][-1] += letter
-        elif letter == ".":
-            columns[-1].append("")
-        else:
-            columns.append([""])
-    if quoted:
-        raise InvalidInput(f"a backtick is not closed in {text!r}")
-    return [
-        tuple(part.strip() for part in column) for column in columns if any(part.strip() for part in column)
-    ]
 
 
 def statistics_text(

@@ -123,7 +123,7 @@ class DeltaTable:
             return
         try:
             write_checkpoint(self._store, self._environment, due)
-        except LakeVillaError as error:
+        except (LakeVillaError, pa.ArrowException) as error:
             logger.warning("no checkpoint of version %d of %s: %s", due.version, self._store.url, error)
 
     def _locate(self, key: str) -> tuple[Store, str]:

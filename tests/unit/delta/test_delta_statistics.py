@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from lakevilla.errors import InvalidInput
 from lakevilla.files.mapping import PHYSICAL_NAME
-from lakevilla.formats.delta.statistics import column_list, indexed_columns, statistics_text
+from lakevilla.formats.delta.properties import column_list
+from lakevilla.formats.delta.statistics import indexed_columns, statistics_text
 from lakevilla.model import ColumnStatistics
 
 
@@ -92,6 +93,7 @@ def test_the_number_of_indexed_columns_is_a_property() -> None:
     assert list(indexed_columns(SCHEMA, ("p",), {"delta.dataSkippingNumIndexedCols": "1"})) == [("s", "x")]
     assert len(indexed_columns(SCHEMA, ("p",), {"delta.dataSkippingNumIndexedCols": "-1"})) == 43
     assert indexed_columns(SCHEMA, ("p",), {"delta.dataSkippingNumIndexedCols": "0"}) == {}
+    assert len(indexed_columns(SCHEMA, ("p",), {"delta.dataSkippingNumIndexedCols": "many"})) == 32
 
 
 def test_named_columns_are_indexed_with_all_below_them() -> None:
