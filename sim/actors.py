@@ -34,8 +34,8 @@ FIRST_ROWS: dict[str, list[dict[str, Any]]] = {
     "blind": [{"op": -1 - n, "part": n % PARTS} for n in range(2 * PARTS)],
 }
 
-NAMES = ("x", "y")
-"""The names over which registry actors fight."""
+NAMES = ("x", "x", "x", "y")
+"""The names over which registry actors fight, one of them more than the other."""
 
 
 def append_to_list(session: Session, random: Random) -> None:
@@ -113,7 +113,8 @@ def audit_table(session: Session, table: str) -> None:
     """A read of the whole table."""
 
     def run(op: Operation) -> None:
-        op.result = session.lake.read(table).toArrow().to_pylist()
+        result = session.lake.read(table)
+        op.result = [dict(zip(result.columns, row, strict=True)) for row in result.collect()]
 
     session.perform(table, "read", None, None, run)
 
@@ -127,7 +128,7 @@ def create_table(session: Session, random: Random) -> None:
 def append_to_named(session: Session, random: Random) -> None:
     """Rows for a table that others drop and rename meanwhile."""
     name, value = random.choice(NAMES), _next(session)
-    change(session, "named", "append", name, value, lambda tx: tx.append(name, [{"v": value}]))
+    change(session, "named", "append", name, value, lambda tx: tx.append(name, [{"v": value}] * 4))
 
 
 def drop_table(session: Session, random: Random) -> None:

@@ -7,6 +7,7 @@ what was acknowledged is there, and the dead client's transaction is there wholl
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -31,7 +32,7 @@ RECOVERY_SECONDS = 1000.0
 class Scenario:
     """`act` is the work that is cut off at each request. It finds the actors' tables (unless `empty`) and
     what `prepare` did without faults. A `rival` works while the act's first create is on its way, so
-    that the act loses that race."""
+    that the act loses that race. All of it happens `within` a context, such as a smaller limit."""
 
     name: str
     act: Callable[[Session], None]
@@ -39,6 +40,7 @@ class Scenario:
     rival: Callable[[Session], None] | None = None
     empty: bool = False
     engine: EngineOf = rows_engine
+    within: Callable[[], AbstractContextManager[object]] = nullcontext
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,7 @@ class Matrix:
             return world.bucket
 
     def _act(self, recorder: Recorder) -> Outcome:
-        with World(0, lambda _: recorder) as world:
+        with self._scenario.within(), World(0, lambda _: recorder) as world:
             world.bucket.load(self._image)
             history = History([replace(op, invoked=-1.0, completed=0.0) for op in self._prepared.operations])
             if (rival := self._scenario.rival) is not None:

@@ -200,6 +200,9 @@ def judge(bucket: Bucket, history: History) -> list[str]:
         first = [made] if rows and versions else []
         violations.extend(check_replay(versions, first + history.of(table)))
     violations.extend(check_registry(read_registry(bucket.writes), history.of("")))
+    for op in history.of("blind", "append"):
+        if "Conflict" in op.error:
+            violations.append(f"operation {op.number} is a blind append and got a {op.error}")
     violations.extend(f"{a.kind}: {a.detail}" for a in find_anomalies(_lists(history)))
     return violations
 

@@ -1,6 +1,9 @@
 """What a client may be doing when it dies: every commit path of the lake, and what follows a death."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest.mock import patch
 
 import pyarrow as pa
 
@@ -103,6 +106,16 @@ def read(session: Session) -> None:
         actors.audit_table(session, table)
 
 
+@contextmanager
+def everything_is_large() -> Iterator[None]:
+    """Checkpoints are read in ranges, as those beyond some megabytes are."""
+    with (
+        patch("lakevilla.formats.delta.checkpoint_reading.WHOLE_BYTES", 0),
+        patch("lakevilla.files.parquet.WHOLE_BYTES", 0),
+    ):
+        yield
+
+
 SCENARIOS = [
     Scenario("append", append),
     Scenario("update", update(1)),
@@ -122,6 +135,7 @@ SCENARIOS = [
     Scenario("first-head", create, empty=True),
     Scenario("list-tables", list_tables, prepare=place_foreign_table),
     Scenario("read-after-a-checkpoint", read, prepare=appends(12)),
+    Scenario("append-after-a-large-checkpoint", append, prepare=appends(12), within=everything_is_large),
 ]
 
 
