@@ -1,6 +1,7 @@
 """The real environment: clocks, ids, and fan-out that keeps order and loses no failure."""
 
 import os
+import signal
 import time
 
 import pytest
@@ -68,5 +69,6 @@ def test_fan_out_works_in_a_forked_child() -> None:
     environment.fan_out(tasks)
     child = os.fork()
     if child == 0:
+        signal.alarm(30)
         os._exit(0 if environment.fan_out(tasks) == [0, 1, 2, 3] else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class AnsweringServer(ThreadingHTTPServer):
-    """Set `status` and `code`; look at `seen` for what was asked."""
+    """Set `status` and `code`; look at `seen` and `conditions` for what was asked."""
 
     daemon_threads = True
     status = 200
@@ -17,6 +17,7 @@ class AnsweringServer(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.seen: list[tuple[str, str]] = []
+        self.conditions: list[dict[str, str]] = []
 
     @property
     def endpoint(self) -> str:
@@ -30,6 +31,8 @@ class _Handler(BaseHTTPRequestHandler):
     def answer(self) -> None:
         self.rfile.read(int(self.headers.get("content-length") or 0))
         self.server.seen.append((self.command, self.path))
+        conditions = {name.lower(): value for name, value in self.headers.items() if "match" in name.lower()}
+        self.server.conditions.append(conditions)
         if self.server.hangs_up:
             self.close_connection = True
             return

@@ -229,10 +229,14 @@ def test_killed_in_the_middle_of_replace_leaves_a_whole_object_and_no_lock(
     context = multiprocessing.get_context("fork")
     for attempt in range(12):
         started = tmp_path / f"started-{attempt}"
-        child = context.Process(target=_replace_forever, args=(str(tmp_path / "root"), str(started)))
+        child = context.Process(
+            target=_replace_forever, args=(str(tmp_path / "root"), str(started)), daemon=True
+        )
         child.start()
+        end = time.monotonic() + 30
         while not started.exists():
             assert child.is_alive()
+            assert time.monotonic() < end
             time.sleep(0.001)
         time.sleep(0.0007 * attempt)
         os.kill(child.pid or 0, signal.SIGKILL)

@@ -1,5 +1,6 @@
 """What answers of a remote store mean, and what a client may reveal."""
 
+import json
 import logging
 from collections.abc import Callable, Iterator
 
@@ -39,6 +40,7 @@ def running() -> Iterator[AnsweringServer]:
 def server(running: AnsweringServer) -> AnsweringServer:
     running.status, running.code, running.hangs_up = 200, "", False
     running.seen.clear()
+    running.conditions.clear()
     return running
 
 
@@ -119,6 +121,31 @@ def test_key_that_reads_like_an_answer_confuses_nobody(server: AnsweringServer, 
 def test_store_without_conditional_writes_is_unsupported(server: AnsweringServer, store: Store) -> None:
     server.status, server.code = 501, "NotImplemented"
     with pytest.raises(Unsupported, match="conditional put"):
+        store.create("k", b"x")
+
+
+def test_conditions_of_gcs_are_generations(server: AnsweringServer) -> None:
+    account = {"gcs_base_url": server.endpoint, "disable_oauth": True, "client_email": "", "private_key": ""}
+    key = json.dumps({**account, "private_key_id": ""})
+    gcs_options = {"google_service_account_key": key, "allow_http": "true"}
+    store = open_adapter("gs://bucket/root", gcs_options, SystemEnvironment())
+    server.status = 412
+    assert store.create("k", b"x") == Exists()
+    assert store.replace("k", b"x", "17") == Changed()
+    wanted = [{"x-goog-if-generation-match": "0"}, {"x-goog-if-generation-match": "17"}]
+    assert server.conditions == wanted
+
+
+def test_conditions_of_azure_are_tags_and_its_conflict_decides(server: AnsweringServer) -> None:
+    azure = {"account_name": "acc", "account_key": "c2VjcmV0", "endpoint": server.endpoint}
+    store = open_adapter("az://container/root", {**azure, "allow_http": "true"}, SystemEnvironment())
+    server.status, server.code = 409, "BlobAlreadyExists"
+    assert store.create("k", b"x") == Exists()
+    server.status, server.code = 412, "ConditionNotMet"
+    assert store.replace("k", b"x", '"tag"') == Changed()
+    assert server.conditions == [{"if-none-match": "*"}, {"if-match": '"tag"'}]
+    server.status, server.code = 409, "ContainerBeingDeleted"
+    with pytest.raises(Unanswered):
         store.create("k", b"x")
 
 
