@@ -1,0 +1,139 @@
+"""What a run found, as a text table, as JSON and as a plot."""
+
+import json
+import platform
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from bench.timing import Ratio, Spread, ratio, spread
+
+_UNITS = {"seconds": ("ms", 1000.0), "megabytes": ("MB", 1.0), "requests": ("requests", 1.0)}
+
+
+@dataclass(frozen=True)
+class Result:
+    """One metric of one case at one place: the values of each system, round by round.
+
+    `target` is the most that our median may be, as a part of the peer's; None where nothing is promised.
+    """
+
+    case: str
+    place: str
+    metric: str
+    values: Mapping[str, list[float]]
+    target: float | None = None
+
+    def spreads(self) -> dict[str, Spread]:
+        return {system: spread(values) for system, values in self.values.items()}
+
+    def ratios(self, ours: str) -> dict[str, Ratio]:
+        """Ours over each peer's."""
+        if ours not in self.values:
+            return {}
+        return {peer: ratio(self.values[ours], v) for peer, v in self.values.items() if peer != ours}
+
+
+@dataclass
+class Report:
+    """All results of one run. `title` names the run and its files."""
+
+    title: str
+    ours: str
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+    results: list[Result] = field(default_factory=list)
+
+    def text(self) -> str:
+        """One line per system, so that a narrow terminal shows it whole."""
+        head = ("case", "place", "system", "median", "quartiles", "n", "ours / it", "95% interval", "target")
+        lines = [head, *(line for result in self.results for line in self._lines(result))]
+        widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+        rule = tuple("-" * width for width in widths)
+        table = [
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+            for line in (head, rule, *lines[1:])
+        ]
+        return "\n".join([self._caption(), "", *table])
+
+    def _lines(self, result: Result) -> Iterator[tuple[str, ...]]:
+        unit, factor = _UNITS[result.metric]
+        ratios = result.ratios(self.ours)
+        for system, seen in result.spreads().items():
+            compared: tuple[str, str, str] = ("", "", "")
+            if system in ratios:
+                found = ratios[system]
+                compared = (f"{found.value:.2f}", f"{found.low:.2f} - {found.high:.2f}", "")
+                if result.target is not None:
+                    verdict = "met" if found.value <= result.target else "missed"
+                    compared = (*compared[:2], f"<= {result.target:g}: {verdict}")
+            yield (
+                result.case,
+                result.place,
+                system,
+                f"{seen.median * factor:.4g} {unit}",
+                f"{seen.lower * factor:.4g} - {seen.upper * factor:.4g}",
+                str(seen.count),
+                *compared,
+            )
+
+    def _caption(self) -> str:
+        packages = ", ".join(f"{name} {version(name)}" for name in ("lakevilla", "deltalake"))
+        machine = f"{platform.machine()}, Python {platform.python_version()}"
+        return f"{self.title}, {self.started:%Y-%m-%d %H:%M} UTC, {machine}, {packages}"
+
+    def json(self) -> dict[str, Any]:
+        """Everything, each single value included."""
+        return {
+            "title": self.title,
+            "caption": self._caption(),
+            "results": [
+                {
+                    **asdict(result),
+                    "spreads": {name: asdict(seen) for name, seen in result.spreads().items()},
+                    "ratios": {name: asdict(found) for name, found in result.ratios(self.ours).items()},
+                }
+                for result in self.results
+            ],
+        }
+
+    def write(self, folder: Path) -> list[Path]:
+        """Write text, JSON and plot, named by the title and the time; the paths."""
+        folder.mkdir(parents=True, exist_ok=True)
+        stem = f"{self.title}-{self.started:%Y%m%d-%H%M%S}"
+        paths = [folder / f"{stem}.{kind}" for kind in ("txt", "json", "png")]
+        paths[0].write_text(self.text() + "\n")
+        paths[1].write_text(json.dumps(self.json(), indent=1) + "\n")
+        self._plot(paths[2])
+        return paths
+
+    def _plot(self, path: Path) -> None:
+        """Each ratio with its interval on a logarithmic axis; left of the line at 1 we are better."""
+        import matplotlib
+
+        matplotlib.use("Agg")
+        from matplotlib import pyplot
+
+        compared = [
+            (f"{result.case}, {result.metric}, {result.place}\nvs {peer}", found, result.target)
+            for result in self.results
+            for peer, found in result.ratios(self.ours).items()
+        ]
+        figure, axes = pyplot.subplots(figsize=(9, 1.5 + 0.42 * len(compared)))
+        for place, (_, found, target) in enumerate(compared):
+            met = target is None or found.value <= target
+            axes.plot([found.low, found.high], [place, place], color="0.6", linewidth=3)
+            axes.plot(found.value, place, "o", color="tab:green" if met else "tab:red")
+            if target is not None:
+                axes.plot(target, place, "|", color="black", markersize=14)
+        axes.set_yticks(range(len(compared)), [label for label, _, _ in compared], fontsize=7)
+        axes.invert_yaxis()
+        axes.set_xscale("log")
+        axes.axvline(1, color="0.8", zorder=0)
+        axes.set_xlabel(f"{self.ours} / peer: ratio of medians, 95% interval; the tick is the target")
+        axes.set_title(self._caption(), fontsize=8)
+        figure.tight_layout()
+        figure.savefig(path, dpi=110)
+        pyplot.close(figure)
