@@ -5,9 +5,11 @@ import logging
 from collections.abc import Callable, Iterator
 
 import pytest
+from obstore import exceptions
 
 from lakevilla.environment import SystemEnvironment
 from lakevilla.errors import InvalidInput, Unavailable, Unsupported
+from lakevilla.store.answers import Answer
 from lakevilla.store.opening import open_adapter, open_store
 from lakevilla.store.port import Changed, Created, Exists, Object, Store, Unanswered
 from lakevilla.store.retrying import Retrying
@@ -193,6 +195,15 @@ def test_token_in_a_query_is_in_no_message(server: AnsweringServer) -> None:
         store.get("k")
     assert SECRET in server.seen[0][1]
     assert SECRET not in f"{failure.value!r} {store!r}"
+
+
+def test_query_of_a_failed_url_is_cut_and_long_texts_too() -> None:
+    text = f"Error performing GET http://host/k?sig={SECRET} in 1ms - HTTP error {'x' * 999}\nmore {SECRET}"
+    answer = Answer(exceptions.GenericError(text), "k", exceptions)
+    failure = answer.error("s3://bucket", "get")
+    assert isinstance(failure, Unanswered)
+    assert SECRET not in str(failure)
+    assert len(str(failure)) < 400
 
 
 def test_wrong_secret_is_unavailable(s3: S3Server) -> None:
