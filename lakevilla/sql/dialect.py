@@ -12,12 +12,18 @@ from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.parsers.spark import SparkParser
 
+_OWN_SYNTAX = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "POSITION", "SUBSTRING", "SUBSTR", "OVERLAY")
+"""Functions whose arguments are written with keywords of their own."""
+
 
 class SparkAsWritten(Spark):
     """Spark SQL in which CAST fails on bad input and function calls keep their names."""
 
     class Parser(SparkParser):
         FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {}
+        FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
+            name: SparkParser.FUNCTION_PARSERS[name] for name in _OWN_SYNTAX
+        }
         STRICT_CAST = True
 
 

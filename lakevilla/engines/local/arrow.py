@@ -1,0 +1,59 @@
+"""Arrow on its way into DuckDB and out of it.
+
+Inside, timestamps have no zone (see `translation.typed`) and columns have our names; outside, a result has
+exactly the types that the translation promised.
+"""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from lakevilla.engines.local.translation.scope import Output
+
+
+def inward(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    """The table under these names, as DuckDB reads it. No value is copied."""
+    columns = [
+        column.cast(_inner(column.type)) if _zoned(column.type) else column for column in table.columns
+    ]
+    return pa.table(columns, names=list(names))
+
+
+def inward_schema(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:
+    return pa.schema([pa.field(name, _inner(f.type)) for name, f in zip(names, schema, strict=True)])
+
+
+def outward(table: pa.Table, outputs: Sequence[Output]) -> pa.Table:
+    """A result with the names and types of its columns."""
+    schema = pa.schema([pa.field(output.name, output.type) for output in outputs])
+    columns = [as_type(column, output.type) for column, output in zip(table.columns, outputs, strict=True)]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def as_type(column: pa.ChunkedArray | pa.Array, data_type: pa.DataType) -> pa.ChunkedArray | pa.Array:
+    """The column as this type; only names of children, zones and widths of offsets change."""
+    if column.type == data_type:
+        return column
+    if pa.types.is_null(data_type):
+        return pa.nulls(len(column))
+    return column.cast(data_type)
+
+
+def _zoned(data_type: pa.DataType) -> bool:
+    if pa.types.is_timestamp(data_type):
+        return data_type.tz is not None
+    return any(_zoned(data_type.field(i).type) for i in range(data_type.num_fields))
+
+
+def _inner(data_type: pa.DataType) -> pa.DataType:
+    if not _zoned(data_type):
+        return data_type
+    if pa.types.is_timestamp(data_type):
+        return pa.timestamp(data_type.unit)
+    if pa.types.is_struct(data_type):
+        return pa.struct([f.with_type(_inner(f.type)) for f in data_type])
+    if pa.types.is_map(data_type):
+        item = data_type.item_field
+        return pa.map_(_inner(data_type.key_type), item.with_type(_inner(item.type)))
+    element = data_type.value_field
+    return pa.list_(element.with_type(_inner(element.type)))

@@ -1,0 +1,90 @@
+"""DuckDB, in memory and locked in: it sees what a statement registers, and nothing of the machine.
+
+One database per engine and process, one cursor per running statement; a forked child makes its own.
+Errors of DuckDB become ours here.
+"""
+
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from lakevilla.engines.local.translation.typed import UNSUPPORTED
+from lakevilla.errors import InvalidInput, Unsupported
+
+_CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
+    "enable_external_access": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",
+}
+
+_BATCH_ROWS = 128 * 1024
+
+
+class Connections:
+    """Runs texts over registered tables. Safe to use from many threads, and after a fork."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pid = 0
+        self._database: duckdb.DuckDBPyConnection | None = None
+        self._idle: list[duckdb.DuckDBPyConnection] = []
+
+    def run(self, sql: str, tables: Mapping[str, Any]) -> pa.Table:
+        """The whole result of a query."""
+        with self._cursor(tables) as cursor, _our_errors():
+            return cursor.execute(sql).to_arrow_table()
+
+    def stream(self, sql: str, tables: Mapping[str, Any]) -> Iterator[pa.RecordBatch]:
+        """The result of a query, batch by batch."""
+        with self._cursor(tables) as cursor, _our_errors():
+            yield from cursor.execute(sql).to_arrow_reader(_BATCH_ROWS)
+
+    @contextmanager
+    def _cursor(self, tables: Mapping[str, Any]) -> Iterator[duckdb.DuckDBPyConnection]:
+        cursor = self._take()
+        try:
+            for name, table in tables.items():
+                cursor.register(name, table)
+            yield cursor
+        finally:
+            for name in tables:
+                cursor.unregister(name)
+            with self._lock:
+                if self._pid == os.getpid():
+                    self._idle.append(cursor)
+
+    def _take(self) -> duckdb.DuckDBPyConnection:
+        with self._lock:
+            if self._database is None or self._pid != os.getpid():
+                # The parent's database belongs to the parent: its threads did not survive the fork.
+                self._pid, self._idle = os.getpid(), []
+                self._database = duckdb.connect(":memory:", config=_CONFIGURATION)
+                self._database.execute("SET lock_configuration = true")
+            return self._idle.pop() if self._idle else self._database.cursor()
+
+
+@contextmanager
+def _our_errors() -> Iterator[None]:
+    try:
+        yield
+    except duckdb.Error as error:
+        message = str(error).split("\n\nLINE ")[0]
+        _, _, reason = message.partition(UNSUPPORTED)
+        if reason:
+            raise Unsupported(f"the local engine does not support {reason}") from error
+        if (
+            isinstance(error, duckdb.OutOfMemoryException | duckdb.NotImplementedException)
+            or "is out of range!" in message
+        ):
+            raise Unsupported(
+                f"the local engine cannot compute this: {message}; use engine='spark'"
+            ) from error
+        if isinstance(error, duckdb.InternalException | duckdb.FatalException):
+            raise
+        raise InvalidInput(message.removeprefix("Invalid Input Error: ")) from error

@@ -1,0 +1,195 @@
+"""Data in: Arrow, pandas, polars, lists of dicts; brought to a table's columns by name, without loss."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from lakevilla.engines.local.result import LocalResult
+from lakevilla.errors import InvalidInput
+from lakevilla.sql.types import TIMESTAMP, TIMESTAMP_NTZ
+
+
+def is_data(data: object) -> bool:
+    """Whether this engine can read rows from it."""
+    return (
+        isinstance(data, LocalResult)
+        or hasattr(data, "__arrow_c_stream__")
+        or _is_frame(data)
+        or _is_rows(data)
+    )
+
+
+def schema_of(data: object) -> pa.Schema:
+    """The schema of a table made from the data: Arrow types that Spark does not have are brought to its.
+
+    Python's datetimes and those of pandas become `timestamp`, as in Spark, without a zone in UTC.
+    """
+    given = data.schema if isinstance(data, LocalResult) else arrow_of(data).schema
+    of_python = _is_frame(data) or _is_rows(data)
+    fields = []
+    for field in given:
+        metadata = {k: v for k, v in (field.metadata or {}).items() if k == b"comment"} or None
+        data_type = table_type(field.type, field.name)
+        if of_python and data_type == TIMESTAMP_NTZ:
+            data_type = TIMESTAMP
+        fields.append(pa.field(field.name, data_type, field.nullable, metadata))
+    return pa.schema(fields)
+
+
+def arrow_of(data: object) -> pa.Table | pa.RecordBatchReader:
+    """The data as Arrow. A reader stays one: it can be read once."""
+    if isinstance(data, LocalResult):
+        return data.toArrow()
+    if isinstance(data, pa.Table | pa.RecordBatchReader):
+        return data
+    if isinstance(data, pa.RecordBatch):
+        return pa.Table.from_batches([data])
+    if _is_frame(data):
+        return pa.Table.from_pandas(data, preserve_index=False).replace_schema_metadata(None)
+    if hasattr(data, "__arrow_c_stream__"):
+        return pa.RecordBatchReader.from_stream(data)
+    if _is_rows(data):
+        return _from_rows(data)
+    raise InvalidInput(
+        f"cannot read rows from a {type(data).__name__}; "
+        "give an Arrow table, a pandas DataFrame or a list of dicts"
+    )
+
+
+def batches_of(data: object, schema: pa.Schema) -> Iterator[pa.Table]:
+    """The data with exactly the columns of the schema, piece by piece."""
+    if isinstance(data, list) and _is_rows(data):
+        data = _from_rows(data, schema)
+    if isinstance(data, LocalResult):
+        pieces: Iterable[Any] = data.batches()
+        given = data.schema
+    else:
+        arrow = arrow_of(data)
+        pieces, given = ([arrow] if isinstance(arrow, pa.Table) else arrow), arrow.schema
+    order = _matched(given, schema)
+    for piece in pieces:
+        yield _conformed(piece, order, schema)
+
+
+def table_type(data_type: pa.DataType, name: str) -> pa.DataType:
+    """The type of a table's column that holds such values."""
+    if pa.types.is_dictionary(data_type):
+        return table_type(data_type.value_type, name)
+    if pa.types.is_large_string(data_type) or pa.types.is_string_view(data_type):
+        return pa.string()
+    if pa.types.is_large_binary(data_type) or pa.types.is_binary_view(data_type):
+        return pa.binary()
+    if pa.types.is_timestamp(data_type):
+        return TIMESTAMP_NTZ if data_type.tz is None else TIMESTAMP
+    if pa.types.is_date64(data_type):
+        return pa.date32()
+    if pa.types.is_unsigned_integer(data_type):
+        wider = {8: pa.int16(), 16: pa.int32(), 32: pa.int64(), 64: pa.decimal128(20, 0)}
+        return wider[data_type.bit_width]
+    if pa.types.is_struct(data_type):
+        return pa.struct([pa.field(f.name, table_type(f.type, name), f.nullable) for f in data_type])
+    if pa.types.is_map(data_type):
+        return pa.map_(table_type(data_type.key_type, name), table_type(data_type.item_type, name))
+    if (
+        pa.types.is_list(data_type)
+        or pa.types.is_large_list(data_type)
+        or pa.types.is_fixed_size_list(data_type)
+    ):
+        return pa.list_(pa.field("element", table_type(data_type.value_type, name)))
+    if pa.types.is_null(data_type):
+        raise InvalidInput(f"column {name} has no type: all its values are missing; give a schema")
+    return data_type
+
+
+def _is_frame(data: object) -> bool:
+    """A pandas DataFrame, without importing pandas."""
+    return type(data).__name__ == "DataFrame" and type(data).__module__.partition(".")[0] == "pandas"
+
+
+def _is_rows(data: object) -> bool:
+    return isinstance(data, list) and all(isinstance(row, Mapping) for row in data)
+
+
+def _from_rows(rows: Any, schema: pa.Schema | None = None) -> pa.Table:
+    """Rows as Arrow; where the table is known its types read the values, so that an int is not guessed."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    known = {} if schema is None else {field.name.lower(): field.type for field in schema}
+    columns = []
+    for name in names:
+        values = [row.get(name) for row in rows]
+        try:
+            columns.append(pa.array(values, known.get(str(name).lower())))
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+            raise InvalidInput(f"column {name}: {error}") from error
+    if not names:
+        return pa.table({}) if schema is None else schema.empty_table()
+    return pa.table(columns, names=[str(name) for name in names])
+
+
+def _matched(given: pa.Schema, schema: pa.Schema) -> list[int | None]:
+    """For each column of the table the position of its column in the data; None where it is missing."""
+    positions: dict[str, int] = {}
+    for position, name in enumerate(given.names):
+        if name.lower() in positions:
+            raise InvalidInput(f"the data has two columns {name}")
+        positions[name.lower()] = position
+    unknown = [name for name in given.names if name.lower() not in {n.lower() for n in schema.names}]
+    if unknown:
+        raise InvalidInput(f"the table has no column {', '.join(unknown)}; it has {', '.join(schema.names)}")
+    return [positions.get(name.lower()) for name in schema.names]
+
+
+def _conformed(piece: pa.Table | pa.RecordBatch, order: Sequence[int | None], schema: pa.Schema) -> pa.Table:
+    columns = []
+    for position, field in zip(order, schema, strict=True):
+        if position is None:
+            columns.append(pa.nulls(piece.num_rows, field.type))
+        else:
+            columns.append(_casted(piece.column(position), field))
+    return pa.Table.from_arrays(columns, schema=pa.schema([f.with_nullable(True) for f in schema]))
+
+
+def _casted(column: pa.Array | pa.ChunkedArray, field: pa.Field) -> pa.Array | pa.ChunkedArray:
+    if column.type == field.type:
+        return column
+    if not _lossless(column.type, field.type):
+        raise InvalidInput(
+            f"column {field.name}: {column.type} cannot be stored as {field.type} without loss"
+        )
+    try:
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        return column.cast(field.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InvalidInput(f"column {field.name}: {error}") from error
+
+
+def _lossless(given: pa.DataType, wanted: pa.DataType) -> bool:
+    """Kinds between which a checked cast keeps the meaning; the cast refuses values that do not fit."""
+    if pa.types.is_dictionary(given):
+        return _lossless(given.value_type, wanted)
+    if pa.types.is_null(given):
+        return True
+    if pa.types.is_nested(wanted) or pa.types.is_nested(given):
+        return _lossless_nested(given, wanted)
+    if pa.types.is_integer(wanted):
+        return bool(pa.types.is_integer(given))
+    if pa.types.is_floating(wanted):
+        narrower = pa.types.is_floating(given) and given.bit_width <= wanted.bit_width
+        return bool(narrower or pa.types.is_integer(given))
+    if pa.types.is_decimal(wanted):
+        return bool(pa.types.is_decimal(given) or pa.types.is_integer(given))
+    if pa.types.is_timestamp(wanted):
+        return bool(pa.types.is_timestamp(given) and (given.tz is None or wanted.tz is not None))
+    return bool(table_type(given, "") == wanted)
+
+
+def _lossless_nested(given: pa.DataType, wanted: pa.DataType) -> bool:
+    if pa.types.is_struct(wanted) and pa.types.is_struct(given):
+        names = {child.name for child in wanted}
+        return all(f.name in names and _lossless(f.type, wanted.field(f.name).type) for f in given)
+    if pa.types.is_map(wanted) and pa.types.is_map(given):
+        return _lossless(given.key_type, wanted.key_type) and _lossless(given.item_type, wanted.item_type)
+    lists = pa.types.is_list(given) or pa.types.is_large_list(given) or pa.types.is_fixed_size_list(given)
+    return bool(pa.types.is_list(wanted) and lists and _lossless(given.value_type, wanted.value_type))

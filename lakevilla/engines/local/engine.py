@@ -1,0 +1,230 @@
+"""The local engine: DuckDB over Arrow, in process, no JVM. It implements `engines.port.Engine`."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+from sqlglot import exp
+
+from lakevilla.engines.local import data as given
+from lakevilla.engines.local.arrow import inward, outward
+from lakevilla.engines.local.changes import Change, delete, matching, rows_of, surviving, update
+from lakevilla.engines.local.connections import Connections
+from lakevilla.engines.local.merging import Merge
+from lakevilla.engines.local.result import LocalResult
+from lakevilla.engines.local.rows import checked, column_of, counted, new_rows, qualifiers, write
+from lakevilla.engines.local.scanning import Scan, load
+from lakevilla.engines.local.translation.queries import Queries
+from lakevilla.engines.local.translation.scope import Relation
+from lakevilla.engines.local.translation.typed import Typed
+from lakevilla.engines.port import MergeClauses, Rewritten, Source, Target
+from lakevilla.environment import Environment
+from lakevilla.errors import InvalidInput
+from lakevilla.model import Counts
+from lakevilla.predicates import ANYTHING
+
+
+class LocalEngine:
+    """Statements of Spark SQL on DuckDB. Safe to use from many threads, and after a fork."""
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self._connections = Connections()
+
+    @property
+    def name(self) -> str:
+        return "local"
+
+    def read(self, source: Source) -> LocalResult:
+        """The whole table. Files are chosen now and read when rows are asked for."""
+        scan = Scan(self._environment, source, source.files(ANYTHING), source.schema)
+        plain = pa.schema([field.remove_metadata() for field in source.schema])
+
+        def batches() -> Iterator[pa.Table]:
+            return (table.cast(plain) for table in scan.tables())
+
+        def rows() -> int | None:
+            counts = [_rows(file.rows, file.deletes.count if file.deletes else 0) for file in scan.files]
+            return None if None in counts else sum(count for count in counts if count is not None)
+
+        return LocalResult(plain, batches, rows)
+
+    def result(self, table: pa.Table) -> LocalResult:
+        """Rows that are there already."""
+        return LocalResult.of(table)
+
+    def query(self, query: exp.Query, sources: Mapping[str, Source], now_ms: int) -> LocalResult:
+        """The result of a SELECT, computed at once."""
+        queries = self._queries(sources, now_ms)
+        translated = queries.translate(query)
+        tables = load(self._environment, queries.references, sources)
+        result = self._connections.run(queries.finished(translated.sql), tables)
+        return LocalResult.of(outward(result, translated.outputs))
+
+    def query_schema(self, query: exp.Query, sources: Mapping[str, Source], now_ms: int) -> pa.Schema:
+        """The schema of a query's result, without running it."""
+        outputs = self._queries(sources, now_ms).translate(query).outputs
+        return pa.schema([pa.field(output.name, output.type) for output in outputs])
+
+    def accepts(self, data: object) -> bool:
+        return given.is_data(data)
+
+    def schema_of(self, data: object) -> pa.Schema:
+        return given.schema_of(data)
+
+    def append(self, target: Target, data: object) -> Rewritten:
+        """Write rows given as data; columns go by name."""
+        count = _Count()
+        pieces = self._given(target, data)
+        added = write(target, counted(pieces, count.add))
+        return Rewritten(added, (), Counts(inserted=count.rows))
+
+    def insert(
+        self,
+        target: Target,
+        query: exp.Query,
+        columns: Sequence[str],
+        sources: Mapping[str, Source],
+        now_ms: int,
+    ) -> Rewritten:
+        """INSERT INTO target (columns) query; without columns all of the target's, in order."""
+        count = _Count()
+        pieces = self._selected(target, query, columns, sources, now_ms)
+        added = write(target, counted(pieces, count.add))
+        return Rewritten(added, (), Counts(inserted=count.rows))
+
+    def overwrite(
+        self,
+        target: Target,
+        source: Source,
+        data: object,
+        where: exp.Expr | None,
+        now_ms: int,
+    ) -> Rewritten:
+        """Replace the rows for which `where` is true by the data."""
+        change = self._change(target, source, {}, now_ms)
+        count = _Count()
+        pieces = self._given(target, data)
+        if where is not None:
+            pieces = matching(self._change(target, source, {}, now_ms), pieces, where)
+
+        def rows() -> Iterator[pa.Table]:
+            yield from counted(pieces, count.add)
+            yield from surviving(change, where)
+
+        added = write(target, rows())
+        return Rewritten(added, tuple(change.removed), Counts(inserted=count.rows, deleted=change.touched))
+
+    def update(
+        self,
+        target: Target,
+        source: Source,
+        set: Mapping[str, exp.Expr],
+        where: exp.Expr | None,
+        sources: Mapping[str, Source],
+        now_ms: int,
+    ) -> Rewritten:
+        return update(self._change(target, source, sources, now_ms), set, where)
+
+    def delete(
+        self,
+        target: Target,
+        source: Source,
+        where: exp.Expr | None,
+        sources: Mapping[str, Source],
+        now_ms: int,
+    ) -> Rewritten:
+        return delete(self._change(target, source, sources, now_ms), where)
+
+    def merge(
+        self,
+        target: Target,
+        source: Source,
+        using: object,
+        clauses: MergeClauses,
+        sources: Mapping[str, Source],
+        now_ms: int,
+    ) -> Rewritten:
+        if isinstance(using, exp.Query):
+            rows = self.query(using, sources, now_ms).toArrow()
+        else:
+            arrow = given.arrow_of(using)
+            schema = given.schema_of(arrow)
+            pieces = list(given.batches_of(arrow, schema))
+            rows = pa.concat_tables(pieces) if pieces else schema.empty_table()
+        return Merge(self._change(target, source, sources, now_ms), clauses, rows).run()
+
+    def _queries(self, sources: Mapping[str, Source], now_ms: int) -> Queries:
+        return Queries({key: source.schema for key, source in sources.items()}, now_ms)
+
+    def _change(self, target: Target, source: Source, sources: Mapping[str, Source], now_ms: int) -> Change:
+        return Change(self._environment, self._connections, target, source, sources, now_ms)
+
+    def _selected(
+        self,
+        target: Target,
+        query: exp.Query,
+        columns: Sequence[str],
+        sources: Mapping[str, Source],
+        now_ms: int,
+    ) -> Iterator[pa.Table]:
+        """The rows of a query, assigned to the target's columns by position, and checked."""
+        queries = self._queries(sources, now_ms)
+        translated = queries.translate(query)
+        names = [column_of(target.schema, name) for name in columns] or list(target.schema.names)
+        if len(set(names)) != len(names):
+            raise InvalidInput("INSERT names a column twice")
+        if len(names) != len(translated.outputs):
+            raise InvalidInput(
+                f"INSERT wants {len(names)} columns ({', '.join(names)}), "
+                f"the query gives {len(translated.outputs)}"
+            )
+        alias = queries.fresh("i")
+        values = {
+            name: Typed(f"{alias}.{output.sql}", output.type)
+            for name, output in zip(names, translated.outputs, strict=True)
+        }
+        rows = new_rows(queries, target, values, f"({translated.sql}) AS {alias}")
+        tables = load(self._environment, queries.references, sources)
+        for batch in self._connections.stream(queries.finished(rows.sql), tables):
+            yield checked(batch, rows, target)
+
+    def _given(self, target: Target, data: object) -> Iterator[pa.Table]:
+        """Rows given as data, by name: those of a query as store assignment has it, others without loss."""
+        if isinstance(data, LocalResult):
+            schema = pa.schema([(column_of(target.schema, f.name), f.type) for f in data.schema])
+            if len(set(schema.names)) != len(schema.names):
+                raise InvalidInput("the rows to write have two columns of one name")
+            pieces: Iterator[pa.Table | pa.RecordBatch] = data.batches()
+        else:
+            schema, pieces = target.schema, given.batches_of(data, target.schema)
+        plain = schema.names == target.schema.names and schema.types == target.schema.types
+        if plain and not target.checks:
+            yield from (_table(piece) for piece in pieces)
+            return
+        queries = Queries({}, target.now_ms())
+        outputs = queries.outputs([(field.name, field.type) for field in schema])
+        relation = Relation(queries.fresh("t"), qualifiers(target.name), outputs)
+        values = {output.name: relation.column(output) for output in outputs}
+        rows = new_rows(queries, target, values, rows_of(relation))
+        names = [output.sql for output in outputs]
+        for piece in pieces:
+            result = self._connections.run(rows.sql, {relation.sql: inward(_table(piece), names)})
+            yield checked(result, rows, target)
+
+
+class _Count:
+    """How many rows went by."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+
+    def add(self, rows: int) -> None:
+        self.rows += rows
+
+
+def _table(piece: pa.Table | pa.RecordBatch) -> pa.Table:
+    return piece if isinstance(piece, pa.Table) else pa.Table.from_batches([piece])
+
+
+def _rows(rows: int | None, deleted: int) -> int | None:
+    return None if rows is None else rows - deleted
