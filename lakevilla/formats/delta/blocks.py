@@ -7,7 +7,6 @@ a Python object for each file.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -16,6 +15,7 @@ import pyarrow.compute as pc
 from lakevilla.errors import Corrupt
 from lakevilla.files.parquet import ParquetObject
 from lakevilla.files.projection import adapt_column
+from lakevilla.formats.delta.lazily import lazy_property
 
 _TEXTS = pa.map_(pa.string(), pa.string())
 VECTOR = pa.struct(
@@ -78,7 +78,7 @@ class EntryBlock:
         self.count = len(adds)
         self.at_hand = True
 
-    @cached_property
+    @lazy_property
     def core(self) -> pa.Table:
         try:
             columns = {field.name: self._column(field) for field in CORE}
@@ -114,7 +114,7 @@ class CheckpointBlock:
     def count(self) -> int:
         return int(self.core.num_rows)
 
-    @cached_property
+    @lazy_property
     def core(self) -> pa.Table:
         fields = [field for field in CORE if self._has_values(field.name)]
         pieces: dict[str, list[pa.Array]] = {field.name: [] for field in fields}

@@ -7,7 +7,6 @@ also where a table that we cannot read is refused.
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import pyarrow as pa
 
@@ -16,6 +15,7 @@ from lakevilla.files.mapping import physical_name
 from lakevilla.formats.delta.actions import Metadata, Protocol
 from lakevilla.formats.delta.bounds import Leaf
 from lakevilla.formats.delta.features import in_commit_timestamps, mapping_mode, refuse_read
+from lakevilla.formats.delta.lazily import lazy_property
 from lakevilla.formats.delta.schema import MappingMode, delta_metadata, to_arrow
 from lakevilla.predicates import And, Column, Compare, IsNotNull, IsNull, Or, Predicate
 
@@ -38,7 +38,7 @@ class Layout:
         mode = mapping_mode(protocol, metadata)
         return Layout(protocol, metadata, mode, to_arrow(metadata.schema_string, mode))
 
-    @cached_property
+    @lazy_property
     def partition_fields(self) -> Mapping[str, pa.Field]:
         """The partition columns by logical name, in their order."""
         found = {}
@@ -51,11 +51,11 @@ class Layout:
             found[field.name] = field
         return found
 
-    @cached_property
+    @lazy_property
     def in_commit_timestamps(self) -> bool:
         return in_commit_timestamps(self.protocol, self.metadata)
 
-    @cached_property
+    @lazy_property
     def checks(self) -> Mapping[str, str]:
         """CHECK constraints by name, and column invariants by column, as Spark SQL."""
         found = {

@@ -8,7 +8,6 @@ folded into blocks. So a step costs what the entry changed, not what the table h
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from lakevilla.formats.delta.blocks import EntryBlock, FileBlock
 from lakevilla.formats.delta.bounds import BlockBounds
 from lakevilla.formats.delta.checkpoint_reading import CheckpointContent
 from lakevilla.formats.delta.entry import VECTOR_MARK, identity_of
+from lakevilla.formats.delta.lazily import lazy_property
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
@@ -109,7 +109,7 @@ class State:
             raise Corrupt(f"the Delta log tells no {missing} of the table")
         return self.protocol, self.metadata
 
-    @cached_property
+    @lazy_property
     def recent(self) -> LiveBlock:
         """The files of recent entries as a block."""
         return LiveBlock.of(EntryBlock(tuple(self.added.values())))

@@ -5,7 +5,6 @@ Immutable. Pruning is done in columns; only files that may match become objects.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from lakevilla.formats.delta.encode import is_drop
 from lakevilla.formats.delta.entry import identity_of, parse_entry
 from lakevilla.formats.delta.features import refuse_write
 from lakevilla.formats.delta.layout import Layout, columns_of
+from lakevilla.formats.delta.lazily import lazy_property
 from lakevilla.formats.delta.paths import data_key, entry_key
 from lakevilla.formats.delta.replay import LiveBlock, Mask, State
 from lakevilla.model import DataFile
@@ -84,7 +84,7 @@ class DeltaSnapshot:
     def dropped(self) -> bool:
         return is_drop(self.info)
 
-    @cached_property
+    @lazy_property
     def info(self) -> Mapping[str, Any]:
         """The version's `commitInfo`; empty if its entry has none or is gone."""
         if self.state.info is not None:
