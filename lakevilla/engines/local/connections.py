@@ -5,9 +5,9 @@ Errors of DuckDB become ours here.
 """
 
 import os
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from threading import Lock
 from typing import Any
 
 import duckdb
@@ -30,7 +30,7 @@ class Connections:
     """Runs texts over registered tables. Safe to use from many threads, and after a fork."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._pid = 0
         self._database: duckdb.DuckDBPyConnection | None = None
         self._idle: list[duckdb.DuckDBPyConnection] = []

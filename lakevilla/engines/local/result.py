@@ -11,7 +11,6 @@ from lakevilla.engines.local.showing import drawn
 class Row(tuple[Any, ...]):
     """One row: equal to a tuple, with access by name as in Spark."""
 
-    __slots__ = ("_names",)
     _names: tuple[str, ...]
 
     def __new__(cls, values: tuple[Any, ...], names: tuple[str, ...]) -> "Row":
