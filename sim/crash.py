@@ -146,8 +146,12 @@ class Matrix:
             for name, seconds in (("observer", RECOVERY_SECONDS / 2), ("last", 2 * RECOVERY_SECONDS)):
                 look = partial(self._start, world, name, history, self._look)
                 world.scheduler.at(seconds, look)
-            world.run()
-            return Outcome(world.bucket, history, judge(world.bucket, history))
+            violations = []
+            try:
+                world.run()
+            except Exception as error:  # noqa: BLE001 - whatever escapes a client is a finding
+                violations.append(f"unexpected {type(error).__name__}: {error}")
+            return Outcome(world.bucket, history, violations + judge(world.bucket, history))
 
     def _start(self, world: World, name: str, history: History, work: Callable[[Session], None]) -> None:
         client = world.client(name)

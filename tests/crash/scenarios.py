@@ -43,6 +43,12 @@ def insert_count(session: Session) -> None:
     actors.change(session, "counts", "count-insert", None, 7, lambda tx: tx.sql(text))
 
 
+def insert_again(session: Session) -> None:
+    value = 100 + len(session.history.operations)
+    text = f"INSERT INTO counts SELECT count(*) AS n, {value} AS op FROM counts"
+    actors.change(session, "counts", "count-insert", None, value, lambda tx: tx.sql(text))
+
+
 def create(session: Session) -> None:
     tag = len(session.history.operations)
     schema = pa.schema([(f"tag_{tag}", pa.int64())])
@@ -125,6 +131,8 @@ SCENARIOS = [
     Scenario("append-rebased", append, rival=append),
     Scenario("update-rebased", update(1), rival=update(3)),
     Scenario("update-in-conflict", update(1), rival=update(1)),
+    Scenario("insert-in-conflict", insert_count, rival=insert_again),
+    Scenario("delete-in-conflict", delete, rival=delete),
     Scenario("checkpoint-due", append, prepare=appends(9)),
     Scenario("create", create),
     Scenario("create-with-rows", create_with_rows),
@@ -154,9 +162,3 @@ def look(session: Session) -> None:
     assert session.lake.read(own).count() == 1
     session.lake.drop(own)
     assert own not in session.lake.tables()
-
-
-def insert_again(session: Session) -> None:
-    value = 100 + len(session.history.operations)
-    text = f"INSERT INTO counts SELECT count(*) AS n, {value} AS op FROM counts"
-    actors.change(session, "counts", "count-insert", None, value, lambda tx: tx.sql(text))

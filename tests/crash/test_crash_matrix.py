@@ -8,6 +8,7 @@ from deltalake import DeltaTable
 from sim.checkers.delta import live_files, read_log, table_roots
 from sim.crash import Matrix, Scenario
 from sim.faults import REQUESTS
+from sim.planted import BUGS
 from tests.crash.scenarios import SCENARIOS, look
 
 
@@ -51,3 +52,19 @@ def test_deltalake_opens_every_table_that_a_death_left(scenario: Scenario, tmp_p
             assert table.version() == len(commits) - 1
             names = {uri.rpartition("/")[2] for uri in table.file_uris()}
             assert names == {path.rpartition("/")[2] for path in live_files(commits)}
+
+
+@pytest.mark.parametrize(
+    ("bug", "name"),
+    [
+        ("head-moves-before-the-table-is-there", "create"),
+        ("create-that-overwrites", "update-rebased"),
+        ("conflict-check-forgets-added-files", "insert-in-conflict"),
+        ("conflict-check-forgets-removed-files", "delete-in-conflict"),
+    ],
+)
+def test_matrix_finds_a_planted_bug(bug: str, name: str):
+    scenario = next(scenario for scenario in SCENARIOS if scenario.name == name)
+    matrix = Matrix(scenario, look)
+    with BUGS[bug]():
+        assert any(matrix.die_at(point).violations for point in matrix.points())
