@@ -16,8 +16,9 @@ from lakevilla.errors import InvalidInput
 
 _NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 _ESCAPED = frozenset("\"#%'*/:=?\\{[]^\x7f") | frozenset(map(chr, range(32)))
-# File systems limit a name to 255 bytes; a longer folder is left out.
+# File systems limit a name to 255 bytes, object stores a key to 1024: what is longer is left out.
 _FOLDER_BYTES = 200
+_FOLDERS_BYTES = 600
 
 
 def split(rows: pa.Table, columns: Sequence[str]) -> Iterator[tuple[dict[str, Any], pa.Table]]:
@@ -39,7 +40,14 @@ def split(rows: pa.Table, columns: Sequence[str]) -> Iterator[tuple[dict[str, An
     arranged = stored if len(starts) == 1 else stored.take(pa.array(order))
     for start, end in zip(starts, [*starts[1:], rows.num_rows], strict=True):
         row = int(order[start])
-        yield {name: values.column(name)[row].as_py() for name in columns}, arranged.slice(start, end - start)
+        yield {name: _value(values, name, row) for name in columns}, arranged.slice(start, end - start)
+
+
+def _value(rows: pa.Table, name: str, row: int) -> Any:
+    try:
+        return rows.column(name)[row].as_py()
+    except (ValueError, OverflowError) as error:
+        raise InvalidInput(f"a value of the partition column {name!r} is out of range: {error}") from error
 
 
 def partition_text(value: Any, data_type: pa.DataType) -> str | None:
@@ -70,7 +78,8 @@ def partition_text(value: Any, data_type: pa.DataType) -> str | None:
 def folder(texts: Mapping[str, str | None]) -> str:
     """`column=value/` for each partition column, escaped as Hive does it."""
     names = (f"{_escape(name)}={_NULL_FOLDER if not text else _escape(text)}" for name, text in texts.items())
-    return "".join(f"{name}/" for name in names if len(name.encode()) <= _FOLDER_BYTES)
+    folders = "".join(f"{name}/" for name in names if len(name.encode()) <= _FOLDER_BYTES)
+    return folders if len(folders.encode()) <= _FOLDERS_BYTES else ""
 
 
 def _escape(text: str) -> str:

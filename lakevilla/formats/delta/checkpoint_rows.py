@@ -15,6 +15,7 @@ from lakevilla.files.mapping import physical_name
 from lakevilla.files.projection import adapt_column
 from lakevilla.formats.delta.checkpoint_schema import ADD, REMOVE, checkpoint_schema
 from lakevilla.formats.delta.encode import metadata_action, protocol_action
+from lakevilla.formats.delta.features import writer_features
 from lakevilla.formats.delta.layout import Layout
 from lakevilla.formats.delta.partition_values import parse_values
 from lakevilla.formats.delta.properties import is_true
@@ -41,7 +42,9 @@ class Shape:
     def of(layout: Layout) -> "Shape":
         """The shape that the table's properties ask for."""
         configuration = layout.metadata.configuration
-        v2 = configuration.get("delta.checkpointPolicy", "classic").lower() == "v2"
+        wanted = configuration.get("delta.checkpointPolicy", "classic").lower()
+        # Without the feature in the protocol a reader does not know that such checkpoints exist.
+        v2 = wanted == "v2" and "v2Checkpoint" in writer_features(layout.protocol)
         as_text = is_true(configuration, "delta.checkpoint.writeStatsAsJson", True)
         if not is_true(configuration, "delta.checkpoint.writeStatsAsStruct"):
             return Shape(as_text, {}, {}, v2)

@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakevilla.environment import SystemEnvironment
+from lakevilla.formats.delta.actions import Protocol
 from lakevilla.formats.delta.checkpoint import write_checkpoint
 from lakevilla.predicates import ANYTHING, Compare
 from lakevilla.store.opening import open_store
@@ -151,6 +153,14 @@ def test_a_v2_checkpoint_says_so_and_is_found_by_the_hint(writer: Writer, store:
     assert kinds["checkpointMetadata"] == [{"version": 0, "tags": None}]
     store.delete("_delta_log/00000000000000000000.json")
     assert writer.rows().equals(rows(1))
+
+
+def test_a_v2_checkpoint_is_not_written_where_the_protocol_does_not_tell_of_it(writer: Writer) -> None:
+    first = writer.table.first(SCHEMA, (), {"delta.checkpointPolicy": "v2"}, None)
+    author = writer.author()
+    plain = replace(first, protocol=Protocol(1, 2))
+    assert writer.table.publish_first(writer.table.encode_first(plain, author), author.attempt)
+    assert "checkpointMetadata" not in checkpoint(writer)
 
 
 def removed_paths(kinds: dict[str, list[dict[str, Any]]]) -> list[str]:

@@ -214,6 +214,18 @@ def test_a_partition_value_too_long_for_a_folder_is_left_out_of_the_key(shelf: S
     assert file.partition == {"p": "x" * 300}
 
 
+def test_folders_too_long_for_a_key_are_left_out_of_it(shelf: Shelf) -> None:
+    columns = {f"p{n}": ["ü" * 90] for n in range(5)}
+    (file,) = write(shelf, pa.table({**columns, "v": [1]}), by=tuple(columns))
+    assert file.key == "part-0.parquet"
+
+
+def test_a_partition_value_beyond_pythons_calendar_is_refused(shelf: Shelf) -> None:
+    days = pa.array([10**8], pa.int32()).cast(pa.date32())
+    with pytest.raises(InvalidInput, match="'p' is out of range"):
+        write(shelf, pa.table({"p": days, "v": [1]}), by=("p",))
+
+
 def test_rows_of_a_partition_keep_their_order_across_batches(shelf: Shelf) -> None:
     batches = [pa.table({"p": [1, 2, 1], "v": [n, n + 1, n + 2]}) for n in (0, 3, 6)]
     files = write(shelf, *batches, by=("p",))
