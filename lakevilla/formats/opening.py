@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 from lakevilla.environment import Environment
 from lakevilla.errors import Unsupported
+from lakevilla.formats.delta.paths import LOG
 from lakevilla.formats.delta.table import DeltaTable
 from lakevilla.formats.port import Table
-from lakevilla.store.keys import DELTA_LOG
 from lakevilla.store.port import Store
 
-FORMATS = {"delta": DELTA_LOG}
+FORMATS = {"delta": LOG}
 
 
 def open_table(

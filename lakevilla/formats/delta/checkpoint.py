@@ -23,10 +23,9 @@ from lakevilla.formats.delta.checkpoint_schema import REMOVE
 from lakevilla.formats.delta.create import dashed
 from lakevilla.formats.delta.entry import VECTOR_MARK, identity_of, parse_entry
 from lakevilla.formats.delta.log import Checkpoint, list_log, read_hint
-from lakevilla.formats.delta.paths import LAST_CHECKPOINT, LOG, checkpoint_key
+from lakevilla.formats.delta.paths import LAST_CHECKPOINT, LOG, checkpoint_key, checkpoint_v2_key
 from lakevilla.formats.delta.properties import duration_ms, whole_number
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
-from lakevilla.store.keys import checkpoint_v2
 from lakevilla.store.port import Store
 
 _INTERVAL = 10
@@ -54,7 +53,7 @@ def write_checkpoint(store: Store, environment: Environment, snapshot: DeltaSnap
     }
     key = checkpoint_key(snapshot.version)
     if shape.v2:
-        key = checkpoint_v2(snapshot.version, dashed(environment.new_id()))
+        key = checkpoint_v2_key(snapshot.version, dashed(environment.new_id()))
         hint["v2Checkpoint"] = {
             "path": key.removeprefix(LOG),
             "sizeInBytes": len(data),

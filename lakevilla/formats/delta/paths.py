@@ -55,6 +55,11 @@ def checkpoint_part_keys(version: int, parts: int) -> tuple[str, ...]:
     )
 
 
+def checkpoint_v2_key(version: int, uuid: str) -> str:
+    """The key of the top-level file of a V2 checkpoint."""
+    return f"{LOG}{version:020}.checkpoint.{uuid}.parquet"
+
+
 def parse_log_key(key: str) -> LogName | None:
     """What a key in the log's folder is; None for files that are not part of the log."""
     found = _NAME.fullmatch(key.removeprefix(LOG))

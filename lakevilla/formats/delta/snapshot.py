@@ -82,7 +82,8 @@ class DeltaSnapshot:
 
     @property
     def dropped(self) -> bool:
-        return is_drop(self.info)
+        # Without the entry at hand (a cold open at a checkpoint) HEAD is as new, and knows.
+        return is_drop(self.state.info)
 
     @lazy_property
     def info(self) -> Mapping[str, Any]:
