@@ -160,6 +160,9 @@ def _casted(column: pa.Array | pa.ChunkedArray, field: pa.Field) -> pa.Array | p
     try:
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
+        if pa.types.is_integer(column.type) and pa.types.is_decimal(field.type):
+            # Arrow judges this cast by the types alone; through a wide decimal the values are judged.
+            column = column.cast(pa.decimal256(76, field.type.scale))
         return column.cast(field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InvalidInput(f"column {field.name}: {error}") from error
