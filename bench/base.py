@@ -22,15 +22,15 @@ from bench.cold import run_cold
 from bench.data import accounts, orders
 from bench.report import Report, Result
 from bench.stores import Place, running_places
-from bench.systems import OURS, Client, Deltalake, DeltalakeAnew, LakeVilla, System
+from bench.systems import DURABLE, OURS, Client, Deltalake, DeltalakeAnew, System
 from bench.timing import Metrics, interleave, timed
 
 RESULTS = Path(__file__).parent / "results"
 
 # Warm clients keep what they know of a table. A fresh process has nothing to keep.
-ALL: tuple[System, ...] = (LakeVilla(), Deltalake(), DeltalakeAnew())
-WARM: tuple[System, ...] = (LakeVilla(), Deltalake())
-COLD: tuple[System, ...] = (LakeVilla(), DeltalakeAnew())
+WARM: tuple[System, ...] = (OURS, Deltalake())
+COLD: tuple[System, ...] = (OURS, DeltalakeAnew())
+ALL: tuple[System, ...] = (*WARM, DeltalakeAnew())
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,8 @@ def _one_row(run: Run, case: str, statement: Callable[[Client, int], object]) ->
     def measured(client: Client) -> Callable[[], Metrics]:
         return lambda: timed(lambda: statement(client, next(keys)), counters)
 
-    clients = {system.name: system.create(run.place, f"{case}_row", rows) for system in ALL}
+    systems = (*ALL, DURABLE) if run.place.name == stores.DIRECTORY else ALL
+    clients = {system.name: system.create(run.place, f"{case}_row", rows) for system in systems}
     runs = {name: measured(client) for name, client in clients.items()}
     yield from run.compare(f"{case} 1 row", runs, run.scale.repetitions, {"seconds": 0.5}, warm_up=2)
 
@@ -150,7 +151,7 @@ _ON_SLOW = ("read", "update", "insert")
 
 def run_cases(names: list[str], place_names: list[str], scale: Scale, say: Callable[[str], None]) -> Report:
     """Run these cases at these places."""
-    report = Report("base", OURS)
+    report = Report("base", OURS.name)
     with running_places(place_names) as places:
         for place in places:
             for name in names:

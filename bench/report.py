@@ -18,7 +18,8 @@ _UNITS = {"seconds": ("ms", 1000.0), "megabytes": ("MB", 1.0), "requests": ("req
 class Result:
     """One metric of one case at one place: the values of each system, round by round.
 
-    `target` is the most that our median may be, as a part of the peer's; None where nothing is promised.
+    `target` is the most that our median may be, as a part of a peer's; None where nothing is promised.
+    Other forms of our own system are named after it, with a hyphen, and are no peers.
     """
 
     case: str
@@ -66,7 +67,7 @@ class Report:
             if system in ratios:
                 found = ratios[system]
                 compared = (f"{found.value:.2f}", f"{found.low:.2f} - {found.high:.2f}", "")
-                if result.target is not None:
+                if result.target is not None and not system.startswith(self.ours):
                     verdict = "met" if found.value <= result.target else "missed"
                     compared = (*compared[:2], f"<= {result.target:g}: {verdict}")
             yield (
@@ -120,6 +121,7 @@ class Report:
             (f"{result.case}, {result.metric}, {result.place}\nvs {peer}", found, result.target)
             for result in self.results
             for peer, found in result.ratios(self.ours).items()
+            if not peer.startswith(self.ours)
         ]
         figure, axes = pyplot.subplots(figsize=(9, 1.5 + 0.42 * len(compared)))
         for place, (_, found, target) in enumerate(compared):

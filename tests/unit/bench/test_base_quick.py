@@ -1,0 +1,69 @@
+"""The benchmark's short form runs whole and tells everything. Whether it is fast is not judged here."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bench import base
+from bench.report import Result
+from bench.systems import DURABLE, OURS
+
+CASES = [
+    "read 1 row",
+    "update 1 row",
+    "insert 1 row",
+    "open 5,000 files",
+    "append 20,000 rows",
+    "scan 20,000 rows",
+]
+
+
+def test_quick_run_reports_every_case_as_text_json_and_plot(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base.main(["--quick", "--out", str(tmp_path)])
+
+    text = capsys.readouterr().out
+    written = {path.suffix: path for path in tmp_path.iterdir()}
+    results = json.loads(written[".json"].read_text())["results"]
+    assert list(dict.fromkeys(result["case"] for result in results)) == CASES
+    assert {r["metric"] for r in results if r["case"].startswith("open")} == {"seconds", "megabytes"}
+    for result in results:
+        peers = set(result["values"]) - {OURS.name}
+        assert peers >= {"deltalake-anew"} or peers >= {"deltalake"}
+        assert set(result["ratios"]) == peers
+        assert len({len(values) for values in result["values"].values()}) == 1
+        assert all(value > 0 for values in result["values"].values() for value in values)
+        assert result["target"] is not None
+        assert result["case"] in text
+    assert DURABLE.name in text
+    assert written[".txt"].read_text().strip() in text
+    assert written[".png"].read_bytes().startswith(b"\x89PNG")
+
+
+def test_only_one_case_is_run_when_one_is_asked_for(tmp_path: Path) -> None:
+    base.main(["--quick", "--only", "insert", "--out", str(tmp_path)])
+
+    (report,) = tmp_path.glob("*.json")
+    assert {result["case"] for result in json.loads(report.read_text())["results"]} == {"insert 1 row"}
+
+
+def test_unknown_case_is_refused_before_anything_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        base.main(["--only", "reed"])
+
+    assert "reed is not among read, update" in capsys.readouterr().err
+
+
+def test_ratio_is_told_with_the_target_that_it_misses() -> None:
+    report = base.Report("t", "ours")
+    report.results.append(
+        Result("c", "p", "seconds", {"ours": [2.0, 2.0, 2.0], "peer": [1.0, 1.0, 1.0]}, 0.5)
+    )
+
+    line = report.text().splitlines()[-1].split()
+
+    assert line[:5] == ["c", "p", "peer", "1000", "ms"]
+    assert "2.00" in line
+    assert line[-3:] == ["<=", "0.5:", "missed"]
