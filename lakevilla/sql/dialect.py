@@ -24,6 +24,8 @@ class SparkAsWritten(Spark):
         FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
             name: SparkParser.FUNCTION_PARSERS[name] for name in _OWN_SYNTAX
         }
+        # `array(1, 2)[0]` indexes the call; it is no literal.
+        ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}
         STRICT_CAST = True
 
 

@@ -24,29 +24,46 @@ _CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
 }
 
 _BATCH_ROWS = 128 * 1024
+_FEW_BYTES = 4 * 1024 * 1024
 
 
 class Connections:
-    """Runs texts over registered tables. Safe to use from many threads, and after a fork."""
+    """Runs texts over registered tables. Safe to use from many threads, and after a fork.
+
+    Few rows are worked on by the caller's thread alone: to wake others costs more than they help.
+    """
 
     def __init__(self) -> None:
-        self._lock = Lock()
-        self._pid = 0
-        self._database: duckdb.DuckDBPyConnection | None = None
-        self._idle: list[duckdb.DuckDBPyConnection] = []
+        self._few, self._many = _Database(threads=1), _Database(threads=None)
 
     def run(self, sql: str, tables: Mapping[str, Any]) -> pa.Table:
         """The whole result of a query."""
-        with self._cursor(tables) as cursor, _our_errors():
+        with self._database(tables).cursor(tables) as cursor, _our_errors():
             return cursor.execute(sql).to_arrow_table()
 
     def stream(self, sql: str, tables: Mapping[str, Any]) -> Iterator[pa.RecordBatch]:
         """The result of a query, batch by batch."""
-        with self._cursor(tables) as cursor, _our_errors():
+        with self._database(tables).cursor(tables) as cursor, _our_errors():
             yield from cursor.execute(sql).to_arrow_reader(_BATCH_ROWS)
 
+    def _database(self, tables: Mapping[str, Any]) -> "_Database":
+        few = all(isinstance(table, pa.Table) and table.nbytes <= _FEW_BYTES for table in tables.values())
+        return self._few if few else self._many
+
+
+class _Database:
+    """One DuckDB database per process, and its idle cursors."""
+
+    def __init__(self, threads: int | None) -> None:
+        self._configuration = _CONFIGURATION if threads is None else {**_CONFIGURATION, "threads": threads}
+        self._lock = Lock()
+        self._pid = 0
+        self._root: duckdb.DuckDBPyConnection | None = None
+        self._idle: list[duckdb.DuckDBPyConnection] = []
+
     @contextmanager
-    def _cursor(self, tables: Mapping[str, Any]) -> Iterator[duckdb.DuckDBPyConnection]:
+    def cursor(self, tables: Mapping[str, Any]) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A cursor that sees these tables and is nobody else's."""
         cursor = self._take()
         try:
             for name, table in tables.items():
@@ -61,12 +78,12 @@ class Connections:
 
     def _take(self) -> duckdb.DuckDBPyConnection:
         with self._lock:
-            if self._database is None or self._pid != os.getpid():
+            if self._root is None or self._pid != os.getpid():
                 # The parent's database belongs to the parent: its threads did not survive the fork.
                 self._pid, self._idle = os.getpid(), []
-                self._database = duckdb.connect(":memory:", config=_CONFIGURATION)
-                self._database.execute("SET lock_configuration = true")
-            return self._idle.pop() if self._idle else self._database.cursor()
+                self._root = duckdb.connect(":memory:", config=self._configuration)
+                self._root.execute("SET lock_configuration = true")
+            return self._idle.pop() if self._idle else self._root.cursor()
 
 
 @contextmanager
@@ -78,10 +95,9 @@ def _our_errors() -> Iterator[None]:
         _, _, reason = message.partition(UNSUPPORTED)
         if reason:
             raise Unsupported(f"the local engine does not support {reason}") from error
-        if (
-            isinstance(error, duckdb.OutOfMemoryException | duckdb.NotImplementedException)
-            or "is out of range!" in message
-        ):
+        # Deviations and variances of NaN or of huge numbers: Spark has a value, DuckDB gives up.
+        gave_up = isinstance(error, duckdb.OutOfRangeException) and message.endswith("is out of range!")
+        if gave_up or isinstance(error, duckdb.OutOfMemoryException | duckdb.NotImplementedException):
             raise Unsupported(
                 f"the local engine cannot compute this: {message}; use engine='spark'"
             ) from error

@@ -138,7 +138,7 @@ def _try_divide(one: Typed, other: Typed) -> Typed:
 @function("isnan", arity=(1, 1))
 def _isnan(value: Typed) -> Typed:
     """Not null-propagating: NULL is not NaN."""
-    if not is_numeric(value.type):
+    if not is_numeric(value.type) and not pa.types.is_null(value.type):
         mismatch("isnan", value)
     return boolean(f"coalesce(isnan({as_double(value, 'isnan')}), FALSE)")
 
