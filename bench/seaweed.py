@@ -23,6 +23,7 @@ from obstore.store import S3Store
 ACCESS_KEY = "test-access"
 SECRET_KEY = "test-secret-5Qz"
 START_SECONDS = 60
+START_TRIES = 3
 
 
 @dataclass
@@ -54,7 +55,23 @@ class S3Server:
 
 @contextlib.contextmanager
 def running_server() -> Iterator[S3Server]:
-    """SeaweedFS for as long as the block runs."""
+    """SeaweedFS for as long as the block runs.
+
+    A port that was free a moment ago may be taken by now, so a server that does not start is tried anew.
+    """
+    with contextlib.ExitStack() as stack:
+        for left in reversed(range(START_TRIES)):
+            try:
+                server = stack.enter_context(_server())
+                break
+            except RuntimeError:
+                if not left:
+                    raise
+        yield server
+
+
+@contextlib.contextmanager
+def _server() -> Iterator[S3Server]:
     folder = Path(tempfile.mkdtemp(prefix="lakevilla-seaweed-"))
     names = ("s3", "master", "filer", "volume", "admin", "webdav")
     ports = dict(zip(names, _free_ports(len(names)), strict=True))
@@ -66,6 +83,9 @@ def running_server() -> Iterator[S3Server]:
         "-ip=127.0.0.1",
         "-ip.bind=127.0.0.1",
         "-master.telemetry=false",
+        # Services that nobody asks for, on fixed ports that a second server would fight over.
+        "-s3.port.iceberg=0",
+        "-s3.port.lance=0",
         *(f"-{name}.port={port}" for name, port in ports.items()),
     ]
     variables = {

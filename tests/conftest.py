@@ -5,9 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from bench.seaweed import S3Server, running_server
 from lakevilla.store.opening import open_store
 from lakevilla.store.port import Store
-from tests.seaweed import S3Server, running_server
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Tests on S3 run in one worker, so that one server serves them all."""
+    parameters = getattr(item, "callspec", None)
+    if "s3" in getattr(item, "fixturenames", ()) or (parameters and "s3" in parameters.params.values()):
+        item.add_marker(pytest.mark.xdist_group("s3"))
 
 
 @pytest.fixture(scope="session")

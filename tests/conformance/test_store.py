@@ -8,6 +8,7 @@ from threading import Barrier
 
 import pytest
 
+from bench.seaweed import S3Server
 from lakevilla.environment import SystemEnvironment
 from lakevilla.errors import InvalidInput
 from lakevilla.store.opening import open_adapter, open_store
@@ -15,7 +16,6 @@ from lakevilla.store.port import Changed, Created, Exists, Replaced, Store
 from lakevilla.store.prefixed import Prefixed
 from lakevilla.store.probe import probe
 from lakevilla.store.retrying import Retrying
-from tests.seaweed import S3Server
 
 ODD_KEYS = [
     "a%2Fb/ü x+y@#'",
