@@ -7,13 +7,16 @@ elsewhere in the package by a test; this module is the exception that the test n
 
 import os
 import random
+import threading
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol, TypeVar
 
 T = TypeVar("T")
+
+_WORKER = "lakevilla-worker"
 
 
 class Environment(Protocol):
@@ -78,7 +81,12 @@ class SystemEnvironment:
     def fan_out(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
         if len(tasks) <= 1:
             return [task() for task in tasks]
-        futures = [self._workers().submit(task) for task in tasks]
+        # A task of the pool that fans out runs its tasks itself: if all workers waited for workers,
+        # nobody would be left to work.
+        if threading.current_thread().name.startswith(_WORKER):
+            futures = [_run(task) for task in tasks]
+        else:
+            futures = [self._workers().submit(task) for task in tasks]
         outcomes = [(future.exception(), future) for future in futures]
         for failure, _ in outcomes:
             if failure is not None:
@@ -88,6 +96,15 @@ class SystemEnvironment:
     def _workers(self) -> ThreadPoolExecutor:
         # Threads do not survive a fork: a child makes a pool of its own.
         if self._pool is None or self._pid != os.getpid():
-            self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="lakevilla")
+            self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix=_WORKER)
             self._pid = os.getpid()
         return self._pool
+
+
+def _run(task: Callable[[], T]) -> "Future[T]":
+    future: Future[T] = Future()
+    try:
+        future.set_result(task())
+    except BaseException as failure:  # noqa: BLE001 - raised by fan_out, as a worker's would be
+        future.set_exception(failure)
+    return future

@@ -72,3 +72,12 @@ def test_fan_out_works_in_a_forked_child() -> None:
         signal.alarm(30)
         os._exit(0 if environment.fan_out(tasks) == [0, 1, 2, 3] else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_fan_out_within_fan_out_does_not_wait_for_itself() -> None:
+    environment = SystemEnvironment(threads=2)
+
+    def nested() -> list[int]:
+        return environment.fan_out([lambda: 1, lambda: 2, lambda: 3])
+
+    assert environment.fan_out([nested] * 5) == [[1, 2, 3]] * 5
