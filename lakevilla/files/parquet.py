@@ -19,6 +19,8 @@ WHOLE_BYTES = 8 * 1024 * 1024
 _FOOTER_BYTES = 256 * 1024
 _GAP_BYTES = 1024 * 1024
 _BATCH_ROWS = 16 * 1024
+# Decoding less than this takes less time than to wake other threads for it.
+_THREADS_BYTES = 1024 * 1024
 
 
 class ParquetObject:
@@ -42,12 +44,15 @@ class ParquetObject:
             self.metadata: pq.FileMetaData = self._file.metadata
             self.schema: pa.Schema = self._file.schema_arrow
         self.in_memory = self._ranges is None
+        self._threads = self._ranges is not None or source.size() > _THREADS_BYTES
 
     def read(self, columns: Sequence[str], row_groups: Sequence[int]) -> pa.Table:
         """These columns (dotted paths into structs) of these row groups."""
         self._prepare(columns, row_groups)
         with self._honest():
-            table = self._file.read_row_groups(list(row_groups), columns=list(columns))
+            table = self._file.read_row_groups(
+                list(row_groups), columns=list(columns), use_threads=self._threads
+            )
         self._release()
         return table
 

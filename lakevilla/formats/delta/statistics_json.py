@@ -1,7 +1,8 @@
 """Statistics of files as JSON text, parsed in bulk with a schema of just what is asked for.
 
-Arrow's JSON reader does the work. It refuses a whole batch for one odd value (the string "NaN" among
-numbers, say); such a batch is parsed text by text, and what still makes no sense becomes null.
+Arrow's JSON reader does the work, except for a few texts, for which setting it up takes longer than reading
+them. It refuses a whole batch for one odd value (the string "NaN" among numbers, say); such a batch is parsed
+text by text too, and what still makes no sense becomes null.
 """
 
 import json
@@ -17,6 +18,9 @@ from lakevilla.errors import Corrupt
 from lakevilla.formats.delta.partition_values import parse_values
 
 Path = tuple[str, ...]
+
+# Up to this many texts, one by one is quicker.
+_FEW = 8
 
 _ORDERED = (
     pa.types.is_integer,
@@ -40,8 +44,8 @@ def parse_texts(texts: pa.Array, types: Mapping[Path, pa.DataType]) -> pa.Struct
     Dates come as timestamps, and timestamps without zone, in UTC.
     """
     data_type = _nest({path: _readable(wanted) for path, wanted in types.items()})
-    if len(texts) == 0:
-        return pa.array([], data_type)
+    if len(texts) <= _FEW:
+        return _parse_one_by_one(texts, data_type)
     lines = pc.binary_join_element_wise(pc.fill_null(texts, "{}"), "", "\n")
     longest = pc.max(pc.binary_length(lines)).as_py()
     content = _bytes_of(lines)
