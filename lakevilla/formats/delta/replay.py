@@ -28,7 +28,7 @@ _FOLD_FILES = 4096
 _FOLD_BLOCKS = 16
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LiveBlock:
     """A block, its bounds, and which of its files are dead (None: all live)."""
 
@@ -67,7 +67,7 @@ class LiveBlock:
         return replace(self, dead=dead)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class State:
     """All that the log says at `version`.
 

@@ -30,7 +30,7 @@ from lakevilla.store.port import Store
 _MAPS = [field.name for field in CORE if pa.types.is_map(field.type)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DeltaSnapshot:
     """One version. `locate` finds the store of a key that may lie outside the table's root."""
 

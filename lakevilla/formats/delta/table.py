@@ -139,8 +139,8 @@ class DeltaTable:
         """The newest version at or before this time, by the clock that the table keeps."""
         if not newest.layout.in_commit_timestamps:
             return newest_at(adjusted_times(listing.commits), timestamp_ms)
-        since = int(newest.properties.get("delta.inCommitTimestampEnablementVersion", 0))
-        since_ms = int(newest.properties.get("delta.inCommitTimestampEnablementTimestamp", 0))
+        since = _number(newest, "delta.inCommitTimestampEnablementVersion")
+        since_ms = _number(newest, "delta.inCommitTimestampEnablementTimestamp")
         if timestamp_ms < since_ms:
             older = {version: meta for version, meta in listing.commits.items() if version < since}
             return newest_at(adjusted_times(older), timestamp_ms)
@@ -163,6 +163,13 @@ def _ours(snapshot: Snapshot) -> DeltaSnapshot:
     if not isinstance(snapshot, DeltaSnapshot):
         raise TypeError(f"{snapshot!r} is not a snapshot of a Delta table")
     return snapshot
+
+
+def _number(snapshot: DeltaSnapshot, key: str) -> int:
+    text = snapshot.properties.get(key, "0")
+    if not text.isdecimal():
+        raise Corrupt(f"the table property {key} is {text!r}, not a number")
+    return int(text)
 
 
 def _history_entry(version: int, modified_ms: int, info: Mapping[str, Any]) -> HistoryEntry:
