@@ -40,7 +40,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Source:
-    """A pinned table as an engine reads it.
+    """A pinned table as an engine reads it, under the name by which expressions call it.
 
     `schema` is the logical Arrow schema; field metadata carries physical names and ids (see
     `files.mapping`). `files` prunes by a predicate and records it. `open` finds the store and the key

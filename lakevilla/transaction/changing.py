@@ -6,11 +6,12 @@ publish. Nothing is visible before that.
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
 
-from lakevilla.engines.port import Rewritten
+from lakevilla.engines.port import Rewritten, Source
 from lakevilla.errors import InvalidInput
 from lakevilla.model import Change, Counts
 from lakevilla.predicates import ANYTHING
@@ -64,10 +65,8 @@ def update(
         raise InvalidInput(f"the update of {name!r} sets no column")
     pinned = workspace.pin(TableName(name))
     sources = workspace.sources(tables_of(*assigned.values(), where), [pinned])
-    target, source = workspace.target(pinned), workspace.source(pinned, keeps_files=False)
-    bound = {c: _unaliased(e, alias, name) for c, e in assigned.items()}
-    condition = _unaliased(where, alias, name) if where is not None else None
-    written = workspace.engine.update(target, source, bound, condition, sources, workspace.now_ms)
+    target, source = workspace.target(pinned), _called(workspace.source(pinned, keeps_files=False), alias)
+    written = workspace.engine.update(target, source, assigned, where, sources, workspace.now_ms)
     return _outcome(workspace, pinned, "UPDATE", _predicate(where), written)
 
 
@@ -75,9 +74,8 @@ def delete(workspace: Workspace, name: str, where: exp.Expr | None, alias: str |
     """DELETE FROM name WHERE where."""
     pinned = workspace.pin(TableName(name))
     sources = workspace.sources(tables_of(where), [pinned])
-    target, source = workspace.target(pinned), workspace.source(pinned, keeps_files=False)
-    condition = _unaliased(where, alias, name) if where is not None else None
-    written = workspace.engine.delete(target, source, condition, sources, workspace.now_ms)
+    target, source = workspace.target(pinned), _called(workspace.source(pinned, keeps_files=False), alias)
+    written = workspace.engine.delete(target, source, where, sources, workspace.now_ms)
     return _outcome(workspace, pinned, "DELETE", _predicate(where), written)
 
 
@@ -145,14 +143,7 @@ def _named(statement: sql.Insert, columns: Sequence[str]) -> exp.Query:
     return exp.select("*").from_(exp.Subquery(this=statement.query.copy(), alias=alias))
 
 
-def _unaliased(tree: exp.Expr, alias: str | None, name: str) -> exp.Expr:
-    """The expression without the target's own name in front of its columns; engines know one table."""
-    own = {name.casefold(), name.rpartition(".")[2].casefold(), (alias or name).casefold()}
-
-    def strip(node: exp.Expr) -> exp.Expr:
-        inside = node.find_ancestor(exp.Query)
-        if inside is None and isinstance(node, exp.Column) and node.table.casefold() in own:
-            return exp.column(node.this.copy())
-        return node
-
-    return tree.copy().transform(strip)
+def _called(source: Source, alias: str | None) -> Source:
+    """The table under the name by which the statement's expressions call it."""
+    own = source.name.rpartition(".")[2]
+    return source if alias is None or alias == own else replace(source, name=alias)

@@ -1,0 +1,179 @@
+"""SQL from end to end: text to committed tables, and read back."""
+
+from decimal import Decimal
+
+import pytest
+
+import lakevilla as lv
+
+
+@pytest.fixture
+def lake() -> lv.Lake:
+    lake = lv.Lake("memory://")
+    lake.create("t", [{"id": i, "v": 0} for i in range(5)])
+    lake.create("db.u", [{"id": i} for i in (1, 3)])
+    return lake
+
+
+def _rows(lake: lv.Lake, name: str = "t") -> list[tuple[object, ...]]:
+    return sorted(tuple(row) for row in lake.read(name).collect())
+
+
+@pytest.mark.parametrize(
+    ("text", "counts", "values"),
+    [
+        (
+            "UPDATE t AS x SET v = 1 WHERE EXISTS (SELECT 1 FROM db.u WHERE u.id = x.id)",
+            (0, 2, 0),
+            [0, 1, 0, 1, 0],
+        ),
+        ("UPDATE t x SET x.v = x.v + 1 WHERE x.id IN (SELECT id FROM db.u)", (0, 2, 0), [0, 1, 0, 1, 0]),
+        ("UPDATE t SET v = (SELECT max(id) FROM t) WHERE t.id = 0", (0, 1, 0), [4, 0, 0, 0, 0]),
+        ("UPDATE t SET v = CASE WHEN id > 2 THEN 9 ELSE v END", (0, 5, 0), [0, 0, 0, 9, 9]),
+        ("DELETE FROM t AS y WHERE y.id >= 3", (0, 0, 2), [0, 0, 0]),
+        ("TRUNCATE TABLE t", (0, 0, 5), []),
+        ("INSERT INTO t VALUES (7, 8), (9, 10)", (2, 0, 0), [0, 0, 0, 0, 0, 8, 10]),
+        ("INSERT INTO t (v, id) SELECT 5, id + 10 FROM db.u", (2, 0, 0), [0, 0, 0, 0, 0, 5, 5]),
+        ("INSERT INTO t BY NAME SELECT 5 AS v, 50L AS id", (1, 0, 0), [0, 0, 0, 0, 0, 5]),
+        ("INSERT OVERWRITE t SELECT id, 3 FROM db.u", (2, 0, 5), [3, 3]),
+        ("INSERT INTO t REPLACE WHERE id = 1 SELECT 1, 99", (1, 0, 1), [0, 99, 0, 0, 0]),
+    ],
+)
+def test_change_counts_its_rows_and_is_read_back(
+    lake: lv.Lake, text: str, counts: tuple[int, int, int], values: list[int]
+) -> None:
+    assert lake.sql(text) == lv.Counts(*counts)
+    assert [row[1] for row in _rows(lake)] == values
+
+
+def test_merge_applies_the_first_clause_that_holds(lake: lv.Lake) -> None:
+    lake.sql("UPDATE t SET v = 1 WHERE id = 3")
+    lake.append("db.u", [{"id": 11}])
+    counts = lake.sql(
+        "MERGE INTO t AS a USING db.u AS b ON a.id = b.id "
+        "WHEN MATCHED AND a.v > 0 THEN DELETE WHEN MATCHED THEN UPDATE SET v = b.id + 100 "
+        "WHEN NOT MATCHED THEN INSERT (id, v) VALUES (b.id, 7) "
+        "WHEN NOT MATCHED BY SOURCE AND a.id > 2 THEN UPDATE SET v = -1"
+    )
+    assert counts == lv.Counts(inserted=1, updated=2, deleted=1)
+    assert _rows(lake) == [(0, 0), (1, 101), (2, 0), (4, -1), (11, 7)]
+
+
+def test_merge_verb_takes_data_a_name_or_a_query(lake: lv.Lake) -> None:
+    for source in ([{"id": 1}], "db.u", "SELECT id FROM db.u"):
+        lake.merge("t", source, on="target.id = source.id", matched={"v": "target.v + 1"})
+    assert _rows(lake) == [(0, 0), (1, 3), (2, 0), (3, 2), (4, 0)]
+
+
+def test_merge_in_which_two_rows_match_one_is_refused(lake: lv.Lake) -> None:
+    lake.append("db.u", [{"id": 1}])
+    with pytest.raises(lv.InvalidInput):
+        lake.merge("t", "db.u", on="target.id = source.id", matched={"v": 1})
+    assert _rows(lake) == [(i, 0) for i in range(5)]
+
+
+def test_parameters_are_values_never_text(lake: lv.Lake) -> None:
+    lake.create("s", "name STRING, price DECIMAL(10, 2)")
+    name = "x'); DROP TABLE t; --"
+    lake.sql("INSERT INTO s VALUES (:name, :price)", name=name, price=Decimal("1.50"))
+    assert lake.sql("SELECT price FROM s WHERE name = :name", name=name).collect() == [(Decimal("1.50"),)]
+    assert "t" in lake.tables()
+
+
+def test_table_is_created_from_a_query_and_described(lake: lv.Lake) -> None:
+    lake.sql(
+        "CREATE TABLE c PARTITIONED BY (id) COMMENT 'sums' AS SELECT id, count(*) AS n FROM t GROUP BY id"
+    )
+    assert _rows(lake, "c") == [(i, 1) for i in range(5)]
+    assert lake.sql("DESCRIBE c").collect() == [("id", "bigint", True), ("n", "bigint", True)]
+    assert [row.tableName for row in lake.sql("SHOW TABLES LIKE 'c|t*'").collect()] == ["c", "t"]
+
+
+def test_columns_are_added_renamed_and_dropped(lake: lv.Lake) -> None:
+    lake.sql("ALTER TABLE t ADD COLUMNS (note STRING COMMENT 'free', day DATE)")
+    with pytest.raises(lv.InvalidInput, match=r"delta\.columnMapping\.mode"):
+        lake.sql("ALTER TABLE t RENAME COLUMN v TO amount")
+    lake.sql("ALTER TABLE t SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
+    lake.sql("ALTER TABLE t RENAME COLUMN v TO amount")
+    lake.sql("ALTER TABLE t DROP COLUMN day")
+    lake.sql("UPDATE t SET note = 'x', amount = 5 WHERE id = 2")
+    lake.sql("INSERT INTO t VALUES (9, 1, 'y')")
+    assert lake.read("t").columns == ["id", "amount", "note"]
+    assert [r for r in _rows(lake) if r[0] in (2, 9)] == [(2, 5, "x"), (9, 1, "y")]
+    assert lake.sql("SELECT v FROM t VERSION AS OF 0 WHERE id = 2").collect() == [(0,)]
+
+
+def test_constraint_is_kept_by_every_verb(lake: lv.Lake) -> None:
+    lake.sql("ALTER TABLE t ADD CONSTRAINT small CHECK (v < 10)")
+    for change in (
+        lambda: lake.sql("UPDATE t SET v = 10 WHERE id = 1"),
+        lambda: lake.append("t", [{"id": 7, "v": 11}]),
+        lambda: lake.sql("INSERT INTO t VALUES (7, 11)"),
+        lambda: lake.merge("t", [{"id": 1}], on="target.id = source.id", matched={"v": 99}),
+        lambda: lake.overwrite("t", [{"id": 7, "v": 11}]),
+    ):
+        with pytest.raises(lv.InvalidInput, match="small"):
+            change()
+    with pytest.raises(lv.InvalidInput, match="5 rows of 't' violate it"):
+        lake.sql("ALTER TABLE t ADD CONSTRAINT positive CHECK (v > 0)")
+    lake.sql("ALTER TABLE t DROP CONSTRAINT small")
+    assert lake.append("t", [{"id": 7, "v": 11}]) == lv.Counts(inserted=1)
+
+
+def test_not_null_is_kept_by_every_verb() -> None:
+    lake = lv.Lake("memory://")
+    lake.create("n", "id BIGINT NOT NULL, v INT")
+    lake.append("n", [{"id": 1, "v": 1}])
+    for change in (
+        lambda: lake.append("n", [{"v": 1}]),
+        lambda: lake.sql("INSERT INTO n (v) VALUES (1)"),
+        lambda: lake.update("n", {"id": None}),
+    ):
+        with pytest.raises(lv.InvalidInput, match="id"):
+            change()
+    assert lake.read("n").count() == 1
+
+
+def test_append_only_table_refuses_changes_of_rows() -> None:
+    lake = lv.Lake("memory://")
+    lake.create("a", "id INT", properties={"delta.appendOnly": "true"})
+    lake.append("a", [{"id": 1}])
+    for change in (
+        lambda: lake.delete("a"),
+        lambda: lake.update("a", {"id": 2}),
+        lambda: lake.overwrite("a", []),
+    ):
+        with pytest.raises(lv.InvalidInput, match="append-only"):
+            change()
+    assert _rows(lake, "a") == [(1,)]
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("SELEC 1", lv.InvalidInput),
+        ("SELECT * FROM", lv.InvalidInput),
+        ("SELECT nope FROM t", lv.InvalidInput),
+        ("SELECT * FROM nope", lv.InvalidInput),
+        ("SELECT 1; SELECT 2", lv.InvalidInput),
+        ("", lv.InvalidInput),
+        ("UPDATE t SET nope = 1", lv.InvalidInput),
+        ("INSERT INTO t VALUES (1)", lv.InvalidInput),
+        ("INSERT INTO t VALUES ('x', 1)", lv.InvalidInput),
+        ("SELECT * FROM t WHERE id = :missing", lv.InvalidInput),
+        ("BEGIN", lv.InvalidInput),
+        ("SELECT * FROM t VERSION AS OF 99", lv.InvalidInput),
+        ("SELECT * FROM t TIMESTAMP AS OF '2020-01-01'", lv.InvalidInput),
+        ("SELECT * FROM read_csv('/etc/passwd')", lv.Unsupported),
+        ("COPY t TO 'x'", lv.Unsupported),
+        ("CREATE TABLE x (id VARIANT)", lv.Unsupported),
+        ("CREATE TABLE x (id INT) USING parquet", lv.Unsupported),
+    ],
+)
+def test_wrong_statement_is_refused_and_changes_nothing(
+    lake: lv.Lake, text: str, error: type[lv.LakeVillaError]
+) -> None:
+    with pytest.raises(error):
+        lake.sql(text)
+    assert len(lake.history("t")) == 1
+    assert lake.tables() == ["db.u", "t"]
