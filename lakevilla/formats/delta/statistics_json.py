@@ -92,10 +92,12 @@ def _bytes_of(lines: pa.Array) -> pa.Buffer:
 
 
 def _parse_one_by_one(texts: pa.Array, data_type: pa.DataType) -> pa.StructArray:
-    return pa.array([_lenient(_loaded(text), data_type) for text in texts.to_pylist()], data_type)
+    # As bytes: a checkpoint may hold strings that are not UTF-8.
+    raw = texts.cast(pa.binary()).to_pylist()
+    return pa.array([_lenient(_loaded(text), data_type) for text in raw], data_type)
 
 
-def _loaded(text: str | None) -> Any:
+def _loaded(text: bytes | None) -> Any:
     try:
         return None if not text else json.loads(text, parse_float=Decimal)
     except (ValueError, RecursionError):
