@@ -38,8 +38,10 @@ class ParquetObject:
                 raise Corrupt(f"{self._name} is missing, but the table refers to it")
             source = pa.BufferReader(found.data)
         with self._honest():
+            # Ranges are fetched here, ahead of the read. Arrow's own prefetching would call back into Python
+            # from its threads, and a thread that does so while the interpreter exits aborts the process.
             self._file = pq.ParquetFile(
-                source, coerce_int96_timestamp_unit="us", arrow_extensions_enabled=False
+                source, coerce_int96_timestamp_unit="us", arrow_extensions_enabled=False, pre_buffer=False
             )
             self.metadata: pq.FileMetaData = self._file.metadata
             self.schema: pa.Schema = self._file.schema_arrow
