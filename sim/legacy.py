@@ -6,8 +6,13 @@ entry each time, and fails if a version that it saw before is not the same any m
 """
 
 import hashlib
+import io
 import json
+from collections.abc import Callable
 from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from lakevilla.store.port import Created, Object, Unanswered
 from sim.checkers.delta import Commit, data_key, live_files, log_key, parse_commit, parse_rows
@@ -74,20 +79,33 @@ class LegacyReader:
         return rows
 
 
-class LegacyWriter:
-    """Appends rows by plain optimistic commits."""
+def encode_json(rows: list[Row]) -> bytes:
+    """A data file as the row engine writes it."""
+    return json.dumps(rows).encode()
 
-    def __init__(self, client: Client, history: History) -> None:
+
+def encode_parquet(rows: list[Row]) -> bytes:
+    """A data file as everybody else writes it."""
+    sink = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows), sink)
+    return sink.getvalue()
+
+
+class LegacyWriter:
+    """Appends rows by plain optimistic commits; `encode` makes its data files."""
+
+    def __init__(self, client: Client, history: History, encode: Callable[[list[Row]], bytes]) -> None:
         self._client = client
         self._history = history
+        self._encode = encode
         self._newest: dict[str, int] = {}
 
     def append(self, table: str, root: str, rows: list[Row], *, statistics: bool) -> None:
         elapsed = self._client.environment.elapsed
         op = self._history.begin(self._client.name, table, "append", None, rows, elapsed())
         try:
-            path = f"legacy-{self._client.environment.new_id()}.json"
-            data = json.dumps(rows).encode()
+            path = f"legacy-{self._client.environment.new_id()}.parquet"
+            data = self._encode(rows)
             self._client.store.put(data_key(root, path), data)
             entry = _entry(path, rows, len(data), self._client.environment.now_ms(), statistics)
             version = self._find_newest(root) + 1

@@ -25,7 +25,7 @@ from sim.checkers.published import check_published
 from sim.checkers.registry import check_registry, read_registry
 from sim.checkers.replay import check_replay, table_versions
 from sim.faults import Calm, Storm
-from sim.legacy import LegacyReader, LegacyWriter
+from sim.legacy import LegacyReader, LegacyWriter, Row, encode_json, encode_parquet
 from sim.rows import rows_engine
 from sim.scheduler import Stuck
 from sim.session import Session
@@ -120,7 +120,7 @@ def _start_clients(
     for number in range(count):
         mix = [actor for kind in kinds for actor in actors.MIXES[kind]]
         _start_client(world, history, f"c{number}", mix, transactions + random.randrange(3), engine)
-    _start_legacy(world, history, random)
+    _start_legacy(world, history, random, encode_json if engine is rows_engine else encode_parquet)
     return count
 
 
@@ -146,7 +146,9 @@ def _start_client(
     world.start(client, body)
 
 
-def _start_legacy(world: World, history: History, random: Random) -> None:
+def _start_legacy(
+    world: World, history: History, random: Random, encode: Callable[[list[Row]], bytes]
+) -> None:
     """A reader of all tables, and in half of the seeds a writer to the table of blind appends."""
     client = world.client("legacy-reader")
     reader = LegacyReader(client, history)
@@ -160,7 +162,7 @@ def _start_legacy(world: World, history: History, random: Random) -> None:
     world.start(client, read)
     if random.random() < 0.5:
         other = world.client("legacy-writer")
-        writer = LegacyWriter(other, history)
+        writer = LegacyWriter(other, history, encode)
 
         def write() -> None:
             for _ in range(3):

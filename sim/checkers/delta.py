@@ -4,7 +4,6 @@ Reads the JSON entries from version 0 on; the simulator never cleans a log. Know
 protocol and commitInfo; no deletion vectors, no column mapping.
 """
 
-import io
 import json
 import re
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 LOG_ENTRY = re.compile(r"^(?P<root>.*?)/?_delta_log/(?P<version>\d{20})\.json$")
@@ -88,7 +88,7 @@ def data_key(root: str, path: str) -> str:
 def parse_rows(data: bytes) -> list[dict[str, Any]]:
     """The rows of one data file: a JSON list, or Parquet."""
     if data.startswith(b"PAR1"):
-        table: list[dict[str, Any]] = pq.read_table(io.BytesIO(data)).to_pylist()
+        table: list[dict[str, Any]] = _parquet(data).read(use_threads=False).to_pylist()
         return table
     rows: list[dict[str, Any]] = json.loads(data)
     return rows
@@ -101,8 +101,12 @@ def read_rows(objects: Mapping[str, bytes], root: str, commits: list[Commit]) ->
 
 def checkpoint_paths(data: bytes) -> set[str]:
     """The live files that a classic checkpoint tells of."""
-    table = pq.read_table(io.BytesIO(data), columns=["add"])
+    table = _parquet(data).read(columns=["add"], use_threads=False)
     return {row["add"]["path"] for row in table.to_pylist() if row["add"] is not None}
+
+
+def _parquet(data: bytes) -> pq.ParquetFile:
+    return pq.ParquetFile(pa.BufferReader(data), pre_buffer=False)
 
 
 def table_roots(objects: Mapping[str, bytes]) -> list[str]:

@@ -7,6 +7,7 @@ from unittest.mock import patch
 
 import pyarrow as pa
 
+from lakevilla.engines.local.engine import LocalEngine
 from sim import actors
 from sim.crash import Scenario
 from sim.session import Session
@@ -143,6 +144,8 @@ SCENARIOS = [
     Scenario("first-head", create, empty=True),
     Scenario("list-tables", list_tables, prepare=place_foreign_table),
     Scenario("read-after-a-checkpoint", read, prepare=appends(12)),
+    Scenario("append-on-the-local-engine", append, engine=LocalEngine),
+    Scenario("update-on-the-local-engine", update(1), rival=update(3), engine=LocalEngine),
     Scenario("append-after-a-large-checkpoint", append, prepare=appends(12), within=everything_is_large),
 ]
 

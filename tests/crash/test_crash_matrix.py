@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from sim.checkers.delta import live_files, read_log, table_roots
+from lakevilla.engines.local.engine import LocalEngine
+from sim.checkers.delta import live_files, read_log, read_rows, table_roots
+from sim.checkers.effects import bag
 from sim.crash import Matrix, Scenario
 from sim.faults import REQUESTS
 from sim.planted import BUGS
@@ -52,6 +54,9 @@ def test_deltalake_opens_every_table_that_a_death_left(scenario: Scenario, tmp_p
             assert table.version() == len(commits) - 1
             names = {uri.rpartition("/")[2] for uri in table.file_uris()}
             assert names == {path.rpartition("/")[2] for path in live_files(commits)}
+            if scenario.engine is LocalEngine:
+                rows = table.to_pyarrow_table().to_pylist()
+                assert bag(rows) == bag(read_rows(objects, root, commits))
 
 
 @pytest.mark.parametrize(

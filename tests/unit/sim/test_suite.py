@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+from lakevilla.engines.local.engine import LocalEngine
 from sim.suite import play
 
 TRACE = "import sys; from sim.suite import play; print(play(int(sys.argv[1])).trace_hash)"
@@ -13,6 +14,11 @@ def test_first_seeds_show_no_violation():
     for seed in range(100):
         report = play(seed)
         assert report.violations == [], f"replay with: python -m sim.run --seed {seed} --trace"
+
+
+def test_seeds_on_the_local_engine_show_no_violation():
+    for seed in range(15):
+        assert play(seed, engine=LocalEngine).violations == [], f"replay with: --seed {seed} --engine local"
 
 
 def test_every_seed_is_big_enough():
@@ -25,6 +31,7 @@ def test_every_seed_is_big_enough():
 
 def test_equal_seeds_give_equal_traces_in_every_process():
     """Also with another hash seed, which changes the order of sets of strings."""
+    assert play(7, engine=LocalEngine).trace_hash == play(7, engine=LocalEngine).trace_hash
     here = play(7).trace_hash
     assert play(7).trace_hash == here
     for hash_seed in ("1", "2"):
