@@ -10,6 +10,7 @@ from lakevilla.engines.local.arrow import inward, outward
 from lakevilla.engines.local.changes import Change, delete, matching, rows_of, surviving, update
 from lakevilla.engines.local.connections import Connections
 from lakevilla.engines.local.merging import Merge
+from lakevilla.engines.local.points import literals_of, point_of, point_query
 from lakevilla.engines.local.result import LocalResult
 from lakevilla.engines.local.rows import checked, column_of, counted, new_rows, qualifiers, write
 from lakevilla.engines.local.scanning import Scan, load
@@ -54,6 +55,9 @@ class LocalEngine:
 
     def query(self, query: exp.Query, sources: Mapping[str, Source], now_ms: int) -> LocalResult:
         """The result of a SELECT, computed at once."""
+        rows = point_query(self._environment, query, sources)
+        if rows is not None:
+            return LocalResult.of(rows)
         queries = self._queries(sources, now_ms)
         translated = queries.translate(query)
         tables = load(self._environment, queries.references, sources)
@@ -123,6 +127,9 @@ class LocalEngine:
         sources: Mapping[str, Source],
         now_ms: int,
     ) -> Rewritten:
+        point, values = point_of(self._environment, source, where), literals_of(target, set)
+        if point is not None and values:
+            return point.update(target, values)
         return update(self._change(target, source, sources, now_ms), set, where)
 
     def delete(
