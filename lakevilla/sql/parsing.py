@@ -81,7 +81,16 @@ def _tree(tokens: list[Token], text: str) -> exp.Expr:
         found = "no statement" if not trees else f"{len(trees)} statements"
         raise InvalidInput(f"one text is one statement; found {found}")
     tree: exp.Expr = trees[0]
+    _unfold_negations(tree)
     return tree
+
+
+def _unfold_negations(tree: exp.Expr) -> None:
+    """`a NOT LIKE b` as NOT (a LIKE b): a negation hidden in a flag is too easily overlooked."""
+    for node in list(tree.find_all(exp.Like, exp.ILike, exp.Is)):
+        if node.args.pop("negate", None):
+            whole = node.parent if isinstance(node.parent, exp.Escape) else node
+            whole.replace(exp.Not(this=whole.copy()))
 
 
 def _sentence(error: ParseError) -> str:

@@ -36,6 +36,7 @@ from lakevilla.engines.local.translation.scope import Scope, follow
 from lakevilla.engines.local.translation.typed import (
     Typed,
     mismatch,
+    only,
     refuse,
 )
 from lakevilla.errors import InvalidInput
@@ -59,6 +60,31 @@ _COMPARED = {
 _BITWISE = {exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^"}
 
 
+# What we read of a node, where it is more than `this` and `expression`.
+_READ: dict[type[exp.Expr], tuple[str, ...]] = {
+    exp.Literal: ("this", "is_string"),
+    exp.Identifier: ("this", "quoted"),
+    exp.Column: ("this", "table", "db", "catalog"),
+    exp.Div: ("this", "expression", "typed", "safe"),
+    exp.Cast: ("this", "to"),
+    exp.TryCast: ("this", "to", "safe"),
+    exp.Between: ("this", "low", "high"),
+    exp.In: ("this", "expressions", "query"),
+    exp.Case: ("this", "ifs", "default"),
+    exp.If: ("this", "true", "false"),
+    exp.Trim: ("this", "expression", "position"),
+    exp.Substring: ("this", "start", "length"),
+    exp.StrPosition: ("this", "substr"),
+    exp.Bracket: ("this", "expressions"),
+    exp.Concat: ("expressions", "safe", "coalesce"),
+    exp.DPipe: ("this", "expression", "safe"),
+    exp.Anonymous: ("this", "expressions"),
+    exp.Window: ("this", "partition_by", "order", "spec", "alias", "over"),
+    exp.Subquery: ("this", "order", "limit", "offset", "with_"),
+    exp.Count: ("this", "big_int"),
+}
+
+
 @dataclass
 class Expressions:
     """Translates expressions within a scope. `windows` are the named windows of the SELECT."""
@@ -70,16 +96,16 @@ class Expressions:
     def __call__(self, node: exp.Expr) -> Typed:
         """The translation of one expression."""
         kind = type(node)
+        if kind not in _RULES and kind not in _ARITHMETIC and kind not in _COMPARED and kind not in _BITWISE:
+            refuse(f"the expression {spark_text(node)[:80]}")
+        only(node, *_READ.get(kind, ("this", "expression")))
         if kind in _ARITHMETIC:
             return self._arithmetic(node, _ARITHMETIC[kind])
         if kind in _COMPARED:
             return comparison(_COMPARED[kind], self(node.this), self(node.expression))
         if kind in _BITWISE:
             return bitwise(_BITWISE[kind], self(node.this), self(node.expression))
-        rule = _RULES.get(kind)
-        if rule is None:
-            refuse(f"the expression {spark_text(node)[:80]}")
-        return rule(self, node)
+        return _RULES[kind](self, node)
 
     def condition(self, node: exp.Expr) -> Typed:
         """An expression that must be true or false."""

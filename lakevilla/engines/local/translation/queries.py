@@ -22,11 +22,15 @@ from lakevilla.engines.local.translation.scope import (
     renamed,
 )
 from lakevilla.engines.local.translation.selects import Modifiers, translate_select
-from lakevilla.engines.local.translation.typed import Typed, refuse
+from lakevilla.engines.local.translation.typed import Typed, only, refuse
 from lakevilla.errors import InvalidInput
 from lakevilla.sql.dialect import spark_text
 
-_SET_OPERATIONS = {exp.Union: "UNION", exp.Except: "EXCEPT", exp.Intersect: "INTERSECT"}
+_SET_OPERATIONS: dict[type[exp.Expr], str] = {
+    exp.Union: "UNION",
+    exp.Except: "EXCEPT",
+    exp.Intersect: "INTERSECT",
+}
 
 
 @dataclass(frozen=True)
@@ -86,8 +90,10 @@ class Queries:
                 sql, outputs = translate_select(self, node, scope)
                 return Translated(sql, outputs)
             case exp.SetOperation():
+                only(node, "this", "expression", "distinct", "with_", "order", "limit", "offset")
                 return self._modified(self._set_operation(node, scope), node, scope)
             case exp.Subquery() if isinstance(node.this, exp.Query):
+                only(node, "this", "alias", "with_", "order", "limit", "offset")
                 return self._modified(self.translate(node.this, scope), node, scope)
             case exp.Values():
                 return self.values(node)
@@ -126,8 +132,6 @@ class Queries:
         return f"WITH {', '.join(definitions)} "
 
     def _set_operation(self, node: exp.SetOperation, scope: Scope) -> Translated:
-        if node.args.get("by_name") or node.args.get("on") or type(node) not in _SET_OPERATIONS:
-            refuse(f"the set operation {spark_text(node)[:80]}")
         # Sides are queries of their own: what stands before this node in WITH they see through `common`.
         around = Scope(common=scope.common, outer=scope.outer)
         left, right = self.translate(node.this, around), self.translate(node.expression, around)

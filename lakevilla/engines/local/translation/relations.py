@@ -14,7 +14,7 @@ from sqlglot import exp
 from lakevilla.engines.local.translation.expressions import Expressions
 from lakevilla.engines.local.translation.operators import comparison
 from lakevilla.engines.local.translation.scope import Output, Relation, Scope, placeholder, renamed
-from lakevilla.engines.local.translation.typed import Typed, is_list, mismatch, refuse
+from lakevilla.engines.local.translation.typed import Typed, is_list, mismatch, only, refuse
 from lakevilla.errors import InvalidInput
 from lakevilla.predicates import ANYTHING
 from lakevilla.sql.dialect import spark_text
@@ -104,8 +104,7 @@ class From:
 
     def _relation(self, node: exp.Expr, lateral: bool = False) -> str:
         """The text of one relation; it becomes visible in the scope."""
-        if node.args.get("pivots") or node.args.get("sample") or node.args.get("only"):
-            refuse(f"PIVOT, UNPIVOT and TABLESAMPLE: {spark_text(node)[:80]}")
+        only(node, "this", "db", "catalog", "alias", "version", "joins", "expressions", "with_")
         match node:
             case exp.Table() if isinstance(node.this, exp.Identifier):
                 return self._table(node)
@@ -177,6 +176,7 @@ class From:
         method = str(join.args.get("method") or "").upper()
         if method not in ("", "NATURAL") or kind not in ("", "INNER", "OUTER", "CROSS", "SEMI", "ANTI"):
             refuse(f"the join {spark_text(join)[:80]}")
+        only(join, "this", "side", "kind", "method", "on", "using")
         before = len(self.scope.relations)
         text = self._relation(join.this)
         self._joins_inside(join.this)

@@ -10,7 +10,7 @@ from lakevilla.engines.local.translation.expressions import Expressions
 from lakevilla.engines.local.translation.naming import column_name
 from lakevilla.engines.local.translation.relations import From, generator_of
 from lakevilla.engines.local.translation.scope import Output, Scope, follow
-from lakevilla.engines.local.translation.typed import Typed, refuse
+from lakevilla.engines.local.translation.typed import Typed, only, refuse
 from lakevilla.engines.local.translation.windows import ordered
 from lakevilla.errors import InvalidInput
 from lakevilla.sql.dialect import spark_text
@@ -46,9 +46,7 @@ Projection = tuple[str, Typed]
 
 def translate_select(queries: "Queries", node: exp.Select, scope: Scope) -> tuple[str, list[Output]]:
     """The SELECT as text, and its columns."""
-    strange = [key for key, value in node.args.items() if value and key not in _KNOWN]
-    if strange:
-        refuse(f"{strange[0].strip('_').upper()} in a SELECT")
+    only(node, *_KNOWN)
     source = From(queries, scope)
     source.read(node)
     windows = {window.name.lower(): window for window in node.args.get("windows") or []}
@@ -117,8 +115,7 @@ def _projections(expressions: Expressions, node: exp.Select, source: From) -> li
 
 
 def _star(scope: Scope, qualifier: list[str] | None, star: exp.Star) -> list[Projection]:
-    if star.args.get("replace") or star.args.get("rename"):
-        refuse("* REPLACE and * RENAME")
+    only(star, "except_")
     columns = list(scope.star(qualifier))
     if qualifier is not None and not columns:
         # Not a table: the fields of a struct.
@@ -136,6 +133,7 @@ def _star(scope: Scope, qualifier: list[str] | None, star: exp.Star) -> list[Pro
 def _group(expressions: Expressions, node: exp.Group | None, projections: list[Projection]) -> str:
     if node is None:
         return ""
+    only(node, "expressions", "all", "rollup", "cube", "grouping_sets")
     if node.args.get("all"):
         keys = [value for _, value in projections if not value.aggregate and not value.is_constant]
         return f" GROUP BY {', '.join(key.sql for key in keys)}" if keys else ""

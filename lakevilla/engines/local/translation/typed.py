@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import pyarrow as pa
+from sqlglot import exp
 
 from lakevilla.errors import InvalidInput, Unsupported
+from lakevilla.sql.dialect import spark_text
 from lakevilla.sql.types import type_name
 
 UNSUPPORTED = "lakevilla:unsupported:"
@@ -96,6 +98,13 @@ def fails_unsupported(message: str) -> str:
 def refuse(what: str) -> NoReturn:
     """This engine cannot mean it exactly as Spark does."""
     raise Unsupported(f"the local engine does not support {what}; use engine='spark'")
+
+
+def only(node: exp.Expr, *known: str) -> None:
+    """Refuse a node that says more than we read of it: nothing may be overlooked."""
+    more = [key for key, value in node.args.items() if value and key not in known and key != "_type"]
+    if more:
+        refuse(f"{more[0].strip('_')} in {spark_text(node)[:80]}")
 
 
 def mismatch(what: str, *given: Typed) -> NoReturn:

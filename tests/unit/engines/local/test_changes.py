@@ -17,7 +17,9 @@ from tests.unit.engines.local.tables import NOW_MS, Database, Table, schema
 
 def accounts(**options: Any) -> Table:
     """Three files: ids 1-2, 3-4, 5 with nulls."""
-    table = Table("accounts", schema(id=pa.int64(), owner=pa.string(), balance=pa.decimal128(10, 2)), **options)
+    table = Table(
+        "accounts", schema(id=pa.int64(), owner=pa.string(), balance=pa.decimal128(10, 2)), **options
+    )
     table.add([account(1, "ann", "10"), account(2, "bob", "20")])
     table.add([account(3, "cid", "30"), account(4, None, "40")])
     return table.add([account(5, "eve", None)])

@@ -93,9 +93,7 @@ def test_two_source_rows_for_one_target_row_are_refused() -> None:
 
 
 def test_two_source_rows_of_which_one_applies_are_fine() -> None:
-    rows, done = merged(
-        (1, 5, "x"), (1, 6, "y"), clauses="WHEN MATCHED AND s.n = 6 THEN UPDATE SET n = s.n"
-    )
+    rows, done = merged((1, 5, "x"), (1, 6, "y"), clauses="WHEN MATCHED AND s.n = 6 THEN UPDATE SET n = s.n")
     assert rows[0] == (1, 6, "a")
     assert done.counts == Counts(updated=1)
 
@@ -157,7 +155,10 @@ def test_merge_that_spark_refuses_is_invalid(clauses: str) -> None:
 def test_star_wants_every_column_from_the_source() -> None:
     db = Database(stock())
     with pytest.raises(InvalidInput, match="note"):
-        db.run("MERGE INTO stock t USING (SELECT 1L AS id, 2 AS n) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *")
+        db.run(
+            "MERGE INTO stock t USING (SELECT 1L AS id, 2 AS n) s ON t.id = s.id "
+            "WHEN MATCHED THEN UPDATE SET *"
+        )
 
 
 def test_check_constraint_is_asked_of_changed_rows_alone() -> None:

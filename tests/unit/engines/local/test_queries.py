@@ -478,8 +478,8 @@ STATEMENTS: list[tuple[str, list[tuple[Any, ...]], str]] = [
         "bigint bigint bigint",
     ),
     (
-        "SELECT b, count(*) OVER w c FROM pairs WINDOW w AS (ORDER BY b ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) "
-        "ORDER BY b",
+        "SELECT b, count(*) OVER w c FROM pairs "
+        "WINDOW w AS (ORDER BY b ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) ORDER BY b",
         [(None, 1), (10, 2), (20, 2), (40, 2)],
         "bigint bigint",
     ),
