@@ -107,7 +107,7 @@ class Retrying:
         if found is None and doubtful:
             # Whoever removed it removed perhaps ours: to create it again could revive what was ended.
             raise Ambiguous(f"{key} was there and is gone; whether it was ours cannot be known")
-        return Exists(doubtful)
+        return Exists(doubtful, found)
 
     def replace(self, key: str, data: bytes, etag: str) -> Replaced | Changed:
         budget = self._budget()

@@ -90,8 +90,11 @@ def _create(store: Store, version: int, data: bytes, txn: str) -> Commit | None:
     """None if we created the entry of this version, else the entry that is there: perhaps our own."""
     key = entry_key(version)
     try:
-        if isinstance(store.create(key, data), Created):
+        answer = store.create(key, data)
+        if isinstance(answer, Created):
             return None
+        if answer.found is not None:
+            return parse_entry(version, answer.found.data)
     except Ambiguous as ambiguous:
         found = _read_back(store, version, txn)
         if found is None:

@@ -52,7 +52,8 @@ def test_create_hit_by_one_fault_is_ours(inner: Store, fault: Fault) -> None:
 def test_create_of_a_taken_key_is_never_ours(inner: Store, fault: Fault | None) -> None:
     inner.put("k", b"theirs")
     store = retrying(inner, nth({1: fault} if fault else {}))
-    assert store.create("k", b"ours") == Exists(doubtful=fault in (Fault.FAILS, Fault.LOST))
+    found = inner.get("k")
+    assert store.create("k", b"ours") == Exists(fault in (Fault.FAILS, Fault.LOST), found)
     assert content(inner, "k") == b"theirs"
 
 
