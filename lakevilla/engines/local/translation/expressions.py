@@ -128,6 +128,8 @@ class Expressions:
         one, other = self(left), self(right)
         if pa.types.is_date(one.type) and pa.types.is_integer(other.type) and operator in "+-":
             return moments.date_add(one, other) if operator == "+" else moments.date_sub(one, other)
+        if pa.types.is_temporal(one.type) and pa.types.is_temporal(other.type):
+            refuse(f"{operator} between dates and timestamps, whose result is an interval")
         return arithmetic(operator, one, other)
 
 

@@ -1,0 +1,73 @@
+"""DuckDB behind the engine: locked in, shared by threads, made anew after a fork."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import pyarrow as pa
+import pytest
+
+from lakevilla.engines.local import scanning
+from lakevilla.engines.local.connections import Connections
+from lakevilla.errors import InvalidInput
+from tests.unit.engines.local.tables import Database, Table, schema
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "SELECT * FROM '/etc/passwd'",
+        "COPY (SELECT 1) TO '/tmp/lakevilla-must-not-exist'",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+        "ATTACH '/tmp/lakevilla-must-not-exist.db'",
+        "SET enable_external_access = true",
+        "SELECT * FROM outside",
+    ],
+)
+def test_duckdb_reaches_nothing_outside_even_if_a_text_slipped_through(text: str) -> None:
+    outside = pa.table({"a": [1]})
+    assert outside.num_rows == 1
+    with pytest.raises(InvalidInput):
+        Connections().run(text, {})
+
+
+def test_many_threads_get_their_own_answers() -> None:
+    table = Table("t", schema(a=pa.int64())).add(pa.table({"a": pa.array(range(1000), pa.int64())}))
+    db = Database(table)
+
+    def ask(number: int) -> int:
+        return int(db.rows("SELECT sum(a) + :n FROM t WHERE a >= 0", n=number)[0][0])
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(ask, range(64))) == [499500 + number for number in range(64)]
+
+
+def test_statement_that_fails_leaves_the_engine_usable() -> None:
+    db = Database(Table("t", schema(a=pa.int32())).add([{"a": 0}]))
+    for _ in range(3):
+        with pytest.raises(InvalidInput):
+            db.run("SELECT 1 / a FROM t")
+        assert db.rows("SELECT a + 1 FROM t") == [(1,)]
+
+
+def test_forked_child_opens_a_database_of_its_own() -> None:
+    connections = Connections()
+    assert connections.run("SELECT 1 AS a", {}).column(0)[0].as_py() == 1
+    child = os.fork()
+    if child == 0:
+        found = connections.run("SELECT 2 AS a", {}).column(0)[0].as_py()
+        os._exit(0 if found == 2 else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_large_table_is_streamed_and_can_be_read_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scanning, "EAGER_BYTES", 0)
+    table = Table("t", schema(a=pa.int64(), x=pa.float64()))
+    for start in (0, 500):
+        rows = range(start, start + 500)
+        table.add(pa.table({"a": pa.array(rows, pa.int64()), "x": pa.array([float("nan")] * 500)}))
+    db = Database(table)
+    assert db.rows("SELECT count(*), sum(a) FROM t WHERE x > 5") == [(1000, 499500)]
+    assert db.rows("SELECT count(*) FROM t p JOIN t q ON p.a = q.a") == [(1000,)]
+    assert db.rows("SELECT count(*) FROM t WHERE a > (SELECT avg(a) FROM t)") == [(500,)]
