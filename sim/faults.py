@@ -51,8 +51,8 @@ class Plan(Protocol):
 TIMEOUT = 5.0
 """After so long a client gives a request up."""
 
-PAUSE = 120.0
-"""A pause longer than any lease."""
+PAUSES = (120.0, 120.0, 4000.0)
+"""Longer than any lease; the last longer than a premise may be old (an hour)."""
 
 
 class Calm:
@@ -75,9 +75,9 @@ class Storm:
         self._random = random
         self._mean_gap = mean_gap
         self._crashes = crashes
-        self._next = self._gap()
         self.counts: dict[str, int] = {}
         self.calm = False
+        self._next = self._gap()
 
     def fate(self, client: str, kind: str, key: str) -> Fate:  # noqa: ARG002
         self._next -= _WEIGHTS.get(kind, 1)
@@ -95,7 +95,9 @@ class Storm:
         return fate
 
     def _gap(self) -> int:
-        return self._random.randint(1, 2 * self._mean_gap)
+        gap = self._random.randint(1, 2 * self._mean_gap)
+        # The first three faults come early enough for every seed to have them.
+        return gap if sum(self.counts.values()) >= 3 else min(gap, 20)
 
 
 def answered(random: Random) -> Fate:
@@ -144,7 +146,8 @@ def cut_off(random: Random) -> Fate:
 def paused(random: Random) -> Fate:
     """The client stops for longer than its lease while the request is on its way, then goes on."""
     applied = _latency(random)
-    return Fate("paused", (applied,), 0, applied + _latency(random), freeze=PAUSE * (1 + random.random()))
+    freeze = random.choice(PAUSES) * (1 + random.random())
+    return Fate("paused", (applied,), 0, applied + _latency(random), freeze=freeze)
 
 
 def crash_before(random: Random) -> Fate:  # noqa: ARG001

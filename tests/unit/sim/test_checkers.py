@@ -1,8 +1,11 @@
 """The judges of logs and histories, on hand-made ones: each kind of wrong is found, right ones pass."""
 
+import ast
 import json
+from pathlib import Path
 from typing import Any
 
+from sim import checkers
 from sim.bucket import Write
 from sim.checkers.history import History, Operation
 from sim.checkers.published import check_published
@@ -211,3 +214,18 @@ def test_listing_without_a_table_that_was_always_there_is_found():
     missing, early = check_registry(registry, [registry_op("tables", "", None, "ok", result=["z"])])
     assert "misses ['x']" in missing
     assert "shows ['z']" in early
+
+
+def test_checkers_do_not_import_what_they_judge():
+    for path in Path(checkers.__file__).parent.glob("*.py"):
+        assert "lakevilla" not in {name.partition(".")[0] for name in imported(path)}, path.name
+
+
+def imported(path: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add(node.module or "")
+    return names
