@@ -127,12 +127,15 @@ def _start_clients(
 def _start_client(
     world: World, history: History, name: str, mix: list[actors.Actor], left: int, engine: EngineOf
 ) -> None:
-    """A client that runs so many transactions; when it dies a new one goes on with the rest."""
+    """A client that runs so many transactions; when it dies a new one goes on with the rest.
+
+    Some clients have two threads that share one lake.
+    """
     client = world.client(name)
+    session = Session(client, open_lake(client, engine), history)
 
     def body() -> None:
         nonlocal left
-        session = Session(client, open_lake(client, engine), history)
         while left > 0:
             left -= 1
             world.random.choice(mix)(session, world.random)
@@ -143,7 +146,8 @@ def _start_client(
             _start_client(world, history, f"{name}'", mix, left, engine)
 
     client.process.on_death = lambda: world.scheduler.at(world.random.random() * 5, restart)
-    world.start(client, body)
+    for _ in range(2 if world.random.random() < 0.3 else 1):
+        world.start(client, body)
 
 
 def _start_legacy(
