@@ -19,7 +19,7 @@ _TIMESTAMP = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?
 _INTEGER = re.compile(r"[+-]?\d{1,18}")
 
 EXACT_DOUBLE = 2**53
-"""Up to here every integer is a double."""
+"""Below this every integer is a double of its own; this one is also what its neighbour rounds to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def _for_integers(value: Any) -> Any:
         return int(value) if _INTEGER.fullmatch(value) else None
     if isinstance(value, float):
         # The column is compared as doubles, which is exact around such a value.
-        return value if math.isfinite(value) and abs(value) <= EXACT_DOUBLE else None
+        return value if math.isfinite(value) and abs(value) < EXACT_DOUBLE else None
     return value if isinstance(value, int | Decimal) else None
 
 

@@ -310,7 +310,7 @@ def _in(expression: exp.In, resolve: Resolve) -> Predicate:
     # in which a large integer is equal to its neighbours too.
     values = [item.value for item in items[1]]
     if any(isinstance(value, float) for value in values) and any(
-        isinstance(value, int) and abs(value) > EXACT_DOUBLE for value in values
+        isinstance(value, int) and abs(value) >= EXACT_DOUBLE for value in values
     ):
         return IsNotNull(items[0].path)
     return disjunction([_Comparison(exp.EQ, items[0], item.value).true() for item in items[1]])

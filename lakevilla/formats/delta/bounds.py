@@ -7,11 +7,13 @@ checkpoint. Every doubt makes a bound unknown, which keeps the file. The known t
 - with a deletion vector (`tightBounds` false) a count of nulls means something only if it is none or all, but
   another count never skips a file anyway;
 - NaN has no place in the order, and a collated string has another order than its bytes;
-- a double that was a float has bounds printed as floats, which as doubles are other numbers.
+- a double that was a float has bounds printed as floats, which as doubles are other numbers;
+- some writers (delta-rs) print decimals as doubles, which round from the 16th digit on.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,6 +27,8 @@ _ROWS = ("numRecords",)
 _KINDS = ("minValues", "maxValues", "nullCount")
 _CUT_LENGTH = 32
 _ABOVE_ALL = "\U0010ffff"
+_EXACT_DIGITS = 15
+_ROOM = 60
 _MILLISECOND = pa.scalar(1000, pa.duration("us"))
 
 
@@ -47,23 +51,24 @@ class BlockBounds:
 
     def __init__(self, block: FileBlock) -> None:
         self._block = block
-        self._known: dict[tuple[str, ...], Bounds] = {}
+        self._known: dict[Leaf, Bounds] = {}
         self._partitions: dict[tuple[str, pa.DataType], pa.Array] = {}
         self._rows: pa.Array | None = None
 
     def load(self, leaves: Sequence[Leaf]) -> None:
         """Read what is not known yet of these columns, all at once."""
-        missing = [leaf for leaf in leaves if leaf.path not in self._known]
+        # By type too: a widened column has other bounds than before.
+        missing = [leaf for leaf in leaves if leaf not in self._known]
         if not missing:
             return
         pieces = list(_pieces(self._block, missing))
         self._rows = _concat([piece[_ROWS] for piece in pieces], pa.int64())
         for leaf in missing:
-            self._known[leaf.path] = _bounds(pieces, leaf, self._rows)
+            self._known[leaf] = _bounds(pieces, leaf, self._rows)
 
     def of(self, leaf: Leaf) -> Bounds:
         """The bounds of a column that has been loaded."""
-        return self._known[leaf.path]
+        return self._known[leaf]
 
     def rows(self) -> pa.Array | None:
         """How many rows each file holds, or None if telling it would take a request."""
@@ -142,11 +147,21 @@ def _bounds(pieces: list[Piece], leaf: Leaf, rows: pa.Array) -> Bounds:
     elif pa.types.is_string(leaf.type):
         long = pc.greater_equal(pc.utf8_length(maximum), _CUT_LENGTH)
         maximum = pc.if_else(long, pc.binary_join_element_wise(maximum, _ABOVE_ALL, ""), maximum)
+    elif pa.types.is_decimal(leaf.type) and leaf.type.precision > _EXACT_DIGITS:
+        minimum, maximum = _lowered(minimum), pc.negate(_lowered(pc.negate(maximum)))
     elif pa.types.is_floating(leaf.type):
         unknown = pc.or_(pc.is_nan(minimum), pc.is_nan(maximum))
         minimum = pc.if_else(unknown, pa.scalar(None, leaf.type), minimum)
         maximum = pc.if_else(unknown, pa.scalar(None, leaf.type), maximum)
     return Bounds(minimum, maximum, nulls, rows)
+
+
+def _lowered(values: pa.Array) -> pa.Array:
+    """Decimals that lie below everything which, as a double, is these."""
+    wide = pa.decimal256(_ROOM, values.type.scale)
+    error = pc.multiply(pc.abs(values.cast(pa.float64())), 2.0**-52).cast(wide, safe=False)
+    unit = pa.scalar(Decimal(1).scaleb(-values.type.scale), wide)
+    return pc.subtract(pc.subtract(values.cast(wide), error), unit)
 
 
 def _concat(pieces: list[pa.Array], data_type: pa.DataType) -> pa.Array:

@@ -50,6 +50,8 @@ TYPES: dict[str, tuple[st.SearchStrategy[Any], Spell, Spell]] = {
     "timestamp": (MOMENTS.map(in_utc), cut_to_milliseconds, cut_to_milliseconds),
     "timestamp_ntz": (MOMENTS, cut_to_milliseconds, cut_to_milliseconds),
     "decimal(10,2)": (st.decimals(-100, 100, places=2), float, float),
+    # As delta-rs spells them.
+    "decimal(38,10)": (st.decimals(-(10**27), 10**27, places=10), float, float),
     "boolean": (st.booleans(), bool, bool),
 }
 
@@ -212,3 +214,29 @@ def test_nested_column_is_pruned_by_its_leaf() -> None:
     assert snapshot.files(Compare(("c", "d"), "=", Decimal("2.5")))
     assert snapshot.files(IsNull(("c",)))
     assert snapshot.files(Compare(("nowhere",), "=", 1))
+
+
+@pytest.mark.parametrize(
+    "value", ["1234567890123456789012345678.0123456789", "-123.4500000001", "123456.7890123456"]
+)
+def test_a_decimal_that_its_writer_rounded_to_a_double_is_found(value: str) -> None:
+    exact = Decimal(value)
+    stats = statistics([exact], float, float, "c")
+    snapshot = snapshot_of("decimal(38,10)", [add("f", stats=stats)], checkpoint=False)
+    assert snapshot.files(Compare(("c",), "=", exact))
+    assert not snapshot.files(Compare(("c",), ">", abs(exact) + 10**13))
+
+
+def test_a_column_that_was_widened_gets_bounds_of_its_new_type() -> None:
+    store = memory()
+    stats = json.dumps({"numRecords": 1, "minValues": {"c": "2020-01-01"}, "maxValues": {"c": "2020-01-01"}})
+    actions = (PROTOCOL, metadata(("c", "date")), add("f", stats=stats))
+    write_entry(store, 0, *actions)
+    write_checkpoint(store, 0, *actions)
+    before = table(store).latest()
+    assert before is not None
+    assert not before.files(Compare(("c",), "<", datetime.date(2020, 1, 1)))
+    write_entry(store, 1, metadata(("c", "timestamp_ntz")))
+    after = table(store).latest(before)
+    assert after is not None
+    assert after.files(Compare(("c",), "<", datetime.datetime(2020, 1, 1, 12)))

@@ -109,7 +109,9 @@ READ: list[tuple[str, Predicate]] = [
     ("i IN (SELECT 1)", IsNotNull(NUMBER)),
     ("nope = 1", ANYTHING),
     ("i = 99999999999999999999", Compare(NUMBER, "=", 99999999999999999999)),
-    ("l IN (9007199254740993, 0.5e0)", IsNotNull(("l",))),
+    ("l IN (9007199254740992, 0.5e0)", IsNotNull(("l",))),
+    ("l = 9007199254740991e0", Compare(("l",), "=", 2**53 - 1)),
+    ("l = 9007199254740992e0", IsNotNull(("l",))),
 ]
 
 
