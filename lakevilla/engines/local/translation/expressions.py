@@ -25,6 +25,7 @@ from lakevilla.engines.local.translation.casting import cast, try_cast
 from lakevilla.engines.local.translation.coercion import common_type
 from lakevilla.engines.local.translation.functions import call
 from lakevilla.engines.local.translation.literals import literal, number
+from lakevilla.engines.local.translation.nodes import parts_read
 from lakevilla.engines.local.translation.operators import (
     arithmetic,
     bitwise,
@@ -60,31 +61,6 @@ _COMPARED = {
 _BITWISE = {exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^"}
 
 
-# What we read of a node, where it is more than `this` and `expression`.
-_READ: dict[type[exp.Expr], tuple[str, ...]] = {
-    exp.Literal: ("this", "is_string"),
-    exp.Identifier: ("this", "quoted"),
-    exp.Column: ("this", "table", "db", "catalog"),
-    exp.Div: ("this", "expression", "typed", "safe"),
-    exp.Cast: ("this", "to"),
-    exp.TryCast: ("this", "to", "safe"),
-    exp.Between: ("this", "low", "high"),
-    exp.In: ("this", "expressions", "query"),
-    exp.Case: ("this", "ifs", "default"),
-    exp.If: ("this", "true", "false"),
-    exp.Trim: ("this", "expression", "position"),
-    exp.Substring: ("this", "start", "length"),
-    exp.StrPosition: ("this", "substr"),
-    exp.Bracket: ("this", "expressions"),
-    exp.Concat: ("expressions", "safe", "coalesce"),
-    exp.DPipe: ("this", "expression", "safe"),
-    exp.Anonymous: ("this", "expressions"),
-    exp.Window: ("this", "partition_by", "order", "spec", "alias", "over"),
-    exp.Subquery: ("this", "order", "limit", "offset", "with_"),
-    exp.Count: ("this", "big_int"),
-}
-
-
 @dataclass
 class Expressions:
     """Translates expressions within a scope. `windows` are the named windows of the SELECT."""
@@ -98,7 +74,7 @@ class Expressions:
         kind = type(node)
         if kind not in _RULES and kind not in _ARITHMETIC and kind not in _COMPARED and kind not in _BITWISE:
             refuse(f"the expression {spark_text(node)[:80]}")
-        only(node, *_READ.get(kind, ("this", "expression")))
+        only(node, *parts_read(kind))
         if kind in _ARITHMETIC:
             return self._arithmetic(node, _ARITHMETIC[kind])
         if kind in _COMPARED:
