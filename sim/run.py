@@ -18,7 +18,7 @@ from lakevilla.engines.local.engine import LocalEngine
 
 from sim import planted
 from sim.rows import rows_engine
-from sim.suite import EngineOf, Report, play
+from sim.suite import EngineOf, Report, first_image, play
 
 ENGINES: dict[str, EngineOf] = {"rows": rows_engine, "local": LocalEngine}
 """The row engine for speed, and the real one."""
@@ -75,6 +75,8 @@ def _reports(seeds: Iterable[int], options: argparse.Namespace) -> Iterator[Repo
 
 
 def _play(seed: int, engine: str, plant: str | None) -> Report:
+    # The lake is made before the bug is planted: the probe of a new lake would refuse some of them.
+    first_image(ENGINES[engine])
     with planted.BUGS[plant]() if plant else nullcontext():
         return play(seed, engine=ENGINES[engine])
 
