@@ -146,6 +146,10 @@ class Table(Protocol):
         """
         ...
 
+    def since(self, base: Snapshot) -> Sequence[Taken]:
+        """The versions after `base`, in order, with what each of them did."""
+        ...
+
     def missing(self, files: Sequence[WrittenFile]) -> Sequence[str]:
         """The keys of uploaded files that are not in the store any more."""
         ...

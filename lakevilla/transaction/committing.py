@@ -2,10 +2,13 @@
 
 Create the next version; if somebody else holds it, ask whether their commit concerns ours, and if not, try
 the number after it. Every version between is looked at, none is skipped. Losing means that somebody else
-got ahead, so the lake as a whole always makes progress; the limit only ends a hopeless race.
+got ahead, so the lake as a whole always makes progress; the limit only ends a hopeless race. Who has lost
+several times waits, and then catches up with all that came meanwhile before the next try: one who waited
+for every version on the way would never reach a table that grows faster.
 """
 
 import logging
+from collections.abc import Sequence
 
 from lakevilla.conflicts.files import Hit, decide_conflict
 from lakevilla.environment import Environment
@@ -33,19 +36,28 @@ def commit_change(environment: Environment, pending: TableChange, txn: str) -> S
         match table.publish(base, pending.change, author):
             case Published(snapshot):
                 return snapshot
-            case Taken(footprint, snapshot):
-                hit = decide_conflict(pending.change, footprint)
-                if hit is not None:
-                    raise _conflict(pending, footprint, hit)
-                logger.debug("rebasing %s past %s", pending.pinned.ref.name, footprint.summary)
-                base = snapshot
-                _back_off(environment, losses)
+            case Taken() as taken:
+                base = _rebase(pending, base, [taken])
+                if losses >= BACK_OFF_AFTER:
+                    _back_off(environment, losses)
+                    base = _rebase(pending, base, table.since(base))
     raise Conflict(
         f"{pending.change.operation} on {pending.pinned.ref.name!r} lost {LOSSES_ALLOWED} races in a row: "
         "nothing was changed; try again when fewer clients write",
         table=pending.pinned.ref.name,
         operation=pending.change.operation,
     )
+
+
+def _rebase(pending: TableChange, base: Snapshot, between: Sequence[Taken]) -> Snapshot:
+    """The base after these commits; Conflict if one of them concerns the change."""
+    for theirs in between:
+        hit = decide_conflict(pending.change, theirs.footprint)
+        if hit is not None:
+            raise _conflict(pending, theirs.footprint, hit)
+        logger.debug("rebasing %s past %s", pending.pinned.ref.name, theirs.footprint.summary)
+        base = theirs.snapshot
+    return base
 
 
 def _renew_premise(pending: TableChange) -> None:
@@ -69,10 +81,9 @@ def _renew_premise(pending: TableChange) -> None:
 
 
 def _back_off(environment: Environment, losses: int) -> None:
-    """From the fourth loss on, step aside for a random time that grows, so that rivals spread out."""
-    if losses >= BACK_OFF_AFTER:
-        longest = min(BACK_OFF_LIMIT_SECONDS, BACK_OFF_SECONDS * 2.0 ** min(losses - BACK_OFF_AFTER, 10))
-        environment.sleep(longest * environment.random())
+    """Step aside for a random time that grows with the losses, so that rivals spread out."""
+    longest = min(BACK_OFF_LIMIT_SECONDS, BACK_OFF_SECONDS * 2.0 ** min(losses - BACK_OFF_AFTER, 10))
+    environment.sleep(longest * environment.random())
 
 
 def _conflict(pending: TableChange, theirs: Footprint, hit: Hit) -> Conflict:

@@ -186,3 +186,27 @@ def test_one_lake_serves_many_threads_and_loses_nothing(lake: lv.Lake) -> None:
         list(pool.map(work, range(6)))
     assert _value(lake, 5) == 30
     assert lake.read("t").count() == 20 + 30
+
+
+def test_one_who_is_far_behind_catches_up_without_trying_every_version(lake: lv.Lake, tmp_path: Path) -> None:
+    other = lv.Lake(tmp_path, storage_options={"fsync": "false"})
+    with lake.transaction() as tx:
+        tx.append("t", pa.table({"id": [100], "v": [1]}))
+        for number in range(30):
+            other.append("t", pa.table({"id": [200 + number], "v": [2]}))
+    assert tx.receipt is not None
+    assert tx.receipt.versions == {"t": 33}
+    assert tx.receipt.requests["create"] <= 6
+    assert lake.read("t").count() == 51
+
+
+def test_conflict_among_what_is_caught_up_with_is_found(lake: lv.Lake, tmp_path: Path) -> None:
+    other = lv.Lake(tmp_path, storage_options={"fsync": "false"})
+    tx = lake.transaction()
+    tx.update("t", {"v": "v + 1"}, where="id = 3")
+    for number in range(12):
+        other.append("t", pa.table({"id": [200 + number], "v": [2]}))
+    other.update("t", {"v": "v + 1"}, where="id = 3")
+    with pytest.raises(lv.Conflict, match="version 15"):
+        tx.commit()
+    assert _value(lake, 3) == 1

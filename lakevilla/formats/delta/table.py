@@ -13,6 +13,7 @@ from lakevilla.formats.delta.actions import Commit
 from lakevilla.formats.delta.alter import alter
 from lakevilla.formats.delta.checkpoint import is_due, write_checkpoint
 from lakevilla.formats.delta.create import create_table
+from lakevilla.formats.delta.footprint import footprint_of
 from lakevilla.formats.delta.log import Listing, adjusted_times, list_log, newest_at
 from lakevilla.formats.delta.opening import follow, open_state, read_entry
 from lakevilla.formats.delta.paths import is_absolute, split_url
@@ -111,6 +112,14 @@ class DeltaTable:
 
     def publish(self, base: Snapshot, change: Change, author: Author) -> Published | Taken:
         return publish(self._store, self._environment, _ours(base), change, author)
+
+    def since(self, base: Snapshot) -> list[Taken]:
+        before, found = _ours(base), []
+        for commit in follow(self._store, self._environment, base.version + 1):
+            after = before.advance([commit])
+            found.append(Taken(footprint_of(commit, before), after))
+            before = after
+        return found
 
     def missing(self, files: Sequence[WrittenFile]) -> list[str]:
         found = self._environment.fan_out([partial(self._store.head, file.key) for file in files])
