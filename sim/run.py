@@ -15,7 +15,6 @@ from contextlib import nullcontext
 from functools import partial
 
 from lakevilla.engines.local.engine import LocalEngine
-
 from sim import planted
 from sim.rows import rows_engine
 from sim.suite import EngineOf, Report, first_image, play
