@@ -61,6 +61,15 @@ def parse_expression(text: str, parameters: Mapping[str, Any] | None = None) -> 
     return bound.pop()
 
 
+def select_from(name: str, columns: str = "*", where: str | None = None) -> Query:
+    """A query over one table, whose name may hold anything, also dots and quotes."""
+    quoted = "`" + name.replace("`", "``") + "`"
+    text = f"SELECT {columns} FROM {quoted}" + ("" if where is None else f" WHERE {where}")
+    query = parse(text)
+    assert isinstance(query, Query), "the text begins with SELECT"
+    return query
+
+
 def _unset(tree: exp.Expr) -> set[str]:
     return {key for key, value in tree.args.items() if not value}
 

@@ -8,17 +8,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
-from sqlglot import exp
 
 from lakevilla.engines.port import Target
 from lakevilla.errors import InvalidInput
 from lakevilla.model import Author, Counts, ReadSet, TableRef
 from lakevilla.predicates import ANYTHING
 from lakevilla.sql import statements as sql
-from lakevilla.sql.parsing import parse_expression
+from lakevilla.sql.dialect import spark_text
+from lakevilla.sql.parsing import parse_expression, select_from
 from lakevilla.sql.statements import TableName
 from lakevilla.sql.types import type_named
 from lakevilla.store.names import check_table_name
+from lakevilla.transaction.catalog import Pinned
 from lakevilla.transaction.outcome import LakeChange, Outcome, TableChange
 from lakevilla.transaction.workspace import Workspace
 from lakevilla.versions import registry
@@ -101,7 +102,7 @@ def alter(workspace: Workspace, name: str, action: sql.Action) -> Outcome:
     pinned.snapshot.refuse_writes()
     change = pinned.table.alter(pinned.snapshot, action)
     if isinstance(action, sql.AddConstraint):
-        _check_rows(workspace, name, action)
+        _check_rows(workspace, pinned, action)
         # Rows that come between would not have been checked.
         change = replace(change, read=ReadSet((ANYTHING,)))
     return Outcome(None, TableChange(pinned, change))
@@ -137,16 +138,12 @@ def _place(workspace: Workspace, name: str, format_name: str, location: str | No
     return TableRef(name, registry.folder_for(head, name, fresh), format_name)
 
 
-def _check_rows(workspace: Workspace, name: str, action: sql.AddConstraint) -> None:
-    condition = exp.Not(this=exp.Paren(this=parse_expression(action.check)))
-    query = exp.select(exp.alias_(exp.Count(this=exp.Star()), "violations")).from_(
-        exp.to_table(".".join(f"`{part}`" for part in name.split(".")), dialect="spark")
-    )
-    tables = [TableName(name)]
-    rows = workspace.engine.query(
-        query.where(condition), workspace.sources(tables), workspace.now_ms
-    ).collect()
-    violations = rows[0][0]
+def _check_rows(workspace: Workspace, pinned: Pinned, action: sql.AddConstraint) -> None:
+    """A row for which the condition is not true violates it, also if it is NULL: so Delta has it."""
+    name, check = pinned.ref.name, spark_text(parse_expression(action.check))
+    query = select_from(name, "count(*) AS violations", f"NOT coalesce({check}, false)")
+    sources = workspace.sources(query.tables, [pinned])
+    violations = workspace.engine.query(query.tree, sources, workspace.now_ms).collect()[0][0]
     if violations:
         raise InvalidInput(
             f"constraint {action.name!r} cannot be added: {violations} rows of {name!r} violate it"

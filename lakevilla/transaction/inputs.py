@@ -10,8 +10,9 @@ from lakevilla.engines.port import Engine
 from lakevilla.errors import InvalidInput
 from lakevilla.sql import statements as sql
 from lakevilla.sql.parameters import literal
-from lakevilla.sql.parsing import parse, parse_expression
+from lakevilla.sql.parsing import parse, parse_expression, select_from
 from lakevilla.sql.statements import MatchedClause, MergeClauses, NotMatchedClause, TableName
+from lakevilla.store.names import check_table_name
 
 TARGET = "target"
 SOURCE = "source"
@@ -58,10 +59,9 @@ def merge_source(source: object) -> tuple[object, tuple[TableName, ...]]:
     """Data as it is; text as a query, a single name as a table."""
     if not isinstance(source, str):
         return source, ()
-    text = source.strip()
-    is_query = text.split(maxsplit=1)[0].upper() in ("SELECT", "WITH", "VALUES", "FROM") if text else False
-    quoted = ".".join(f"`{part.strip('`')}`" for part in text.split("."))
-    statement = parse(text if is_query else f"SELECT * FROM {quoted}")
+    words = source.split(maxsplit=1)
+    is_query = len(words) > 1 and words[0].upper() in ("SELECT", "WITH", "VALUES", "FROM")
+    statement = parse(source) if is_query else select_from(check_table_name(source))
     if not isinstance(statement, sql.Query):
         raise InvalidInput(f"the source of a merge is data, a table's name or a query; found {source!r}")
     return statement.tree, statement.tables

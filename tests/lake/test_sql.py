@@ -60,7 +60,8 @@ def test_merge_applies_the_first_clause_that_holds(lake: lv.Lake) -> None:
 
 
 def test_merge_verb_takes_data_a_name_or_a_query(lake: lv.Lake) -> None:
-    for source in ([{"id": 1}], "db.u", "SELECT id FROM db.u"):
+    lake.rename("db.u", "a`b.c d")
+    for source in ([{"id": 1}], "a`b.c d", "SELECT id FROM `a``b.c d`"):
         lake.merge("t", source, on="target.id = source.id", matched={"v": "target.v + 1"})
     assert _rows(lake) == [(0, 0), (1, 3), (2, 0), (3, 2), (4, 0)]
 
@@ -116,7 +117,11 @@ def test_constraint_is_kept_by_every_verb(lake: lv.Lake) -> None:
             change()
     with pytest.raises(lv.InvalidInput, match="5 rows of 't' violate it"):
         lake.sql("ALTER TABLE t ADD CONSTRAINT positive CHECK (v > 0)")
+    lake.append("t", [{"id": 8, "v": 5}])
     lake.sql("ALTER TABLE t DROP CONSTRAINT small")
+    lake.append("t", [{"id": 9, "v": None}])
+    with pytest.raises(lv.InvalidInput, match="1 rows of 't' violate it"):
+        lake.sql("ALTER TABLE t ADD CONSTRAINT small CHECK (v < 10)")
     assert lake.append("t", [{"id": 7, "v": 11}]) == lv.Counts(inserted=1)
 
 
