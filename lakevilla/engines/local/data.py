@@ -1,6 +1,8 @@
 """Data in: Arrow, pandas, polars, lists of dicts; brought to a table's columns by name, without loss."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from numbers import Integral, Number
 from typing import Any
 
 import pyarrow as pa
@@ -118,13 +120,48 @@ def _from_rows(rows: Any, schema: pa.Schema | None = None) -> pa.Table:
     columns = []
     for name in names:
         values = [row.get(name) for row in rows]
+        wanted = known.get(str(name).lower())
+        if wanted is not None:
+            _refuse_cuts(values, wanted, str(name))
         try:
-            columns.append(pa.array(values, known.get(str(name).lower())))
+            columns.append(pa.array(values, wanted))
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
             raise InvalidInput(f"column {name}: {error}") from error
     if not names:
         return pa.table({}) if schema is None else schema.empty_table()
     return pa.table(columns, names=[str(name) for name in names])
+
+
+def _refuse_cuts(values: Iterable[Any], data_type: pa.DataType, name: str) -> None:
+    """InvalidInput for values that Arrow would cut to the type without a word: 1.5 for an integer, say."""
+    present = [value for value in values if value is not None]
+    if pa.types.is_struct(data_type):
+        rows = [value for value in present if isinstance(value, Mapping)]
+        unknown = {key for row in rows for key in row} - {field.name for field in data_type}
+        if unknown:
+            raise InvalidInput(f"column {name} has no field {', '.join(sorted(map(str, unknown)))}")
+        for field in data_type:
+            _refuse_cuts((row.get(field.name) for row in rows), field.type, f"{name}.{field.name}")
+    elif pa.types.is_map(data_type):
+        pairs = [p for value in present for p in (value.items() if isinstance(value, Mapping) else value)]
+        _refuse_cuts((pair[0] for pair in pairs), data_type.key_type, name)
+        _refuse_cuts((pair[1] for pair in pairs), data_type.item_type, name)
+    elif pa.types.is_list(data_type):
+        _refuse_cuts((item for value in present for item in value), data_type.value_type, name)
+    else:
+        odd = [kind for kind in set(map(type, present)) if _is_cut(kind, data_type)]
+        if odd:
+            raise InvalidInput(
+                f"column {name}: a {odd[0].__name__} cannot be stored as {data_type} without loss"
+            )
+
+
+def _is_cut(kind: type, data_type: pa.DataType) -> bool:
+    if pa.types.is_integer(data_type):
+        return issubclass(kind, Number) and not issubclass(kind, Integral)
+    if pa.types.is_date(data_type):
+        return issubclass(kind, Number | datetime)
+    return bool(pa.types.is_timestamp(data_type) and issubclass(kind, Number))
 
 
 def _matched(given: pa.Schema, schema: pa.Schema) -> list[int | None]:

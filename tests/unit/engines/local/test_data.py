@@ -119,6 +119,25 @@ def test_rows_take_the_tables_types() -> None:
         list(batches_of([{"d": "x"}], wanted))
 
 
+@pytest.mark.parametrize(
+    ("data_type", "value"),
+    [
+        (pa.int64(), 1.5),
+        (pa.int32(), Decimal("1.5")),
+        (pa.date32(), datetime(2024, 1, 1, 12)),
+        (pa.date32(), 1.5),
+        (pa.timestamp("us", "UTC"), 5),
+        (pa.list_(pa.field("element", pa.int64())), [1, 1.5]),
+        (pa.map_(pa.string(), pa.int64()), {"a": 1.5}),
+        (pa.struct([("x", pa.int64())]), {"x": 1.5}),
+        (pa.struct([("x", pa.int64())]), {"x": 1, "y": 2}),
+    ],
+)
+def test_value_of_a_row_that_would_be_cut_is_refused(data_type: pa.DataType, value: object) -> None:
+    with pytest.raises(InvalidInput, match="column c"):
+        list(batches_of([{"c": value}], pa.schema([("c", data_type)])))
+
+
 def test_schema_of_data_has_types_of_spark() -> None:
     frame = pd.DataFrame({"a": [1], "t": [datetime(2024, 1, 1)], "s": ["x"]})
     assert schema_of(frame) == pa.schema(
