@@ -6,7 +6,7 @@
         Deadlock           transactions waited for each other in a ring
         ValidationFailed   the lake moved past the cut that this transaction read
         Fenced             another client resumed this transaction
-      CommitUnknown      the outcome could not be read; ask lake.outcome(txn), never rerun blindly
+      CommitUnknown      the outcome could not be read; look at the history, never rerun blindly
       Unavailable        the store cannot be reached; nothing was decided
       Unsupported        a table feature we do not implement: refused before any write
       InvalidInput       the caller's SQL, schema, name or option is wrong

@@ -119,5 +119,5 @@ def _read_back(store: Store, version: int, txn: str) -> bytes | None:
 def _unknown(store: Store, version: int, txn: str) -> CommitUnknown:
     return CommitUnknown(
         f"the store did not say whether transaction {txn} was committed as version {version} of {store.url}: "
-        f"ask lake.outcome({txn!r}) once the store answers again, and do not rerun the transaction blindly"
+        "once the store answers again look for it in the table's history, and do not rerun it blindly"
     )
