@@ -1,7 +1,8 @@
 """A process of its own that opens a table and reads one row: how long that takes, and how much memory.
 
-Measured from after the imports on, and memory as growth above what the process held then. `run_cold` starts
-such a process; it prints what it found as one line of JSON.
+Measured from after the imports on, and memory as growth above what the process held then: what grows with
+the table is of interest, not how large a library is. `run_cold` starts such a process, which prints what it
+found as one line of JSON.
 """
 
 import json
@@ -36,6 +37,7 @@ def run_cold(system: System, place: Place, table: BigTable) -> Metrics:
 
 
 def _measure(system: System, place: Place, table: str, key: int) -> Metrics:
+    system.load()
     memory = PeakMemory()
     start = time.perf_counter()
     rows = system.open(place, table).read_row(key)

@@ -39,6 +39,10 @@ class System(Protocol):
 
     name: str
 
+    def load(self) -> None:
+        """Load the code that the system's first use would load."""
+        ...
+
     def create(self, place: Place, table: str, rows: pa.Table) -> Client:
         """Make a table of these rows, and open it."""
         ...
@@ -58,6 +62,9 @@ class LakeVilla:
     def __init__(self, name: str = "lakevilla", fsync: bool = False) -> None:
         self.name = name
         self._options = {"fsync": str(fsync).lower()}
+
+    def load(self) -> None:
+        lv.Lake("memory://", engine="local")
 
     def create(self, place: Place, table: str, rows: pa.Table) -> Client:
         client = self.open(place, f"{self.name.replace('-', '_')}_{table}")
@@ -105,6 +112,9 @@ class Deltalake:
 
     name = "deltalake"
 
+    def load(self) -> None:
+        deltalake.QueryBuilder()
+
     def create(self, place: Place, table: str, rows: pa.Table) -> Client:
         options = dict(place.storage_options)
         deltalake.write_deltalake(place.url(f"{self.name}/{table}"), rows, storage_options=options)
@@ -141,6 +151,9 @@ class DeltalakeAnew:
     """deltalake with the table opened for each statement, as scripts and functions do."""
 
     name = "deltalake-anew"
+
+    def load(self) -> None:
+        deltalake.QueryBuilder()
 
     def create(self, place: Place, table: str, rows: pa.Table) -> Client:
         options = dict(place.storage_options)

@@ -18,7 +18,7 @@ WHOLE_BYTES = 8 * 1024 * 1024
 
 _FOOTER_BYTES = 256 * 1024
 _GAP_BYTES = 1024 * 1024
-_BATCH_ROWS = 16 * 1024
+_BATCH_ROWS = 8 * 1024
 # Decoding less than this takes less time than to wake other threads for it.
 _THREADS_BYTES = 1024 * 1024
 
