@@ -51,6 +51,8 @@ def constraint_of(constraint: exp.Constraint) -> tuple[str, str]:
     kinds = constraint.expressions
     if len(kinds) != 1 or not isinstance(kinds[0], exp.CheckColumnConstraint):
         raise Unsupported(f"only CHECK constraints are supported, found {spark_text(constraint)}")
+    if kinds[0].find(exp.Query):
+        raise InvalidInput(f"a CHECK constraint looks at one row, not at tables: {spark_text(constraint)}")
     return constraint.name, spark_text(kinds[0].this)
 
 

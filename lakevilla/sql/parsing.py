@@ -46,7 +46,10 @@ def parse(text: str, parameters: Mapping[str, Any] | None = None) -> Statement:
         return unset_properties(tokens)
     if tokens and tokens[0].token_type in DIALECT.tokenizer_class.COMMANDS:
         raise Unsupported(f"the statement {words[0]} is not supported")
-    return _statement(bind(_tree(tokens, text), parameters or {}))
+    try:
+        return _statement(bind(_tree(tokens, text), parameters or {}))
+    except RecursionError as error:
+        raise InvalidInput("the statement is nested too deeply: split it") from error
 
 
 def parse_expression(text: str, parameters: Mapping[str, Any] | None = None) -> exp.Expr:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
 from threading import Lock
+from urllib.parse import unquote
 
 from lakevilla.environment import Environment
 from lakevilla.errors import Conflict, InvalidInput
@@ -122,6 +123,17 @@ class Catalog:
         """The store of a location: below the lake's root, or a URL of its own."""
         inside = "://" not in location
         return Metered(Prefixed(self._store, location) if inside else self._open_location(location), meter)
+
+    def place_of(self, location: str) -> str:
+        """A location as the registry keeps it, so that one place has one spelling: relative to the lake's
+        root for what lies below it, else a URL."""
+        place = location.rstrip("/")
+        if "://" not in place:
+            return place
+        root, url = f"{self._store.url}/", self._open_location(place).url
+        if not url.startswith(root):
+            return place
+        return unquote(url[len(root) :]) if url.startswith("file:") else url[len(root) :]
 
     def detect(self, location: str, meter: Meter) -> str:
         """The format of the table that lies at a location; InvalidInput if there is none."""

@@ -68,7 +68,7 @@ def create(
 def register(workspace: Workspace, name: str, location: str) -> Outcome:
     """An existing table gets a name in this lake."""
     check_table_name(name)
-    place = location.rstrip("/")
+    place = workspace.catalog.place_of(location)
     ref = TableRef(name, place, workspace.catalog.detect(place, workspace.meter))
     table = workspace.catalog.open(ref, workspace.meter)
     if table.latest() is None:
@@ -132,7 +132,7 @@ def _place(workspace: Workspace, name: str, format_name: str, location: str | No
             raise InvalidInput(
                 f"location {location!r} is not a URL: write file:///path or s3://bucket/path, or leave it out"
             )
-        return TableRef(name, location.rstrip("/"), format_name)
+        return TableRef(name, workspace.catalog.place_of(location), format_name)
     head = workspace.catalog.head(workspace.meter)
     fresh = workspace.environment.new_id()[-8:]
     return TableRef(name, registry.folder_for(head, name, fresh), format_name)

@@ -108,7 +108,10 @@ class Transaction(Verbs):
                 "a transaction with features NONE is one statement: start another one for the next statement"
             )
         self._statements += 1
-        outcome = statement(self._workspace)
+        try:
+            outcome = statement(self._workspace)
+        except RecursionError as error:
+            raise InvalidInput("the statement is nested too deeply: split it") from error
         self._pending = outcome.pending
         return outcome.result
 

@@ -229,3 +229,19 @@ def test_client_without_write_permission_can_read(lake: lv.Lake, tmp_path: Path)
     ):
         with pytest.raises(lv.Unavailable):
             change()
+
+
+def test_location_below_the_root_is_the_table_that_lies_there(lake: lv.Lake, tmp_path: Path) -> None:
+    lake.create("t", ROWS)
+    root = (tmp_path / "lake").as_uri()
+    with pytest.raises(lv.InvalidInput, match="already belongs to the table 't'"):
+        lake.register("again", f"{root}/t")
+    lake.create("named", ROWS, location=f"{root}/some%20folder/")
+    assert lake.tables() == ["named", "t"]
+    assert (tmp_path / "lake" / "some folder" / "_delta_log").is_dir()
+
+
+@pytest.mark.parametrize("name", [5, None, b"t"])
+def test_name_that_is_no_text_is_refused(lake: lv.Lake, name: str) -> None:
+    with pytest.raises(lv.InvalidInput, match="text"):
+        lake.read(name)

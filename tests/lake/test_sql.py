@@ -182,3 +182,19 @@ def test_wrong_statement_is_refused_and_changes_nothing(
         lake.sql(text)
     assert len(lake.history("t")) == 1
     assert lake.tables() == ["db.u", "t"]
+
+
+@pytest.mark.parametrize(
+    "text", ["SELECT " + "(" * 900 + "1" + ")" * 900, "SELECT " + "+".join(["1"] * 3000)]
+)
+def test_statement_nested_too_deeply_is_refused(lake: lv.Lake, text: str) -> None:
+    with pytest.raises(lv.InvalidInput, match="too deeply"):
+        lake.sql(text)
+
+
+def test_check_over_other_rows_is_refused(lake: lv.Lake) -> None:
+    lake.sql("CREATE TABLE checked (a INT)")
+    with pytest.raises(lv.InvalidInput, match="one row"):
+        lake.sql("ALTER TABLE checked ADD CONSTRAINT c CHECK (a IN (SELECT 1))")
+    with pytest.raises(lv.InvalidInput, match="a version is a number"):
+        lake.read("checked", version="0")  # type: ignore[arg-type]
