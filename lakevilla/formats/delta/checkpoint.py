@@ -1,7 +1,8 @@
 """Checkpoints, written: classic in one file, or V2 where the table asks for it (PROTOCOL.md, "Checkpoints").
 
-A classic checkpoint has one key and one content for a version, so two clients that write it at once do no
-harm. The hint `_last_checkpoint` follows the checkpoint and may go back; it only saves a LIST.
+A classic checkpoint has one key for a version, and whoever comes first has written it: its rows are the same
+whoever did, but not its bytes, and a reader that has seen its footer must find the rest. The hint
+`_last_checkpoint` follows the checkpoint and may go back; it only saves a LIST.
 """
 
 import io
@@ -26,7 +27,7 @@ from lakevilla.formats.delta.log import Checkpoint, list_log, read_hint
 from lakevilla.formats.delta.paths import LAST_CHECKPOINT, LOG, checkpoint_key, checkpoint_v2_key
 from lakevilla.formats.delta.properties import duration_ms, whole_number
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
-from lakevilla.store.port import Store
+from lakevilla.store.port import Exists, Store
 
 _INTERVAL = 10
 _RETENTION = "interval 7 days"
@@ -59,7 +60,8 @@ def write_checkpoint(store: Store, environment: Environment, snapshot: DeltaSnap
             "sizeInBytes": len(data),
             "modificationTime": environment.now_ms(),
         }
-    store.put(key, data)
+    if isinstance(store.create(key, data), Exists):
+        return
     store.put(LAST_CHECKPOINT, json.dumps(hint, separators=(",", ":")).encode())
 
 

@@ -142,7 +142,7 @@ def read_hint(store: Store) -> Checkpoint | None:
             keys = checkpoint_part_keys(version, parts)
         else:
             keys = (checkpoint_key(version),)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         return None
     if version < 0 or any(parse_log_key(key) is None for key in keys):
         return None

@@ -190,7 +190,19 @@ def test_the_table_says_how_long_tombstones_live(writer: Writer, calendar: Calen
     writer.rewrite(rows(2))
     assert len(checkpoint(writer)["remove"]) == 1
     calendar.days += 1
+    writer.append(rows(3))
     assert checkpoint(writer)["remove"] == []
+
+
+def test_a_checkpoint_that_is_there_is_left_as_it_is(writer: Writer) -> None:
+    snapshot = writer.create(SCHEMA, rows=rows(1))
+    key = f"_delta_log/{0:020}.checkpoint.parquet"
+    writer.store.put(key, b"somebody reads this right now")
+    write_checkpoint(writer.store, writer.environment, snapshot)
+    found = writer.store.get(key)
+    assert found is not None
+    assert found.data == b"somebody reads this right now"
+    assert writer.store.get("_delta_log/_last_checkpoint") is None
 
 
 def test_a_file_that_was_added_again_has_no_tombstone(writer: Writer, store: Store) -> None:

@@ -65,6 +65,7 @@ def test_place_without_a_log_has_no_table() -> None:
         b"[1]",
         b'{"version": "x"}',
         b'{"version": -1}',
+        b'{"version": 1e400}',
         b'{"version": 4}',
         b'{"version": 2}',
         b'{"version": 3, "parts": 5}',
