@@ -11,7 +11,7 @@ write it here or in a module of its own and name it in `CASES`.
 import argparse
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -59,9 +59,9 @@ class Run:
     def compare(
         self,
         case: str,
-        runs: dict[str, Callable[[], Metrics]],
+        runs: Mapping[str, Callable[[], Metrics]],
         repetitions: int,
-        targets: dict[str, float],
+        targets: Mapping[str, float],
         warm_up: int = 0,
     ) -> Iterator[Result]:
         """Measure in turns; one result per metric."""
@@ -132,7 +132,7 @@ def scan(run: Run) -> Iterator[Result]:
     yield from _bulk(run, f"scan {len(rows):,} rows", runs)
 
 
-def _bulk(run: Run, case: str, runs: dict[str, Callable[[], Metrics]]) -> Iterator[Result]:
+def _bulk(run: Run, case: str, runs: Mapping[str, Callable[[], Metrics]]) -> Iterator[Result]:
     yield from run.compare(case, runs, run.scale.heavy_repetitions, {"seconds": 1.0}, warm_up=1)
 
 
@@ -149,16 +149,17 @@ CASES: dict[str, Callable[[Run], Iterator[Result]]] = {
 _ON_SLOW = ("read", "update", "insert")
 
 
-def run_cases(names: list[str], place_names: list[str], scale: Scale, say: Callable[[str], None]) -> Report:
-    """Run these cases at these places."""
-    report = Report("base", OURS.name)
+def run_cases(
+    report: Report, names: list[str], place_names: list[str], scale: Scale, say: Callable[[str], None]
+) -> None:
+    """Run these cases at these places, and add what they find to the report."""
     with running_places(place_names) as places:
         for place in places:
             for name in names:
                 if place.name == stores.SLOW and name not in _ON_SLOW:
                     continue
-                report.results += CASES[name](Run(place, scale, say))
-    return report
+                for result in CASES[name](Run(place, scale, say)):
+                    report.results.append(result)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -173,9 +174,13 @@ def main(arguments: list[str] | None = None) -> None:
     places = _choose(
         parser, given.places, [stores.DIRECTORY] if given.quick else list(stores.NAMES), stores.NAMES
     )
-    report = run_cases(names, places, QUICK if given.quick else FULL, _say)
-    print(report.text())
-    print("\n" + "\n".join(f"written: {path}" for path in report.write(given.out)))
+    report = Report("base", OURS.name)
+    try:
+        run_cases(report, names, places, QUICK if given.quick else FULL, _say)
+    finally:
+        # A long run that breaks off, or is broken off, still tells what it has found.
+        print(report.text())
+        print("\n" + "\n".join(f"written: {path}" for path in report.write(given.out)))
 
 
 def _choose(

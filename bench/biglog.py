@@ -9,13 +9,14 @@ statistics of every column as JSON text, as deltalake and Spark write it; its ro
 import json
 import uuid
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import obstore
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from obstore.store import from_url
+from obstore.store import LocalStore, ObjectStore, S3Store
 
 from bench.data import accounts
 from bench.stores import Place
@@ -75,10 +76,13 @@ def write_big_table(place: Place, path: str, files: int) -> BigTable:
     return BigTable(path, files, _keys(real)[7])
 
 
-def _client(place: Place) -> obstore.store.ObjectStore:
+def _client(place: Place) -> ObjectStore:
     if "://" in place.root:
-        return from_url(place.root, config=dict(place.storage_options))
-    return obstore.store.LocalStore(place.root, mkdir=True)
+        bucket, _, prefix = place.root.removeprefix("s3://").partition("/")
+        options: Any = {name.lower(): value for name, value in place.storage_options.items()}
+        options.pop("aws_allow_http")
+        return S3Store(bucket, prefix=prefix, config=options, client_options={"allow_http": True})
+    return LocalStore(place.root, mkdir=True)
 
 
 def _keys(file: int) -> range:
@@ -106,7 +110,7 @@ def _checkpoint(names: list[str], file_bytes: int) -> pa.Table:
         ],
         fields=list(_ADD),
     )
-    protocol = {"minReaderVersion": 1, "minWriterVersion": 2}
+    protocol: dict[str, object] = {"minReaderVersion": 1, "minWriterVersion": 2}
     return pa.table(
         {
             "add": pa.chunked_array([pa.nulls(2, _ADD), adds]),

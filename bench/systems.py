@@ -7,6 +7,7 @@ and name it in `SYSTEMS`.
 
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Protocol
 
 import deltalake
@@ -168,7 +169,7 @@ class DeltalakeAnewClient:
     """The place of one table. A point read goes by a query, which stays quick for tables of many files."""
 
     def __init__(self, place: Place, table: str) -> None:
-        self._open = lambda: _open(place, table)
+        self._open: Callable[[], deltalake.DeltaTable] = partial(_open, place, table)
 
     def read_row(self, key: int) -> pa.Table:
         return _row_by_query(self._open(), key)
