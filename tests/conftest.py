@@ -1,19 +1,35 @@
-"""Fixtures for every test: a real S3 server, and one store of each kind."""
+"""Fixtures for every test: a real S3 server, one store of each kind, and Spark."""
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from bench.jars import EVERY, JarsMissing
 from bench.seaweed import S3Server, running_server
 from lakevilla.store.opening import open_store
 from lakevilla.store.port import Store
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Many small jobs in a young JVM: the second compiler and parallel collection only take cores away from them.
+_QUICK = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.log.level": "OFF",
+}
+
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Tests on S3 run in one worker, so that one server serves them all."""
+    """Tests on Spark run in one worker, so that one JVM serves them all; so do tests on S3."""
+    if item.get_closest_marker("xdist_group"):
+        return
+    fixtures = getattr(item, "fixturenames", ())
     parameters = getattr(item, "callspec", None)
-    if "s3" in getattr(item, "fixturenames", ()) or (parameters and "s3" in parameters.params.values()):
+    if "spark" in fixtures:
+        item.add_marker(pytest.mark.xdist_group("spark"))
+    elif "s3" in fixtures or (parameters and "s3" in parameters.params.values()):
         item.add_marker(pytest.mark.xdist_group("s3"))
 
 
@@ -22,6 +38,27 @@ def s3() -> Iterator[S3Server]:
     """SeaweedFS for the whole session, started when a test first asks for it."""
     with running_server() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def spark() -> "Iterator[SparkSession]":
+    """A plain Spark session for all tests; where jars cannot be had, only tests that need them fail."""
+    from bench import sparks
+
+    try:
+        session = sparks.start(_QUICK, EVERY)
+    except JarsMissing:
+        session = sparks.start(_QUICK, ())
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def spark_delta(spark: "SparkSession") -> "SparkSession":
+    """Spark + Delta, unmodified, in a session beside the plain one."""
+    from bench import sparks
+
+    return sparks.with_delta(spark)
 
 
 @pytest.fixture(params=["memory", "directory", "s3"])
