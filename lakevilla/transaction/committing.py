@@ -67,7 +67,9 @@ def _renew_premise(pending: TableChange) -> None:
     used; and so must the files that we uploaded.
     """
     pinned, change = pending.pinned, pending.change
-    followed, newest = pinned.table.latest(pinned.snapshot), pinned.table.latest()
+    # In this order: what is published between the two reads makes the second one newer, not the first.
+    newest = pinned.table.latest()
+    followed = pinned.table.latest(pinned.snapshot)
     whole = followed is not None and newest is not None and followed.version >= newest.version
     gone = "" if whole else "log entries since it began"
     gone = gone or next(iter(pinned.table.missing(change.added)), "")

@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from lakevilla.engines.local.engine import LocalEngine
 from sim.suite import play
 
@@ -14,6 +16,15 @@ def test_first_seeds_show_no_violation():
     for seed in range(100):
         report = play(seed)
         assert report.violations == [], f"replay with: python -m sim.run --seed {seed} --trace"
+
+
+# Each of these found a bug; the commit that added it says which.
+KEPT_SEEDS = (21180, 21553)
+
+
+@pytest.mark.parametrize("seed", KEPT_SEEDS)
+def test_seed_that_once_failed_stays_clean(seed):
+    assert play(seed).violations == []
 
 
 def test_seeds_on_the_local_engine_show_no_violation():

@@ -1,0 +1,87 @@
+"""A client that slept for long: what it knew may have been cleaned away, and it must not build on it."""
+
+from pathlib import Path
+
+import pytest
+
+import lakevilla as lv
+from lakevilla.environment import SystemEnvironment
+
+
+class Clock(SystemEnvironment):
+    """The real world, whose clock can be moved on."""
+
+    ahead = 0.0
+
+    def elapsed(self) -> float:
+        return super().elapsed() + self.ahead
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def sleeper(tmp_path: Path, clock: Clock) -> lv.Lake:
+    """A client that knows version 1 of a table, and then sleeps."""
+    lake = lv.Lake(tmp_path, environment=clock)
+    lake.create("t", "id BIGINT")
+    lake.append("t", [{"id": 1}])
+    return lake
+
+
+def _clean_log(tmp_path: Path) -> None:
+    """Go on to a checkpoint, and remove the entries below it, as log retention does."""
+    awake = lv.Lake(tmp_path)
+    for number in range(2, 12):
+        awake.append("t", [{"id": number}])
+    log = tmp_path / "t" / "_delta_log"
+    assert (log / f"{10:020d}.checkpoint.parquet").exists()
+    for version in range(10):
+        (log / f"{version:020d}.json").unlink()
+
+
+def test_statement_of_two_hours_commits_past_what_came_meanwhile(
+    sleeper: lv.Lake, clock: Clock, tmp_path: Path
+) -> None:
+    statement = sleeper.transaction()
+    statement.append("t", [{"id": 100}])
+    lv.Lake(tmp_path).append("t", [{"id": 2}])
+    clock.ahead = 7200
+    statement.commit()
+    assert sleeper.read("t").count() == 3
+
+
+def test_statement_whose_next_versions_were_cleaned_away_conflicts(
+    sleeper: lv.Lake, clock: Clock, tmp_path: Path
+) -> None:
+    statement = sleeper.transaction()
+    statement.append("t", [{"id": 100}])
+    _clean_log(tmp_path)
+    clock.ahead = 7200
+    with pytest.raises(lv.Conflict, match="cleaned away"):
+        statement.commit()
+    assert not (tmp_path / "t" / "_delta_log" / f"{2:020d}.json").exists()
+    assert sleeper.read("t").count() == 11
+
+
+def test_statement_whose_files_were_cleaned_away_conflicts(
+    sleeper: lv.Lake, clock: Clock, tmp_path: Path
+) -> None:
+    statement = sleeper.transaction()
+    statement.append("t", [{"id": 100}])
+    [uploaded] = (tmp_path / "t").glob(f"part-{statement.id}-*.parquet")
+    uploaded.unlink()
+    clock.ahead = 7200
+    with pytest.raises(lv.Conflict, match="cleaned away"):
+        statement.commit()
+    assert sleeper.read("t").count() == 1
+
+
+def test_snapshot_known_for_hours_is_read_anew(sleeper: lv.Lake, clock: Clock, tmp_path: Path) -> None:
+    _clean_log(tmp_path)
+    clock.ahead = 7200
+    assert sleeper.read("t").count() == 11
+    sleeper.append("t", [{"id": 100}])
+    assert lv.Lake(tmp_path).read("t").count() == 12
