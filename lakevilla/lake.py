@@ -7,7 +7,7 @@ from typing import Any
 
 from lakevilla.engines.port import Engine
 from lakevilla.environment import Environment, SystemEnvironment
-from lakevilla.errors import InvalidInput, Unsupported
+from lakevilla.errors import InvalidInput
 from lakevilla.model import Features, HistoryEntry, Receipt
 from lakevilla.store.metered import Meter
 from lakevilla.store.opening import open_store
@@ -31,6 +31,9 @@ class Lake(Verbs):
     Opening a lake sends no request and writes nothing. A `Lake` may be used from many threads; after a
     fork the child opens connections of its own.
 
+    `spark` is the Spark session to work with. `engine="spark"` takes the active one, or starts a local one
+    when a statement first needs it; `engine="local"` works in this process, without Java.
+
     `storage_options` are the options of the store (`AWS_ENDPOINT_URL` and its kin); `credentials` is a
     callable that gives fresh credentials whenever the store needs them. `store` and `environment` are for
     tests, which bring their own world.
@@ -41,6 +44,7 @@ class Lake(Verbs):
         root: str | PurePath,
         *,
         engine: str | Engine = "local",
+        spark: Any = None,
         storage_options: Mapping[str, str] | None = None,
         credentials: Callable[..., Any] | None = None,
         environment: Environment | None = None,
@@ -50,7 +54,7 @@ class Lake(Verbs):
         self._options = dict(storage_options or {})
         self._credentials = credentials
         self._store = store or self._open(str(root))
-        self._engine = self._choose(engine)
+        self._engine = self._choose("spark" if spark is not None else engine, spark)
         self._catalog = Catalog(self._store, self._environment, self._open)
 
     def __repr__(self) -> str:
@@ -84,7 +88,7 @@ class Lake(Verbs):
     def _open(self, url: str) -> Store:
         return open_store(url, self._options, environment=self._environment, credentials=self._credentials)
 
-    def _choose(self, engine: str | Engine) -> Engine:
+    def _choose(self, engine: str | Engine, spark: Any) -> Engine:
         if not isinstance(engine, str):
             return engine
         if engine == "local":
@@ -93,5 +97,11 @@ class Lake(Verbs):
 
             return LocalEngine(self._environment)
         if engine == "spark":
-            raise Unsupported("the Spark engine is not in this release: use engine='local'")
-        raise InvalidInput(f"there is no engine {engine!r}: use engine='local'")
+            try:
+                from lakevilla.engines.spark.engine import SparkEngine
+            except ImportError as error:
+                raise InvalidInput(
+                    "engine='spark' needs PySpark: pip install 'lakevilla[spark]', or use engine='local'"
+                ) from error
+            return SparkEngine(self._environment, spark, self._options, self._credentials)
+        raise InvalidInput(f"there is no engine {engine!r}: use engine='local' or engine='spark'")

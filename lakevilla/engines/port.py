@@ -44,7 +44,8 @@ class Source:
 
     `schema` is the logical Arrow schema; field metadata carries physical names and ids (see
     `files.mapping`). `files` prunes by a predicate and records it. `open` finds the store and the key
-    of a data file, which may lie outside the table's root.
+    of a data file, which may lie outside the table's root. `about_bytes` estimates the size of the whole
+    table, for plans; `has_deletes` is False where no file can have deleted rows.
     """
 
     name: str
@@ -52,6 +53,8 @@ class Source:
     partition_columns: tuple[str, ...]
     files: Callable[[Predicate], Sequence[DataFile]]
     open: Callable[[DataFile], tuple[Store, str]]
+    about_bytes: Callable[[], int] = lambda: 0
+    has_deletes: bool = True
 
 
 @dataclass(frozen=True)

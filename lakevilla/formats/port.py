@@ -52,6 +52,15 @@ class Snapshot(Protocol):
         """The live files that may hold a row for which the predicate is true."""
         ...
 
+    @property
+    def has_deletes(self) -> bool:
+        """Whether files may have deleted rows."""
+        ...
+
+    def about_bytes(self) -> int:
+        """About how many bytes the live files have, without making an object of each."""
+        ...
+
     def refuse_writes(self) -> None:
         """Raise Unsupported, naming the feature, if the table asks of writers what we do not do."""
         ...

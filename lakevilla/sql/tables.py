@@ -12,8 +12,8 @@ from lakevilla.sql.statements import TableName
 
 def tables_of(*trees: exp.Expr | None) -> tuple[TableName, ...]:
     """Every table that the trees read, each once, in the order of the text."""
-    found = dict.fromkeys(table for tree in trees if tree is not None for table in _visit(tree, frozenset()))
-    return tuple(found)
+    known = [tree for tree in trees if tree is not None]
+    return tuple(dict.fromkeys(read_table(node) for tree in known for node in table_nodes(tree)))
 
 
 def table_name(table: exp.Expr) -> str:
@@ -45,18 +45,19 @@ def is_common(table: exp.Table, common: frozenset[str]) -> bool:
     return not table.args.get("db") and table.name.lower() in common
 
 
-def _visit(node: exp.Expr, common: frozenset[str]) -> Iterator[TableName]:
+def table_nodes(node: exp.Expr, common: frozenset[str] = frozenset()) -> Iterator[exp.Table]:
+    """The nodes of the tree that name tables; `common` are the common table expressions around it."""
     with_ = node.args.get("with_")
     if with_ is not None:
         for definition in with_.expressions:
             own = {definition.alias.lower()} if with_.args.get("recursive") else set()
-            yield from _visit(definition.this, common | own)
+            yield from table_nodes(definition.this, common | own)
             common |= {definition.alias.lower()}
     if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier) and not is_common(node, common):
-        yield read_table(node)
+        yield node
     for child in node.iter_expressions():
         if not isinstance(child, exp.With | exp.Hint):
-            yield from _visit(child, common)
+            yield from table_nodes(child, common)
 
 
 def _milliseconds(text: str) -> int:

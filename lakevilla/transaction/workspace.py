@@ -73,7 +73,15 @@ class Workspace:
                 self._reads[pinned.ref.location] = before.union(ReadSet((predicate,), seen))
             return found
 
-        return Source(pinned.ref.name, snapshot.schema, snapshot.partition_columns, files, pinned.table.open)
+        return Source(
+            pinned.ref.name,
+            snapshot.schema,
+            snapshot.partition_columns,
+            files,
+            pinned.table.open,
+            snapshot.about_bytes,
+            snapshot.has_deletes,
+        )
 
     def target(self, pinned: Pinned) -> Target:
         """Where a statement on this table writes; refuses tables that we must not write."""

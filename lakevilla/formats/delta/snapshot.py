@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakevilla.errors import Corrupt, Unsupported
 from lakevilla.files.mapping import physical_name
@@ -102,6 +103,19 @@ class DeltaSnapshot:
         if isinstance(value, int):
             return value
         return self.metadata.created_ms or 0
+
+    @property
+    def has_deletes(self) -> bool:
+        """The protocol tells, also where rows were deleted before the table's property was turned off."""
+        return "deletionVectors" in (self.protocol.reader_features or ())
+
+    def about_bytes(self) -> int:
+        total = sum(int(add.get("size", 0)) for add in self.state.added.values())
+        for live in self.state.blocks:
+            for _, batch, flags in live.batches():
+                sizes = batch.column("size").filter(pa.array(flags))
+                total += pc.sum(sizes).as_py() or 0
+        return total
 
     def refuse_writes(self) -> None:
         refuse_write(self.protocol, self.metadata)

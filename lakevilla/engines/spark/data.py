@@ -1,0 +1,59 @@
+"""Data in: Spark DataFrames as they are, everything else as Arrow, as the local engine takes it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from lakevilla.engines.local import data as given
+from lakevilla.engines.spark import types
+from lakevilla.engines.spark.assigning import Value
+from lakevilla.engines.spark.reading import quoted
+from lakevilla.errors import InvalidInput
+
+
+def is_frame(data: object) -> bool:
+    """Whether this is a Spark DataFrame; those of Spark Connect have the verbs and another class."""
+    return isinstance(data, DataFrame) or (
+        type(data).__module__.startswith("pyspark.sql.connect") and type(data).__name__ == "DataFrame"
+    )
+
+
+def accepts(data: object) -> bool:
+    return is_frame(data) or given.is_data(data)
+
+
+def schema_of(data: Any) -> pa.Schema:
+    """The schema of a table made from the data."""
+    if not is_frame(data):
+        return given.schema_of(data)
+    schema = types.arrow_schema(data.schema)
+    if any(pa.types.is_null(field.type) for field in schema):
+        empty = next(field.name for field in schema if pa.types.is_null(field.type))
+        raise InvalidInput(f"column {empty} has no type: all its values are missing; write a CAST")
+    return schema
+
+
+def frame_of(session: Any, table: pa.Table) -> Any:
+    """Arrow rows as a DataFrame, with exactly our types."""
+    plain = pa.schema([pa.field(field.name, field.type) for field in table.schema])
+    return session.createDataFrame(table.cast(plain) if table.schema != plain else table, _struct(plain))
+
+
+def by_name(frame: Any, schema: pa.Schema) -> Mapping[str, Value]:
+    """The frame's columns by the table's spelling of them; unknown ones are InvalidInput."""
+    values: dict[str, Value] = {}
+    spelt = {name.lower(): name for name in schema.names}
+    for field in frame.schema.fields:
+        name = spelt.get(field.name.lower())
+        if name is None:
+            raise InvalidInput(f"there is no column {field.name}; there is {', '.join(schema.names)}")
+        if name in values:
+            raise InvalidInput("the rows to write have two columns of one name")
+        values[name] = Value(quoted(field.name), types.arrow_type(field.dataType))
+    return values
+
+
+def _struct(schema: pa.Schema) -> Any:
+    return types.logical(pa.struct(list(schema)))

@@ -1,0 +1,174 @@
+"""The Spark engine: table data is read and written by Spark jobs. It implements `engines.port.Engine`.
+
+Results are Spark's own DataFrames, lazy as ever: files are chosen, and noted as read, when a query over
+them is planned.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from sqlglot import exp
+
+from lakevilla.engines.local import data as arrow
+from lakevilla.engines.port import MergeClauses, Rewritten, Source, Target
+from lakevilla.engines.spark import data as given
+from lakevilla.engines.spark import types
+from lakevilla.engines.spark.assigning import Value
+from lakevilla.engines.spark.changes import Change, column_of
+from lakevilla.engines.spark.merging import Merge
+from lakevilla.engines.spark.places import Access
+from lakevilla.engines.spark.queries import statement
+from lakevilla.engines.spark.reading import Reader
+from lakevilla.engines.spark.session import Session
+from lakevilla.engines.spark.writing import Done, NewRows, Writer, new_rows, spread
+from lakevilla.environment import Environment
+from lakevilla.errors import InvalidInput
+from lakevilla.model import Counts
+
+
+class SparkEngine:
+    """Statements on Spark: the session that you have, or a local one that starts at the first statement."""
+
+    def __init__(
+        self,
+        environment: Environment,
+        session: Any = None,
+        storage_options: Mapping[str, str] | None = None,
+        credentials: Callable[..., Any] | None = None,
+    ) -> None:
+        self._environment = environment
+        self._session = Session(environment, session)
+        self._access = Access(dict(storage_options or {}), credentials)
+        self._writer = Writer(self._session, self._access)
+
+    @property
+    def name(self) -> str:
+        return "spark"
+
+    def read(self, source: Source) -> Any:
+        """The table as a DataFrame."""
+        return self._reader().table(source)
+
+    def result(self, table: pa.Table) -> Any:
+        return given.frame_of(self._session(), table)
+
+    def query(self, query: exp.Query, sources: Mapping[str, Source], now_ms: int) -> Any:
+        """A SELECT as a DataFrame: analysed now, run when rows are asked for."""
+        with self._statement(sources, now_ms) as opened:
+            return opened.run(opened.text(query))
+
+    def query_schema(self, query: exp.Query, sources: Mapping[str, Source], now_ms: int) -> pa.Schema:
+        """The schema of a query's result, without running it."""
+        return types.arrow_schema(self.query(query, sources, now_ms).schema)
+
+    def accepts(self, data: object) -> bool:
+        return given.accepts(data)
+
+    def schema_of(self, data: object) -> pa.Schema:
+        return given.schema_of(data)
+
+    def append(self, target: Target, data: object) -> Rewritten:
+        done = self._given(target, data, None)
+        return Rewritten(done.added, (), Counts(inserted=done.counts[1]))
+
+    def insert(
+        self,
+        target: Target,
+        query: exp.Query,
+        columns: Sequence[str],
+        sources: Mapping[str, Source],
+        now_ms: int,
+    ) -> Rewritten:
+        """INSERT INTO target (columns) query; without columns all of the target's, in order."""
+        names = [column_of(target, name) for name in columns] or list(target.schema.names)
+        if len(set(names)) != len(names):
+            raise InvalidInput("INSERT names a column twice")
+        with self._statement(sources, now_ms) as opened:
+            frame = opened.run(opened.text(query))
+            if len(names) != len(frame.columns):
+                raise InvalidInput(
+                    f"INSERT wants {len(names)} columns ({', '.join(names)}), "
+                    f"the query gives {len(frame.columns)}"
+                )
+            values = {
+                name: Value(f"c{i}", types.arrow_type(field.dataType))
+                for i, (name, field) in enumerate(zip(names, frame.schema.fields, strict=True))
+            }
+            view = opened.view(frame.toDF(*(f"c{i}" for i in range(len(names)))))
+            done = self._write(target, new_rows(opened, target, values, view))
+        return Rewritten(done.added, (), Counts(inserted=done.counts[1]))
+
+    def overwrite(
+        self, target: Target, source: Source, data: object, where: exp.Expr | None, now_ms: int
+    ) -> Rewritten:
+        """Replace the rows for which `where` is true by the data."""
+        new = self._given(target, data, where)
+        with self._statement({}, now_ms) as opened:
+            gone = Change(opened, self._writer, target, source).delete(where)
+        counts = Counts(inserted=new.counts[1], deleted=gone.counts.deleted)
+        return Rewritten(new.added + gone.added, gone.removed, counts)
+
+    def update(
+        self,
+        target: Target,
+        source: Source,
+        set: Mapping[str, exp.Expr],
+        where: exp.Expr | None,
+        sources: Mapping[str, Source],
+        now_ms: int,
+    ) -> Rewritten:
+        with self._statement(sources, now_ms) as opened:
+            return Change(opened, self._writer, target, source).update(set, where)
+
+    def delete(
+        self,
+        target: Target,
+        source: Source,
+        where: exp.Expr | None,
+        sources: Mapping[str, Source],
+        now_ms: int,
+    ) -> Rewritten:
+        with self._statement(sources, now_ms) as opened:
+            return Change(opened, self._writer, target, source).delete(where)
+
+    def merge(
+        self,
+        target: Target,
+        source: Source,
+        using: object,
+        clauses: MergeClauses,
+        sources: Mapping[str, Source],
+        now_ms: int,
+    ) -> Rewritten:
+        with self._statement(sources, now_ms) as opened:
+            if isinstance(using, exp.Query):
+                rows = opened.run(opened.text(using))
+            else:
+                rows = using if given.is_frame(using) else self._frame(using, arrow.schema_of(using))
+            return Merge(Change(opened, self._writer, target, source), clauses, rows).run()
+
+    def _given(self, target: Target, data: object, where: exp.Expr | None) -> Done:
+        """Write rows given as data, by name: a frame as store assignment has it, others without loss."""
+        if not given.is_frame(data):
+            if not target.checks and where is None:
+                return self._writer.write_here(target, arrow.batches_of(data, target.schema))
+            data = self._frame(data, target.schema)
+        frame: Any = data
+        with self._statement({}, target.now_ms()) as opened:
+            values = given.by_name(frame, target.schema)
+            rows = new_rows(opened, target, values, opened.view(frame), matching=where)
+            return self._write(target, rows)
+
+    def _write(self, target: Target, rows: NewRows) -> Done:
+        return self._writer.write(target, NewRows(spread(rows.frame, target), rows.refusals))
+
+    def _frame(self, data: object, schema: pa.Schema) -> Any:
+        pieces = list(arrow.batches_of(data, schema))
+        return given.frame_of(self._session(), pa.concat_tables(pieces) if pieces else schema.empty_table())
+
+    def _reader(self) -> Reader:
+        return Reader(self._session(), self._access)
+
+    def _statement(self, sources: Mapping[str, Source], now_ms: int) -> Any:
+        return statement(self._reader(), self._environment, sources, now_ms)

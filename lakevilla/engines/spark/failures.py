@@ -1,0 +1,50 @@
+"""Spark's exceptions as ours: what the user got wrong, what the store has lost, and the rest as it came."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.errors import (
+    AnalysisException,
+    ArithmeticException,
+    ArrayIndexOutOfBoundsException,
+    DateTimeException,
+    NumberFormatException,
+    ParseException,
+    PySparkException,
+    SparkRuntimeException,
+)
+
+from lakevilla.errors import Corrupt, InvalidInput, Unsupported
+
+_USERS = (
+    AnalysisException,
+    ArithmeticException,
+    ArrayIndexOutOfBoundsException,
+    DateTimeException,
+    NumberFormatException,
+    ParseException,
+    SparkRuntimeException,
+)
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Work with Spark whose failures are told in our words."""
+    try:
+        yield
+    except PySparkException as error:
+        condition = error.getCondition() or ""
+        text = _sentence(str(error))
+        if condition.startswith("FAILED_READ_FILE"):
+            raise Corrupt(f"a data file cannot be read: {text}") from error
+        if condition.startswith(("UNSUPPORTED", "NOT_SUPPORTED")):
+            raise Unsupported(f"Spark cannot do this: {text}") from error
+        if isinstance(error, _USERS):
+            raise InvalidInput(text) from error
+        raise
+
+
+def _sentence(message: str) -> str:
+    """The message without the plan and the stack that Spark adds."""
+    lines = message.split("; line ")[0].split("\n")
+    return next((line for line in lines if line.strip()), message).strip()

@@ -1,0 +1,82 @@
+"""Which rows of a MERGE's target can matter: the condition itself, and the keys that the source holds."""
+
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+from sqlglot import exp
+
+from lakevilla.engines.port import MergeClauses
+from lakevilla.engines.spark import types
+from lakevilla.engines.spark.reading import quoted
+from lakevilla.predicates import NOTHING, Compare, Predicate, conjunction, disjunction
+from lakevilla.sql.predicates_of import Found, find_column, predicate_of
+
+_FEW = 64
+
+
+def merge_predicate(clauses: MergeClauses, schema: pa.Schema, data: Any) -> Predicate:
+    """What a target row satisfies that matches a row of the source. Asks Spark for the keys of the source."""
+    sides = _Sides(clauses, schema, types.arrow_schema(data.schema))
+    on = clauses.on
+    parts = [predicate_of(on, sides.target)]
+    for conjunct in on.flatten() if isinstance(on, exp.And) else [on]:
+        node = conjunct.unnest()
+        if isinstance(node, exp.EQ):
+            for one, other in ((node.this, node.expression), (node.expression, node.this)):
+                column, key = sides.target(one), sides.source(other)
+                if column is not None and key is not None and len(key.path) == 1 and _alike(column, key):
+                    parts.append(_keys(column, data, key.path[0]))
+    return conjunction(parts)
+
+
+class _Sides:
+    """Tells a column of the target from one of the source; a bare name must be in one of them alone."""
+
+    def __init__(self, clauses: MergeClauses, target: pa.Schema, source: pa.Schema) -> None:
+        self._aliases = clauses.target_alias.lower(), clauses.source_alias.lower()
+        self._schemas = target, source
+
+    def target(self, node: exp.Expr) -> Found | None:
+        return self._found(node, 0)
+
+    def source(self, node: exp.Expr) -> Found | None:
+        return self._found(node, 1)
+
+    def _found(self, node: exp.Expr, side: int) -> Found | None:
+        if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
+            return None
+        parts = [part.name for part in node.parts]
+        if len(parts) > 1 and parts[0].lower() == self._aliases[side]:
+            return find_column(self._schemas[side], parts[1:])
+        if len(parts) > 1 or find_column(self._schemas[1 - side], parts) is not None:
+            return None
+        return find_column(self._schemas[side], parts)
+
+
+def _alike(column: Found, key: Found) -> bool:
+    """Only types in which equal means the same to all."""
+    both_integers = pa.types.is_integer(column.type) and pa.types.is_integer(key.type)
+    plain = pa.types.is_string(column.type) or pa.types.is_temporal(column.type)
+    return bool(both_integers or (plain and column.type == key.type))
+
+
+def _keys(column: Found, data: Any, name: str) -> Predicate:
+    """The column is equal to one of the source's values."""
+    key = data.select(F.col(quoted(name)).alias("key")).where("key IS NOT NULL")
+    few = _values(key.distinct().limit(_FEW + 1))
+    if not few:
+        return NOTHING
+    if len(few) <= _FEW:
+        return disjunction([Compare(column.path, "=", value) for value in few])
+    low, high = (
+        _values(key.agg(F.min("key").alias("key"))),
+        _values(key.agg(F.max("key").alias("key"))),
+    )
+    return conjunction([Compare(column.path, ">=", low[0]), Compare(column.path, "<=", high[0])])
+
+
+def _values(frame: Any) -> list[Any]:
+    """The values of a column as Arrow gives them: instants with a zone, whatever the session's."""
+    values: list[Any] = frame.toArrow().column(0).to_pylist()
+    return values

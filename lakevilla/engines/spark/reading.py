@@ -1,0 +1,164 @@
+"""A pinned table as a DataFrame: physical columns from the files, logical columns for whoever uses them.
+
+The relation has the columns of the data files by their physical names, and as partition columns what is
+known of each file: the table's partition values, and if asked for the file's number and its deleted rows.
+Over that lie a filter for deleted rows and a projection to the table's own columns, through which Spark's
+filters and column pruning pass.
+"""
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import functions as F
+from pyspark.sql import types as spark
+
+from lakevilla.engines.port import Source
+from lakevilla.engines.spark import bypaths, fileindex, types
+from lakevilla.engines.spark.filters import predicate_of
+from lakevilla.engines.spark.places import Access, hadoop_path
+from lakevilla.files.mapping import by_id, physical_name
+from lakevilla.files.partitioning import partition_text
+from lakevilla.model import DataFile, Deletes
+from lakevilla.predicates import ANYTHING
+
+FILE = "lakevilla_file"
+ROW = "lakevilla_row"
+_DELETED = "lakevilla_deleted"
+
+_BITS = 7
+"""Deleted rows are bits, seven to a byte, so that every byte is a character that Spark's `ascii` reads."""
+
+_OPTIONS = {
+    # Values as they are in the file, also those of a calendar before 1582.
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+}
+_BY_ID = {
+    "spark.sql.parquet.fieldId.read.enabled": "true",
+    "spark.sql.parquet.fieldId.read.ignoreMissing": "true",
+}
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Makes DataFrames of sources in one session."""
+
+    session: Any
+    access: Access
+
+    def table(self, source: Source) -> Any:
+        """The whole table, lazily: files are chosen when Spark plans a query, by its filters."""
+        return self._frame(source, None, ())
+
+    def files(self, source: Source, files: Sequence[DataFile]) -> Any:
+        """These files of the table, with columns FILE, their position here, and ROW, the row's in the
+        file."""
+        return self._frame(source, files, (FILE, ROW))
+
+    def _frame(self, source: Source, files: Sequence[DataFile] | None, extra: Sequence[str]) -> Any:
+        ids = by_id(source.schema)
+        own = [source.schema.field(name) for name in source.partition_columns]
+        data = [
+            types.stored(field, ids)
+            for field in source.schema
+            if field.name not in source.partition_columns and not pa.types.is_null(field.type)
+        ]
+        partition = [spark.StructField(physical_name(f), types.logical(f.type)) for f in own]
+        if FILE in extra:
+            partition.append(spark.StructField(FILE, spark.IntegerType()))
+        deletes = source.has_deletes if files is None else any(file.deletes for file in files)
+        if deletes:
+            partition.append(spark.StructField(_DELETED, spark.BinaryType()))
+        listing = _Listing(source, files, tuple(field.name for field in partition))
+        options = {**_OPTIONS, **(_BY_ID if ids else {}), **self.access.hadoop_options()}
+        structs = spark.StructType(partition), spark.StructType(data)
+        if fileindex.has_jvm(self.session):
+            size = source.about_bytes() if files is None else sum(file.size for file in files)
+            frame = fileindex.relation(self.session, listing.answer, *structs, options, size)
+        else:
+            frame = bypaths.relation(self.session, listing.files(ANYTHING), *structs, options)
+        if deletes:
+            frame = frame.where(_living())
+        columns = [_column(field, source) for field in source.schema]
+        columns += [F.col("_metadata.row_index").alias(ROW) if name == ROW else F.col(name) for name in extra]
+        return frame.select(*columns)
+
+
+@dataclass(frozen=True)
+class _Listing:
+    """Answers the file index: which files, with which values of these partition columns."""
+
+    source: Source
+    fixed: Sequence[DataFile] | None
+    columns: tuple[str, ...]
+
+    def answer(self, filters: str) -> str:
+        return json.dumps(self.files(predicate_of(filters, self.source.schema)))
+
+    def files(self, predicate: Any) -> list[dict[str, Any]]:
+        # Files that a statement has chosen already are all given, under the same numbers each time.
+        chosen = self.source.files(predicate) if self.fixed is None else self.fixed
+        return [self._described(number, file) for number, file in enumerate(chosen)]
+
+    def _described(self, number: int, file: DataFile) -> dict[str, Any]:
+        store, key = self.source.open(file)
+        own = {physical_name(self.source.schema.field(n)): n for n in self.source.partition_columns}
+        values = []
+        for column in self.columns:
+            if column in own:
+                values.append(_text(file.partition, self.source.schema.field(own[column])))
+            else:
+                values.append(str(number) if column == FILE else _deleted(file.deletes))
+        return {"path": hadoop_path(store, key), "size": file.size, "values": values}
+
+
+def quoted(name: str) -> str:
+    """A name in Spark SQL."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _column(field: pa.Field, source: Source) -> Any:
+    """The table's column over the relation's; a cast gives the members of structs their names."""
+    if pa.types.is_null(field.type):
+        return F.lit(None).alias(field.name)
+    found = F.col(quoted(physical_name(field)))
+    wanted = types.logical(field.type)
+    if field.name not in source.partition_columns and _renamed(field.type):
+        found = found.cast(wanted)
+    return found.alias(field.name)
+
+
+def _renamed(data_type: pa.DataType) -> bool:
+    if pa.types.is_struct(data_type):
+        return any(physical_name(child) != child.name or _renamed(child.type) for child in data_type)
+    return any(_renamed(data_type.field(i).type) for i in range(data_type.num_fields))
+
+
+def _text(values: Mapping[str, Any], field: pa.Field) -> str | None:
+    """A partition value as text that casts to it; bytes in base 64."""
+    value = values.get(field.name)
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    return partition_text(value, field.type)
+
+
+def _deleted(deletes: Deletes | None) -> str | None:
+    """The deleted rows of a file as bits, in base 64."""
+    if deletes is None or not deletes.count:
+        return None
+    rows = deletes.rows().to_numpy(zero_copy_only=False)
+    bits = np.zeros((int(rows[-1]) // _BITS + 1) * _BITS, dtype=np.uint8)
+    bits[rows] = 1
+    weights = np.left_shift(np.uint8(1), np.arange(_BITS, dtype=np.uint8))
+    return base64.b64encode((bits.reshape(-1, _BITS) * weights).sum(axis=1).astype(np.uint8)).decode()
+
+
+def _living() -> Any:
+    row = "_metadata.row_index"
+    byte = f"ascii(CAST(substring({_DELETED}, CAST({row} DIV {_BITS} AS INT) + 1, 1) AS STRING))"
+    return F.expr(f"{_DELETED} IS NULL OR ({byte} & shiftleft(1, CAST({row} % {_BITS} AS INT))) = 0")

@@ -1,0 +1,100 @@
+"""The Spark session: the user's own, or a local one that starts when a statement first needs it.
+
+A session that somebody else made keeps its settings: what a read or a job needs is given to that read or job.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any
+
+from pyspark.errors import PySparkRuntimeError
+from pyspark.sql import SparkSession
+
+from lakevilla.environment import Environment
+from lakevilla.errors import InvalidInput
+
+_WITHOUT = "Without Java, open the lake with engine='local'."
+
+
+class Session:
+    """Gives the session, and runs work in it that Ctrl-C can stop."""
+
+    def __init__(self, environment: Environment, session: Any = None) -> None:
+        self._environment = environment
+        self._session: Any = session
+        self._lock = Lock()
+        _same_python(session)
+
+    def __call__(self) -> Any:
+        """The session; a local one is started if there is none."""
+        with self._lock:
+            if self._session is None:
+                self._session = SparkSession.getActiveSession() or _start()
+            return self._session
+
+    @contextmanager
+    def stoppable(self) -> Iterator[None]:
+        """Jobs started inside end when the caller is interrupted; tags leave the user's job groups alone."""
+        session, tag = self(), f"lakevilla-{self._environment.new_id()}"
+        session.addTag(tag)
+        try:
+            yield
+        except KeyboardInterrupt:
+            session.interruptTag(tag)
+            raise
+        finally:
+            session.removeTag(tag)
+
+
+def _same_python(session: Any) -> None:
+    """Tasks need this interpreter, which has our dependencies, unless somebody chose another."""
+    if "PYSPARK_PYTHON" in os.environ:
+        return
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    context = getattr(session, "sparkContext", None) if hasattr(session, "_jsparkSession") else None
+    if context is not None and context.getConf().get("spark.pyspark.python") is None:
+        # A session that is there already has read the variable before.
+        context.pythonExec = sys.executable
+
+
+def _start() -> Any:
+    cores = os.cpu_count() or 1
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": str(sys.stderr.isatty()).lower(),
+        "spark.log.level": "ERROR",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": "2g",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": str(2 * cores),
+        "spark.sql.warehouse.dir": os.path.join(tempfile.gettempdir(), "lakevilla-warehouse"),
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+    }
+    builder: Any = SparkSession.builder
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    try:
+        return builder.master("local[*]").appName("LakeVilla").getOrCreate()
+    except PySparkRuntimeError as error:
+        raise InvalidInput(_why_not(str(error))) from error
+
+
+def _why_not(message: str) -> str:
+    """What is wrong with Java, if that is why Spark did not start."""
+    home = os.environ.get("JAVA_HOME")
+    java = os.path.join(home, "bin", "java") if home else shutil.which("java")
+    wanted = f"Spark needs Java 17 or 21: install it, or let JAVA_HOME point to it. {_WITHOUT}"
+    if java is None or not os.path.exists(java):
+        return f"there is no Java on this machine. {wanted}"
+    told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    version = told.partition('"')[2].partition('"')[0]
+    if version.partition(".")[0] not in ("17", "21"):
+        return f"the Java on this machine ({java}) is version {version or 'unknown'}. {wanted}"
+    return f"Spark does not start: {message.partition(chr(10))[0]}. {_WITHOUT}"

@@ -1,0 +1,82 @@
+"""Arrow's types and Spark's, in both directions, one of each for the other.
+
+Everything is nullable towards Spark: whether a value may be missing is checked where rows are written, and a
+promise that a file breaks would make Spark read garbage.
+"""
+
+from collections.abc import Callable
+
+import pyarrow as pa
+from pyspark.sql import types as spark
+
+from lakevilla.errors import Unsupported
+from lakevilla.files.mapping import field_id, physical_name
+from lakevilla.sql.types import TIMESTAMP, TIMESTAMP_NTZ
+
+_PAIRS: list[tuple[pa.DataType, spark.DataType]] = [
+    (pa.null(), spark.NullType()),
+    (pa.bool_(), spark.BooleanType()),
+    (pa.int8(), spark.ByteType()),
+    (pa.int16(), spark.ShortType()),
+    (pa.int32(), spark.IntegerType()),
+    (pa.int64(), spark.LongType()),
+    (pa.float32(), spark.FloatType()),
+    (pa.float64(), spark.DoubleType()),
+    (pa.string(), spark.StringType()),
+    (pa.binary(), spark.BinaryType()),
+    (pa.date32(), spark.DateType()),
+    (TIMESTAMP, spark.TimestampType()),
+    (TIMESTAMP_NTZ, spark.TimestampNTZType()),
+]
+_TO_SPARK = {str(arrow): ours for arrow, ours in _PAIRS}
+_TO_ARROW = {type(ours): arrow for arrow, ours in _PAIRS}
+_FIELD_ID = "parquet.field.id"
+
+
+def logical(data_type: pa.DataType) -> spark.DataType:
+    """The Spark type with the names that users see."""
+    return _spark_type(data_type, lambda field: spark.StructField(field.name, logical(field.type)))
+
+
+def stored(field: pa.Field, with_id: bool) -> spark.StructField:
+    """The column as data files have it: physical names, and ids where files are matched by id."""
+    number = field_id(field) if with_id else None
+    metadata = None if number is None else {_FIELD_ID: number}
+    data_type = _spark_type(field.type, lambda child: stored(child, with_id))
+    return spark.StructField(physical_name(field), data_type, True, metadata)
+
+
+def arrow_schema(schema: spark.StructType) -> pa.Schema:
+    """The Arrow schema of a DataFrame."""
+    return pa.schema([pa.field(field.name, arrow_type(field.dataType)) for field in schema.fields])
+
+
+def arrow_type(data_type: spark.DataType) -> pa.DataType:
+    """The Arrow type that stands for Spark's."""
+    if isinstance(data_type, spark.DecimalType):
+        return pa.decimal128(data_type.precision, data_type.scale)
+    if isinstance(data_type, spark.ArrayType):
+        return pa.list_(pa.field("element", arrow_type(data_type.elementType)))
+    if isinstance(data_type, spark.MapType):
+        return pa.map_(arrow_type(data_type.keyType), pa.field("value", arrow_type(data_type.valueType)))
+    if isinstance(data_type, spark.StructType):
+        return pa.struct([pa.field(field.name, arrow_type(field.dataType)) for field in data_type.fields])
+    if type(data_type) not in _TO_ARROW:
+        raise Unsupported(f"the type {data_type.simpleString()} cannot be stored in a table")
+    return _TO_ARROW[type(data_type)]
+
+
+def _spark_type(data_type: pa.DataType, member: Callable[[pa.Field], spark.StructField]) -> spark.DataType:
+    if pa.types.is_decimal(data_type):
+        return spark.DecimalType(data_type.precision, data_type.scale)
+    if pa.types.is_struct(data_type):
+        return spark.StructType([member(field) for field in data_type])
+    if pa.types.is_list(data_type):
+        return spark.ArrayType(_spark_type(data_type.value_type, member))
+    if pa.types.is_map(data_type):
+        key = _spark_type(data_type.key_type, member)
+        return spark.MapType(key, _spark_type(data_type.item_type, member))
+    found = _TO_SPARK.get(str(data_type))
+    if found is None:
+        raise Unsupported(f"Spark has no type for {data_type}")
+    return found

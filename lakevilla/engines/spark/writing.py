@@ -1,0 +1,164 @@
+"""Rows of a DataFrame, written by tasks (see `tasks`): one job, whose reports make up what the statement did.
+
+Rows that are in this process already are written from here: a job would only carry them away and back.
+"""
+
+import pickle
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from sqlglot import exp
+
+from lakevilla.engines.port import Target
+from lakevilla.engines.spark import tasks
+from lakevilla.engines.spark.assigning import Assigned, Value, assign
+from lakevilla.engines.spark.failures import explained
+from lakevilla.engines.spark.places import Access, refuse_memory
+from lakevilla.engines.spark.queries import Statement
+from lakevilla.engines.spark.reading import quoted
+from lakevilla.engines.spark.session import Session
+from lakevilla.errors import InvalidInput
+from lakevilla.files.writing import write_files
+from lakevilla.model import DataFile, WrittenFile
+from lakevilla.sql.dialect import spark_text
+from lakevilla.sql.types import type_name
+
+_BAD = "lakevilla_bad_"
+
+
+@dataclass(frozen=True)
+class NewRows:
+    """A DataFrame of the target's columns and those that `tasks` names, and why rows may be refused."""
+
+    frame: Any
+    refusals: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a write job did. `changed` has the files in which a row changed."""
+
+    added: tuple[WrittenFile, ...]
+    counts: tuple[int, ...]
+    changed: frozenset[int]
+
+
+def new_rows(
+    statement: Statement,
+    target: Target,
+    values: Mapping[str, Value | Assigned],
+    source_sql: str,
+    extra: Mapping[str, str] | None = None,
+    only_if: str = "TRUE",
+    matching: exp.Expr | None = None,
+) -> NewRows:
+    """SELECT the values, assigned to the target's columns, FROM `source_sql`; a missing column is NULL.
+
+    `extra` columns are taken along. Rows for which `only_if` (over those) is false are not checked: they
+    are in the table already. `matching` is a condition that every row must satisfy.
+    """
+    extra = extra or {}
+    listed: list[str] = []
+    refusals: list[str] = []
+    tests: list[str] = []
+    for column in target.schema:
+        value = values.get(column.name, Value("NULL", pa.null()))
+        given = value if isinstance(value, Assigned) else assign(value, column)
+        listed.append(f"{given.sql} AS {quoted(column.name)}")
+        if given.bad is not None:
+            listed.append(f"{given.bad} AS {_BAD}{len(tests)}")
+            tests.append(f"{_BAD}{len(tests)}")
+            refusals.append(f"column {column.name}: a value does not fit into {type_name(column.type)}")
+    for name, check in target.checks.items():
+        # As Delta has it, a constraint that is NULL is violated.
+        tests.append(f"{only_if} AND NOT coalesce(({statement.text(check)}), FALSE)")
+        refusals.append(
+            f"CHECK constraint {name} ({spark_text(check)}) is violated by a row for table {target.name}"
+        )
+    if matching is not None:
+        tests.append(f"NOT coalesce(({statement.text(matching)}), FALSE)")
+        refusals.append("a row to write does not satisfy the condition of the overwrite")
+    listed += [f"{sql} AS {name}" for name, sql in extra.items()]
+    sql = f"SELECT {', '.join(listed)} FROM {source_sql}"
+    if tests:
+        kept = ", ".join([*(quoted(name) for name in target.schema.names), *extra])
+        cases = " ".join(f"WHEN {test} THEN {number}" for number, test in enumerate(tests))
+        called = quoted(target.name.rpartition(".")[2])
+        sql = f"SELECT {kept}, CASE {cases} END AS {tasks.REFUSED} FROM ({sql}) AS {called}"
+    return NewRows(statement.run(sql), tuple(refusals))
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Writes the rows of statements."""
+
+    session: Session
+    access: Access
+
+    def write(self, target: Target, rows: NewRows, files: Sequence[DataFile] | None = None) -> Done:
+        """Write the rows in one job. With `files`, rows name the file that they come from, and files
+        without a changed row are left alone."""
+        refuse_memory(target.store)
+        whole = None if files is None else {n: _living_rows(file) for n, file in enumerate(files)}
+        task = tasks.WriteTask(
+            place=tasks.packed_place(target.store.url, self.access),
+            schema=target.schema,
+            partition_columns=target.partition_columns,
+            # The key names the transaction, so every file of the job does.
+            stem=target.new_key().removesuffix(".parquet"),
+            file_bytes=target.file_bytes,
+            file_rows=target.file_rows,
+            refusals=rows.refusals,
+            whole_rows=whole,
+        )
+        with explained(), self.session.stoppable():
+            found = rows.frame.mapInArrow(task.function(), tasks.REPORT).collect()
+        return _joined([pickle.loads(row[0]) for row in found])
+
+    def write_here(self, target: Target, pieces: Iterable[pa.Table]) -> Done:
+        """Write rows that are in this process."""
+        counted = [0]
+
+        def passing() -> Iterable[pa.Table]:
+            for piece in pieces:
+                counted[0] += piece.num_rows
+                yield piece
+
+        added = write_files(
+            passing(),
+            schema=target.schema,
+            partition_columns=target.partition_columns,
+            store=target.store,
+            new_key=target.new_key,
+            now_ms=target.now_ms,
+            file_bytes=target.file_bytes,
+            file_rows=target.file_rows,
+        )
+        return Done(added, (0, counted[0], 0, 0), frozenset())
+
+
+def spread(frame: Any, target: Target) -> Any:
+    """The rows of a partition of the table brought together, so that not every task writes a file of each."""
+    if not target.partition_columns:
+        return frame
+    return frame.hint("rebalance", *(quoted(name) for name in target.partition_columns))
+
+
+def _living_rows(file: DataFile) -> int | None:
+    if file.rows is None:
+        return None
+    return file.rows - (file.deletes.count if file.deletes else 0)
+
+
+def _joined(reports: Sequence[tasks.Report]) -> Done:
+    refused = next((report.refused for report in reports if report.refused is not None), None)
+    if refused is not None:
+        raise InvalidInput(refused)
+    changed = frozenset(number for report in reports for number in report.changed)
+    added = [file for report in reports for file in report.written]
+    for report in reports:
+        added += [file for number, files in report.doubtful if number in changed for file in files]
+    counts = tuple(sum(report.counts[kind] for report in reports) for kind in range(4))
+    return Done(tuple(added), counts, changed)

@@ -1,0 +1,35 @@
+"""Delta tables that other engines wrote, read on Spark: the rows that the local reader gives, at every version."""
+
+from typing import Any
+
+import pytest
+
+from lakevilla.engines.port import Source
+from lakevilla.engines.spark.engine import SparkEngine
+from lakevilla.environment import SystemEnvironment
+from lakevilla.formats.delta.snapshot import DeltaSnapshot
+from lakevilla.formats.delta.table import DeltaTable
+from tests.golden.canonical import checksum
+from tests.golden.test_delta import MANIFEST, open_table, tables
+
+pytestmark = pytest.mark.skipif(not MANIFEST.exists(), reason="there are no golden tables")
+
+
+def rows_on_spark(spark: Any, table: DeltaTable, snapshot: DeltaSnapshot | None) -> Any:
+    assert snapshot is not None
+    source = Source(
+        "golden",
+        snapshot.schema,
+        snapshot.partition_columns,
+        snapshot.files,
+        table.open,
+        snapshot.about_bytes,
+        snapshot.has_deletes,
+    )
+    return SparkEngine(SystemEnvironment(), spark).read(source).toArrow()
+
+
+@pytest.mark.parametrize("entry", tables("read"))
+def test_golden_table_on_spark_has_the_known_rows(spark: Any, entry: dict[str, Any]) -> None:
+    table = open_table(entry)
+    assert checksum(rows_on_spark(spark, table, table.latest())) == entry["expected"]["sha256"]
