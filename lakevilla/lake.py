@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from pathlib import PurePath
 from typing import Any
 
@@ -32,7 +33,8 @@ class Lake(Verbs):
     fork the child opens connections of its own.
 
     `spark` is the Spark session to work with. `engine="spark"` takes the active one, or starts a local one
-    when a statement first needs it; `engine="local"` works in this process, without Java.
+    when a statement first needs it; `engine="local"` works in this process, without Java. Left out, it is
+    Spark where PySpark is installed and the lake is in a place that Spark can reach, else local.
 
     `storage_options` are the options of the store (`AWS_ENDPOINT_URL` and its kin); `credentials` is a
     callable that gives fresh credentials whenever the store needs them. `store` and `environment` are for
@@ -43,7 +45,7 @@ class Lake(Verbs):
         self,
         root: str | PurePath,
         *,
-        engine: str | Engine = "local",
+        engine: str | Engine | None = None,
         spark: Any = None,
         storage_options: Mapping[str, str] | None = None,
         credentials: Callable[..., Any] | None = None,
@@ -54,7 +56,7 @@ class Lake(Verbs):
         self._options = dict(storage_options or {})
         self._credentials = credentials
         self._store = store or self._open(str(root))
-        self._engine = self._choose("spark" if spark is not None else engine, spark)
+        self._engine = self._choose(engine, spark)
         self._catalog = Catalog(self._store, self._environment, self._open)
 
     def __repr__(self) -> str:
@@ -64,6 +66,11 @@ class Lake(Verbs):
     def url(self) -> str:
         """Where the lake lies, without secrets."""
         return self._store.url
+
+    @property
+    def engine(self) -> str:
+        """What does the data work: `spark` or `local`."""
+        return self._engine.name
 
     def transaction(self, features: Features = Features.NONE) -> Transaction:
         """Start a transaction; use it in a `with` block."""
@@ -88,7 +95,10 @@ class Lake(Verbs):
     def _open(self, url: str) -> Store:
         return open_store(url, self._options, environment=self._environment, credentials=self._credentials)
 
-    def _choose(self, engine: str | Engine, spark: Any) -> Engine:
+    def _choose(self, engine: str | Engine | None, spark: Any) -> Engine:
+        if engine is None:
+            reachable = find_spec("pyspark") is not None and not self.url.startswith("memory:")
+            engine = "spark" if spark is not None or reachable else "local"
         if not isinstance(engine, str):
             return engine
         if engine == "local":

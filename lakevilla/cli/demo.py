@@ -8,20 +8,21 @@ import pyarrow as pa
 from lakevilla import Conflict, InvalidInput, Lake
 
 
-def demo(where: str | None = None) -> None:
+def demo(where: str | None = None, engine: str | None = None) -> None:
     """Build a lake, work on it, and say what happens. A temporary lake is removed afterwards."""
     if where is not None:
         _refuse_full(Path(where))
-        _tell(Lake(where), where)
+        _tell(Lake(where, engine=engine), where)
         print(f"\nThe lake is still there: try  lakevilla sql {where} 'SELECT * FROM accounts'")
         return
     with tempfile.TemporaryDirectory(prefix="lakevilla-demo-") as folder:
-        _tell(Lake(folder), folder)
+        _tell(Lake(folder, engine=engine), folder)
     print("\nThe demo lake was temporary. Keep one with:  lakevilla demo --lake ./lake")
 
 
 def _tell(lake: Lake, where: str) -> None:
-    print(f"A lake is a place for tables: a directory here, or a bucket of an object store.\n  {where}\n")
+    print(f"A lake is a place for tables: a directory here, or a bucket of an object store.\n  {where}")
+    print(f"Data work is done by: {lake.engine}\n")
 
     _say("Create a table. It is a plain Delta table; every Delta client can read it.")
     lake.create("accounts", "id BIGINT NOT NULL, owner STRING, balance DECIMAL(12, 2)")

@@ -47,7 +47,8 @@ def _parser() -> argparse.ArgumentParser:
 
     show = commands.add_parser("demo", help="run the main job on a local directory and explain it")
     show.add_argument("--lake", help="where to build the demo lake; a temporary directory if left out")
-    show.set_defaults(run=lambda options: demo(options.lake))
+    _with_engine(show)
+    show.set_defaults(run=lambda options: demo(options.lake, options.engine))
 
     query = _on_lake(commands.add_parser("sql", help="run one statement of Spark SQL"))
     query.add_argument("statement", help="a query, a change or a definition")
@@ -66,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _on_lake(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     parser.add_argument("lake", help="a directory, or a URL such as s3://bucket/path")
+    _with_engine(parser)
     parser.add_argument(
         "--option",
         action="append",
@@ -77,9 +79,18 @@ def _on_lake(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     return parser
 
 
+def _with_engine(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--engine",
+        choices=["spark", "local"],
+        help="what does the data work: spark (needs PySpark and Java), or local (in this process)",
+    )
+
+
 def _lake(options: argparse.Namespace) -> Lake:
     pairs = [option.partition("=") for option in options.option]
-    return Lake(options.lake, storage_options={name: value for name, _, value in pairs})
+    given = {name: value for name, _, value in pairs}
+    return Lake(options.lake, engine=options.engine, storage_options=given)
 
 
 def _sql(options: argparse.Namespace) -> None:

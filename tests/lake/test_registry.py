@@ -20,18 +20,18 @@ def _rows(lake: lv.Lake, name: str) -> list[tuple[object, ...]]:
 
 @pytest.fixture
 def lake(tmp_path: Path) -> lv.Lake:
-    return lv.Lake(tmp_path / "lake")
+    return lv.Lake(tmp_path / "lake", engine="local")
 
 
 def test_opening_a_lake_writes_nothing(tmp_path: Path) -> None:
-    lake = lv.Lake(tmp_path / "nothing")
+    lake = lv.Lake(tmp_path / "nothing", engine="local")
     assert lake.tables() == []
     assert not (tmp_path / "nothing").exists()
 
 
 def test_created_table_is_listed_read_and_found_by_another_client(lake: lv.Lake) -> None:
     lake.create("t", ROWS)
-    other = lv.Lake(lake.url)
+    other = lv.Lake(lake.url, engine="local")
     assert other.tables() == ["t"]
     assert _rows(other, "t") == [(1, "a"), (2, "b")]
 
@@ -50,7 +50,7 @@ def test_name_of_any_kind_works_from_end_to_end(lake: lv.Lake, name: str) -> Non
     lake.create(name, ROWS, partition_by=["v"])
     lake.append(name, ROWS)
     lake.update(name, {"id": 7}, where="id = 1")
-    assert lv.Lake(lake.url).read(name).count() == 4
+    assert lv.Lake(lake.url, engine="local").read(name).count() == 4
     assert lake.tables() == [name]
 
 
@@ -90,13 +90,13 @@ def test_missing_table_names_what_is_close(lake: lv.Lake) -> None:
 
 
 def test_table_in_the_root_is_found_without_being_registered(tmp_path: Path) -> None:
-    lv.Lake(tmp_path / "first").create("t", ROWS)
+    lv.Lake(tmp_path / "first", engine="local").create("t", ROWS)
     (tmp_path / "second").mkdir()
     os.rename(tmp_path / "first" / "t", tmp_path / "second" / "Found")
-    lake = lv.Lake(tmp_path / "second")
+    lake = lv.Lake(tmp_path / "second", engine="local")
     assert lake.tables() == ["Found"]
     assert lake.read("Found").count() == 2
-    assert lv.Lake(tmp_path / "second").read("FOUND").count() == 2
+    assert lv.Lake(tmp_path / "second", engine="local").read("FOUND").count() == 2
     lake.append("Found", ROWS)
     assert not (tmp_path / "second" / "_lakevilla").exists()
     with pytest.raises(lv.InvalidInput, match="already has a table 'Found'"):
@@ -104,10 +104,10 @@ def test_table_in_the_root_is_found_without_being_registered(tmp_path: Path) -> 
 
 
 def test_registered_table_outside_is_used_and_dropped_without_being_touched(tmp_path: Path) -> None:
-    outside = lv.Lake(tmp_path / "outside")
+    outside = lv.Lake(tmp_path / "outside", engine="local")
     outside.create("orders", ROWS)
     url = f"file://{tmp_path}/outside/orders"
-    lake = lv.Lake(tmp_path / "lake")
+    lake = lv.Lake(tmp_path / "lake", engine="local")
     lake.register("bestellungen", url)
     lake.append("bestellungen", ROWS)
     assert outside.read("orders").count() == 4
@@ -128,7 +128,7 @@ def test_renamed_table_keeps_its_rows_and_frees_its_name(lake: lv.Lake) -> None:
     lake.rename("old", "new")
     assert lake.tables() == ["new"]
     lake.create("old", [{"x": 1}])
-    other = lv.Lake(lake.url)
+    other = lv.Lake(lake.url, engine="local")
     assert _rows(other, "new") == [(1, "a"), (2, "b")]
     assert _rows(other, "old") == [(1,)]
 
@@ -141,13 +141,13 @@ def test_dropped_table_is_gone_and_its_name_gets_a_new_folder(lake: lv.Lake) -> 
         lake.read("t")
     lake.sql("DROP TABLE IF EXISTS t")
     lake.create("t", [{"x": 1}])
-    assert _rows(lv.Lake(lake.url), "t") == [(1,)]
+    assert _rows(lv.Lake(lake.url, engine="local"), "t") == [(1,)]
     assert lake.tables() == ["t"]
 
 
 def test_client_that_still_knows_a_dropped_table_is_told(lake: lv.Lake) -> None:
     lake.create("t", ROWS)
-    other = lv.Lake(lake.url)
+    other = lv.Lake(lake.url, engine="local")
     other.append("t", ROWS)
     lake.drop("t")
     with pytest.raises(lv.InvalidInput, match="no table 't'"):
@@ -156,7 +156,7 @@ def test_client_that_still_knows_a_dropped_table_is_told(lake: lv.Lake) -> None:
 
 def test_statement_in_flight_when_its_table_is_dropped_conflicts(lake: lv.Lake) -> None:
     lake.create("t", ROWS)
-    other = lv.Lake(lake.url).transaction()
+    other = lv.Lake(lake.url, engine="local").transaction()
     other.append("t", ROWS)
     lake.drop("t")
     with pytest.raises(lv.Conflict, match="the table was dropped"):
@@ -165,7 +165,7 @@ def test_statement_in_flight_when_its_table_is_dropped_conflicts(lake: lv.Lake) 
 
 def test_client_that_still_knows_a_dropped_name_finds_its_new_table(lake: lv.Lake) -> None:
     lake.create("t", ROWS)
-    other = lv.Lake(lake.url)
+    other = lv.Lake(lake.url, engine="local")
     assert other.read("t").count() == 2
     lake.drop("t")
     lake.create("t", [{"x": 1}])
@@ -177,7 +177,7 @@ def test_rivals_that_create_one_name_leave_one_table(lake: lv.Lake) -> None:
 
     def create(number: int) -> None:
         try:
-            lv.Lake(lake.url).create("t", [{"x": number}])
+            lv.Lake(lake.url, engine="local").create("t", [{"x": number}])
             outcomes.append("created")
         except (lv.InvalidInput, lv.Conflict):
             outcomes.append("refused")
@@ -192,7 +192,10 @@ def test_rivals_that_create_one_name_leave_one_table(lake: lv.Lake) -> None:
 
 
 def test_rivals_that_create_different_names_all_succeed(lake: lv.Lake) -> None:
-    threads = [Thread(target=lambda n=number: lv.Lake(lake.url).create(f"t{n}", ROWS)) for number in range(6)]
+    threads = [
+        Thread(target=lambda n=number: lv.Lake(lake.url, engine="local").create(f"t{n}", ROWS))
+        for number in range(6)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -217,7 +220,7 @@ def test_client_without_write_permission_can_read(lake: lv.Lake, tmp_path: Path)
     lake.append("t", ROWS)
     os.rename(tmp_path / "lake" / "t", tmp_path / "lake" / "found")
     lake.create("u", ROWS)
-    reader = lv.Lake(lake.url, store=ReadOnly(open_store(lake.url)))
+    reader = lv.Lake(lake.url, store=ReadOnly(open_store(lake.url)), engine="local")
     assert set(reader.tables()) >= {"u", "found"}
     assert reader.read("found").count() == 4
     assert reader.sql("SELECT count(*) AS n FROM found VERSION AS OF 0").collect()[0].n == 2

@@ -12,7 +12,7 @@ import lakevilla as lv
 @pytest.fixture
 def lake(tmp_path: Path) -> lv.Lake:
     """Accounts in two files: ids 1 to 10, and 11 to 20."""
-    lake = lv.Lake(tmp_path)
+    lake = lv.Lake(tmp_path, engine="local")
     lake.create("t", "id BIGINT, v BIGINT")
     lake.append("t", pa.table({"id": list(range(1, 11)), "v": [0] * 10}))
     lake.append("t", pa.table({"id": list(range(11, 21)), "v": [0] * 10}))
@@ -189,7 +189,7 @@ def test_one_lake_serves_many_threads_and_loses_nothing(lake: lv.Lake) -> None:
 
 
 def test_one_who_is_far_behind_catches_up_without_trying_every_version(lake: lv.Lake, tmp_path: Path) -> None:
-    other = lv.Lake(tmp_path, storage_options={"fsync": "false"})
+    other = lv.Lake(tmp_path, storage_options={"fsync": "false"}, engine="local")
     with lake.transaction() as tx:
         tx.append("t", pa.table({"id": [100], "v": [1]}))
         for number in range(30):
@@ -201,7 +201,7 @@ def test_one_who_is_far_behind_catches_up_without_trying_every_version(lake: lv.
 
 
 def test_conflict_among_what_is_caught_up_with_is_found(lake: lv.Lake, tmp_path: Path) -> None:
-    other = lv.Lake(tmp_path, storage_options={"fsync": "false"})
+    other = lv.Lake(tmp_path, storage_options={"fsync": "false"}, engine="local")
     tx = lake.transaction()
     tx.update("t", {"v": "v + 1"}, where="id = 3")
     for number in range(12):
