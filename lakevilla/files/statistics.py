@@ -1,10 +1,12 @@
 """Bounds and null counts of a data file's columns, as its Parquet footer tells them.
 
 The Parquet writer has looked at every value already, so the footer costs nothing. It says nothing of
-NaN, which it leaves out of its bounds: those are looked for while the rows pass by. Bounds here are
-exact; how a format rounds or shortens them is the format's affair.
+NaN, which it leaves out of its bounds, while to Spark NaN is larger than any number: a reader that trusts
+such bounds misses rows. So NaN is looked for while the rows pass by, and a leaf that holds one gets no
+statistics in the footer. Bounds here are exact; how a format rounds or shortens them is the format's affair.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -24,22 +26,35 @@ def holds_nan(rows: pa.Table, leaf: Leaf) -> bool:
     """Whether a floating point leaf has a NaN among these rows."""
     if leaf.path is None or not pa.types.is_floating(leaf.type):
         return False
-    column = rows.column(leaf.path[0])
-    if len(leaf.path) > 1:
-        column = pc.struct_field(column, list(leaf.path[1:]))
-    return bool(pc.any(pc.is_nan(column)).as_py())
+    return bool(pc.any(pc.is_nan(_values(rows, leaf.path))).as_py())
+
+
+def count_nulls(rows: pa.Table, leaf: Leaf) -> int:
+    """How many of these rows have no value in a leaf that lies in no list or map."""
+    assert leaf.path is not None
+    return int(_values(rows, leaf.path).null_count)
+
+
+def _values(rows: pa.Table, path: tuple[str, ...]) -> pa.ChunkedArray:
+    column = rows.column(path[0])
+    return column if len(path) == 1 else pc.struct_field(column, list(path[1:]))
 
 
 def file_statistics(
-    footer: pq.FileMetaData, leaves: tuple[Leaf, ...], with_nan: set[Leaf]
+    footer: pq.FileMetaData, leaves: tuple[Leaf, ...], unbounded: Mapping[Leaf, int]
 ) -> dict[tuple[str, ...], ColumnStatistics]:
-    """Statistics by logical path; `leaves` are the file's, in order, `with_nan` those that hold a NaN."""
+    """Statistics by logical path; `leaves` are the file's, in order.
+
+    `unbounded` are the leaves without statistics in the footer, and how many nulls they have.
+    """
     groups = [footer.row_group(index) for index in range(footer.num_row_groups)]
     found = {}
     for position, leaf in enumerate(leaves):
-        if leaf.path is not None:
+        if leaf in unbounded and leaf.path is not None:
+            found[leaf.path] = ColumnStatistics(None, None, unbounded[leaf])
+        elif leaf.path is not None:
             columns = [group.column(position).statistics for group in groups]
-            statistics = _column_statistics(columns, bounded(leaf) and leaf not in with_nan)
+            statistics = _column_statistics(columns, bounded(leaf))
             if statistics is not None:
                 found[leaf.path] = statistics
     return found

@@ -20,7 +20,7 @@ from lakevilla.files.conforming import conform, physical_schema, relabel
 from lakevilla.files.leaves import Leaf, leaves
 from lakevilla.files.mapping import physical_name
 from lakevilla.files.partitioning import folder, partition_text, split
-from lakevilla.files.statistics import file_statistics, holds_nan
+from lakevilla.files.statistics import count_nulls, file_statistics, holds_nan
 from lakevilla.model import WrittenFile
 from lakevilla.store.port import Store
 
@@ -69,6 +69,7 @@ class _Partition:
     waiting: list[pa.Table] = field(default_factory=list)
     waiting_rows: int = 0
     waiting_bytes: int = 0
+    with_nan: frozenset[Leaf] = frozenset()
     encoder: "_Encoder | None" = None
 
     @property
@@ -104,6 +105,7 @@ class _Writing:
         self._stored = pa.schema(
             [f for f in schema if f.name not in self._columns and not pa.types.is_null(f.type)]
         )
+        self._leaves = leaves(self._stored)
         self._store, self._new_key, self._now_ms = store, new_key, now_ms
         self._file_bytes, self._file_rows = file_bytes, file_rows
         self._partitions: dict[tuple[Any, ...], _Partition] = {}
@@ -140,6 +142,11 @@ class _Writing:
     def _encode(self, partition: _Partition) -> None:
         """Turn the waiting rows into row groups, beginning new files where one gets too large."""
         rows = partition.take()
+        # Statistics of a leaf cannot be taken back from a file: the first NaN in it begins a new file.
+        found = frozenset(leaf for leaf in self._leaves if holds_nan(rows, leaf))
+        if not found <= partition.with_nan:
+            partition.with_nan |= found
+            self._close(partition)
         while rows.num_rows:
             encoder = partition.encoder
             if encoder is not None and (
@@ -148,7 +155,7 @@ class _Writing:
                 self._close(partition)
                 encoder = None
             if encoder is None:
-                encoder = partition.encoder = _Encoder(self._stored, rows)
+                encoder = partition.encoder = _Encoder(self._stored, rows, partition.with_nan)
             room = min(self._file_rows - encoder.rows, _GROUP_ROWS * 2)
             encoder.write(rows.slice(0, room))
             rows = rows.slice(room)
@@ -176,12 +183,12 @@ class _Writing:
 class _Encoder:
     """One Parquet file in memory."""
 
-    def __init__(self, schema: pa.Schema, first: pa.Table) -> None:
+    def __init__(self, schema: pa.Schema, first: pa.Table, with_nan: frozenset[Leaf]) -> None:
         self._schema = physical_schema(schema)
         self._leaves = leaves(schema)
         self._sink = io.BytesIO()
         self._footers: list[pq.FileMetaData] = []
-        self._with_nan: set[Leaf] = set()
+        self._nulls_with_nan = dict.fromkeys(with_nan, 0)
         self._given_bytes = 0
         self.rows = 0
         self._writer = pq.ParquetWriter(
@@ -189,6 +196,9 @@ class _Encoder:
             self._schema,
             compression="snappy",
             use_dictionary=_dictionary_columns(first, self._leaves),
+            write_statistics=[leaf.stored for leaf in self._leaves if leaf not in with_nan]
+            if with_nan
+            else True,
             store_decimal_as_integer=True,
             store_schema=False,
             metadata_collector=self._footers,
@@ -203,7 +213,8 @@ class _Encoder:
         return self.size + (more_bytes * self.size // self._given_bytes if self._given_bytes else 0)
 
     def write(self, rows: pa.Table) -> None:
-        self._with_nan.update(leaf for leaf in self._leaves if holds_nan(rows, leaf))
+        for leaf in self._nulls_with_nan:
+            self._nulls_with_nan[leaf] += count_nulls(rows, leaf)
         self._given_bytes += rows.nbytes
         self.rows += rows.num_rows
         whole = rows.combine_chunks().to_batches()
@@ -212,7 +223,7 @@ class _Encoder:
 
     def finish(self) -> tuple[bytes, int, dict[tuple[str, ...], Any]]:
         self._writer.close()
-        statistics = file_statistics(self._footers[0], self._leaves, self._with_nan)
+        statistics = file_statistics(self._footers[0], self._leaves, self._nulls_with_nan)
         return self._sink.getvalue(), self.rows, statistics
 
 

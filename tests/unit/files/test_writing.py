@@ -110,6 +110,21 @@ def test_a_nan_takes_the_bounds_away_but_not_the_null_count(shelf: Shelf) -> Non
         ("b",): ColumnStatistics(1.0, 2.0, 1),
         ("s", "x"): ColumnStatistics(None, None, 1),
     }
+    # Parquet's own bounds leave NaN out, and Spark, for which it is the largest number, would trust them.
+    group = pq.ParquetFile(io.BytesIO(shelf.objects[file.key])).metadata.row_group(0)
+    assert [group.column(number).is_stats_set for number in range(3)] == [False, True, False]
+
+
+def test_a_nan_after_row_groups_without_one_begins_a_file(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "_GROUP_ROWS", 2)
+    nan = float("nan")
+    files = write(shelf, pa.table({"a": [1.0, 2.0, 3.0, nan, None, nan, 5.0, 6.0]}))
+    assert [(file.rows, file.statistics[("a",)]) for file in files] == [
+        (2, ColumnStatistics(1.0, 2.0, 0)),
+        (6, ColumnStatistics(None, None, 1)),
+    ]
 
 
 def test_a_nan_in_an_earlier_row_group_is_not_forgotten(
