@@ -89,8 +89,7 @@ class WriteTask:
 def packed_place(url: str, access: Access) -> bytes:
     """A store's URL and how to open it, also with a function that gives credentials."""
     dumps: Callable[..., bytes] = cloudpickle.dumps
-    packed = dumps((url, access))
-    return packed
+    return dumps((url, access))
 
 
 @lru_cache(maxsize=4)
