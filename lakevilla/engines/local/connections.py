@@ -23,6 +23,9 @@ _CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
     "python_enable_replacements": "false",
 }
 
+# How DuckDB tells of Ctrl-C, which it catches.
+_INTERRUPTED = ("Query interrupted", "KeyboardInterrupt: ")
+
 _BATCH_ROWS = 128 * 1024
 _FEW_BYTES = 4 * 1024 * 1024
 
@@ -38,12 +41,12 @@ class Connections:
 
     def run(self, sql: str, tables: Mapping[str, Any]) -> pa.Table:
         """The whole result of a query."""
-        with self._database(tables).cursor(tables) as cursor, _our_errors():
+        with self._database(tables).cursor(tables) as cursor, _our_errors(tables):
             return cursor.execute(sql).to_arrow_table()
 
     def stream(self, sql: str, tables: Mapping[str, Any]) -> Iterator[pa.RecordBatch]:
         """The result of a query, batch by batch."""
-        with self._database(tables).cursor(tables) as cursor, _our_errors():
+        with self._database(tables).cursor(tables) as cursor, _our_errors(tables):
             yield from cursor.execute(sql).to_arrow_reader(_BATCH_ROWS)
 
     def _database(self, tables: Mapping[str, Any]) -> "_Database":
@@ -87,20 +90,27 @@ class _Database:
 
 
 @contextmanager
-def _our_errors() -> Iterator[None]:
+def _our_errors(tables: Mapping[str, Any]) -> Iterator[None]:
     try:
         yield
-    except duckdb.Error as error:
+    except (duckdb.Error, RuntimeError, OSError) as error:
+        # What DuckDB finds out while its result is streamed comes through Arrow, as an OSError.
+        for table in tables.values():
+            failure = getattr(table, "failure", None)
+            if failure is not None:
+                raise failure from error
         message = str(error).split("\n\nLINE ")[0]
+        if any(words in message for words in _INTERRUPTED):
+            raise KeyboardInterrupt from error
         _, _, reason = message.partition(UNSUPPORTED)
         if reason:
             raise Unsupported(f"the local engine does not support {reason}") from error
         # Deviations and variances of NaN or of huge numbers: Spark has a value, DuckDB gives up.
-        gave_up = isinstance(error, duckdb.OutOfRangeException) and message.endswith("is out of range!")
-        if gave_up or isinstance(error, duckdb.OutOfMemoryException | duckdb.NotImplementedException):
+        gave_up = message.startswith("Out of Range Error") and message.endswith("is out of range!")
+        if gave_up or message.startswith(("Out of Memory Error", "Not implemented Error")):
             raise Unsupported(
                 f"the local engine cannot compute this: {message}; use engine='spark'"
             ) from error
-        if isinstance(error, duckdb.InternalException | duckdb.FatalException):
+        if message.startswith(("INTERNAL Error", "FATAL Error")) or isinstance(error, RuntimeError):
             raise
         raise InvalidInput(message.removeprefix("Invalid Input Error: ")) from error

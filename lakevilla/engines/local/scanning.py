@@ -14,7 +14,7 @@ from lakevilla.engines.local.arrow import inward, inward_schema
 from lakevilla.engines.local.translation.scope import Reference
 from lakevilla.engines.port import Source
 from lakevilla.environment import Environment
-from lakevilla.errors import InvalidInput
+from lakevilla.errors import InvalidInput, LakeVillaError
 from lakevilla.files.reading import read_files
 from lakevilla.model import DataFile
 from lakevilla.predicates import ANYTHING, Predicate, conjunction, disjunction
@@ -53,17 +53,29 @@ class Scan:
 
 
 class Stream:
-    """Rows that DuckDB asks for, from the beginning each time."""
+    """Rows that DuckDB asks for, from the beginning each time.
+
+    DuckDB tells of a failure in words of its own; `failure` is the one that happened.
+    """
 
     def __init__(self, schema: pa.Schema, tables: Callable[[], Iterator[pa.Table]]) -> None:
         self._schema, self._tables = schema, tables
+        self.failure: BaseException | None = None
 
     def __arrow_c_schema__(self) -> object:
         return self._schema.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        batches = (batch for table in self._tables() for batch in table.to_batches())
-        return pa.RecordBatchReader.from_batches(self._schema, batches).__arrow_c_stream__(requested_schema)
+        reader = pa.RecordBatchReader.from_batches(self._schema, self._batches())
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        try:
+            for table in self._tables():
+                yield from table.to_batches()
+        except (LakeVillaError, pa.ArrowException, KeyboardInterrupt) as failure:
+            self.failure = failure
+            raise
 
 
 def projected(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:

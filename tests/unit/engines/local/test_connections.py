@@ -1,14 +1,17 @@
 """DuckDB behind the engine: locked in, shared by threads, made anew after a fork."""
 
 import os
+import signal
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from threading import Timer
 
 import pyarrow as pa
 import pytest
 
 from lakevilla.engines.local import scanning
 from lakevilla.engines.local.connections import Connections
-from lakevilla.errors import InvalidInput
+from lakevilla.errors import InvalidInput, Unavailable
 from tests.unit.engines.local.tables import Database, Table, schema
 
 
@@ -71,3 +74,28 @@ def test_large_table_is_streamed_and_can_be_read_twice(monkeypatch: pytest.Monke
     assert db.rows("SELECT count(*), sum(a) FROM t WHERE x > 5") == [(1000, 499500)]
     assert db.rows("SELECT count(*) FROM t p JOIN t q ON p.a = q.a") == [(1000,)]
     assert db.rows("SELECT count(*) FROM t WHERE a > (SELECT avg(a) FROM t)") == [(500,)]
+
+
+def test_interrupt_of_a_query_stays_an_interrupt() -> None:
+    slow = "SELECT sum(a.range * b.range % 7) FROM range(1000000) a, range(1000000) b"
+    timer = Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        Connections().run(slow, {})
+    timer.join()
+
+
+def test_failure_of_a_stream_is_raised_as_it_was() -> None:
+    def tables() -> Iterator[pa.Table]:
+        yield pa.table({"a": [1]})
+        raise Unavailable("the store is gone")
+
+    stream = scanning.Stream(pa.schema([("a", pa.int64())]), tables)
+    with pytest.raises(Unavailable, match="the store is gone"):
+        Connections().run("SELECT sum(a) FROM s", {"s": stream})
+
+
+def test_error_in_the_middle_of_a_stream_of_results_is_ours() -> None:
+    text = "SELECT CASE WHEN range = 900000 THEN CAST('x' AS INT) ELSE 1 END FROM range(1000000)"
+    with pytest.raises(InvalidInput):
+        list(Connections().stream(text, {}))
