@@ -36,7 +36,15 @@ def as_type(column: pa.ChunkedArray | pa.Array, data_type: pa.DataType) -> pa.Ch
         return column
     if pa.types.is_null(data_type):
         return pa.nulls(len(column))
+    if _void(data_type):
+        return pa.array(column.to_pylist(), data_type)
     return column.cast(data_type)
+
+
+def _void(data_type: pa.DataType) -> bool:
+    """Whether values of no type are inside, which DuckDB holds as integers."""
+    inside = [data_type.field(i).type for i in range(data_type.num_fields)]
+    return any(pa.types.is_null(one) or _void(one) for one in inside)
 
 
 def _zoned(data_type: pa.DataType) -> bool:

@@ -54,6 +54,11 @@ def is_window_only(name: str) -> bool:
     return name in _WINDOW_ONLY
 
 
+def needs_order(name: str) -> bool:
+    """Whether the function means nothing in a window without an order; it then has a frame of its own."""
+    return name in _WINDOW_ONLY and name != "nth_value"
+
+
 def aggregate(name: str, arguments: list[Typed], tail: Tail) -> Typed:
     """The translation of an aggregate or window call."""
     rule, least, most = _RULES[name]
@@ -61,6 +66,8 @@ def aggregate(name: str, arguments: list[Typed], tail: Tail) -> Typed:
         raise InvalidInput(f"{name} does not take {len(arguments)} arguments")
     if any(argument.aggregate for argument in arguments) and not tail.over:
         raise InvalidInput(f"{name}: an aggregate cannot be inside another one")
+    if tail.over and tail.distinct:
+        raise InvalidInput(f"{name}: a window function cannot be DISTINCT")
     result = rule(arguments, tail)
     inside = not tail.over or any(argument.aggregate for argument in arguments)
     return Typed(result.sql, result.type, aggregate=inside)

@@ -8,10 +8,16 @@ import pyarrow as pa
 from sqlglot import exp
 
 from lakevilla.engines.local.translation import moments, nested
-from lakevilla.engines.local.translation.aggregates import Tail, aggregate, is_aggregate, is_window_only
+from lakevilla.engines.local.translation.aggregates import (
+    Tail,
+    aggregate,
+    is_aggregate,
+    is_window_only,
+    needs_order,
+)
 from lakevilla.engines.local.translation.functions import call, is_scalar
 from lakevilla.engines.local.translation.typed import Typed, is_list, list_of, mismatch, refuse
-from lakevilla.engines.local.translation.windows import over
+from lakevilla.engines.local.translation.windows import definition, over
 from lakevilla.errors import InvalidInput
 from lakevilla.sql.dialect import spark_text
 
@@ -54,6 +60,15 @@ def filtered(expressions: "Expressions", node: exp.Filter) -> Typed:
 
 def windowed(expressions: "Expressions", node: exp.Window) -> Typed:
     clause = over(expressions, node)
+    if node.find(exp.Filter) is not None and isinstance(node.this, exp.Filter | exp.IgnoreNulls):
+        raise InvalidInput("a window function cannot have a FILTER")
+    call_node = node.this.this if isinstance(node.this, exp.IgnoreNulls | exp.RespectNulls) else node.this
+    name = str(call_node.this).lower() if isinstance(call_node, exp.Anonymous) else ""
+    window = definition(expressions, node)
+    if needs_order(name) and window.args.get("order") is None:
+        raise InvalidInput(f"{name}() needs a window with ORDER BY")
+    if needs_order(name) and window.args.get("spec") is not None:
+        raise InvalidInput(f"{name}() has a frame of its own: leave ROWS and RANGE out")
     return _with_tail(expressions, node.this, Tail(over=clause))
 
 

@@ -25,7 +25,14 @@ from lakevilla.sql.types import type_name
 _INTEGER_TEXT = "[+-]?[0-9]+"
 _NUMBER_TEXT = "[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?"
 _DOUBLE_TEXT = f"{_NUMBER_TEXT}|(?i:[+-]?(inf|infinity)|nan)"
+_SUFFIXED_TEXT = f"{_NUMBER_TEXT}[dDfF]"
 _DATE_TEXT = "[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
+# What Spark may read as a day or a moment, beyond what we do: years of other lengths or without a day,
+# hours alone, more than six digits of a second, zones by name, and words.
+_ODD_MOMENT = (
+    "(?i)[+-]?[0-9]{4,7}(-[0-9]{1,2}(-[0-9]{1,2}([ T].*)?)?)?|T?[0-9]{1,2}:.*"
+    "|(epoch|now|today|yesterday|tomorrow)( .*)?"
+)
 _TIME_TEXT = "[ T][0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}([.][0-9]{1,6})?"
 
 
@@ -89,6 +96,10 @@ def _rule(value: Typed, to: pa.DataType, mode: _Strict) -> str:
         return seconds_sql(sql)
     if pa.types.is_nested(source):
         return _nested(sql, source, to)
+    if pa.types.is_timestamp(source) and source.tz and is_numeric(to):
+        refuse(f"CAST of timestamp to {type_name(to)}")
+    if is_numeric(source) and pa.types.is_timestamp(to) and to.tz:
+        refuse(f"CAST of {type_name(source)} to timestamp")
     raise InvalidInput(f"Spark SQL has no cast from {type_name(source)} to {type_name(to)}")
 
 
@@ -102,8 +113,8 @@ def _number_to_number(sql: str, source: pa.DataType, to: pa.DataType, mode: _Str
         # Spark cuts the fraction off, DuckDB would round.
         return mode.cast(f"trunc({sql})", to)
     if pa.types.is_floating(source) and pa.types.is_decimal(to):
-        # Spark rounds the shortest decimal text of the double, not its exact value.
-        return mode.cast(f"CAST({sql} AS VARCHAR)", to)
+        # Spark rounds the shortest decimal text of the double, not its exact value; of NaN it makes NULL.
+        return f"CASE WHEN isfinite({sql}) THEN {mode.cast(f'CAST({sql} AS VARCHAR)', to)} END"
     if pa.types.is_decimal(source) and pa.types.is_floating(to) and source.precision > 15:
         return cast_sql(f"CAST({sql} AS VARCHAR)", to)
     if pa.types.is_float64(source) and pa.types.is_float32(to):
@@ -120,7 +131,9 @@ def _from_text(sql: str, to: pa.DataType, mode: _Strict) -> str:
     if pa.types.is_integer(to):
         return _read(trimmed, _INTEGER_TEXT, trimmed, to, mode)
     if pa.types.is_floating(to):
-        return _read(trimmed, _DOUBLE_TEXT, trimmed, to, mode)
+        suffixed = f"regexp_full_match({trimmed}, {text(_SUFFIXED_TEXT)})"
+        number = f"CASE WHEN {suffixed} THEN ({trimmed})[:-2] ELSE {trimmed} END"
+        return _read(trimmed, f"{_DOUBLE_TEXT}|{_SUFFIXED_TEXT}", number, to, mode)
     if pa.types.is_decimal(to):
         return _read(trimmed, _NUMBER_TEXT, trimmed, to, mode)
     if pa.types.is_boolean(to):
@@ -131,7 +144,11 @@ def _from_text(sql: str, to: pa.DataType, mode: _Strict) -> str:
         )
     if pa.types.is_date(to):
         day = f"regexp_extract({trimmed}, {text(_DATE_TEXT)})"
-        return _read(trimmed, f"{_DATE_TEXT}([ T].*)?", day, to, mode)
+        other = f"CASE WHEN {_odd(trimmed)} ELSE {mode.bad(sql, to)} END"
+        return (
+            f"CASE WHEN regexp_full_match({trimmed}, {text(f'{_DATE_TEXT}([ T].*)?')}) "
+            f"THEN {mode.cast(day, to)} WHEN {sql} IS NOT NULL THEN {other} END"
+        )
     if pa.types.is_timestamp(to):
         return _text_to_timestamp(trimmed, to, mode)
     if is_binary(to):
@@ -149,8 +166,13 @@ def _text_to_timestamp(sql: str, to: pa.DataType, mode: _Strict) -> str:
     return (
         f"CASE WHEN regexp_full_match({sql}, {text(moment)}) THEN {mode.cast(sql, to)} {shifted}"
         f"WHEN regexp_full_match({sql}, {text(minutes)}) THEN {whole} "
-        f"WHEN {sql} IS NOT NULL THEN {mode.bad(sql, to)} END"
+        f"WHEN {_odd(sql)} WHEN {sql} IS NOT NULL THEN {mode.bad(sql, to)} END"
     )
+
+
+def _odd(sql: str) -> str:
+    refused = fails_unsupported("a day or moment written in an unusual way")
+    return f"regexp_full_match({sql}, {text(_ODD_MOMENT)}) THEN {refused}"
 
 
 def _shifted(sql: str, to: pa.DataType, mode: _Strict) -> str:
@@ -187,7 +209,8 @@ def _to_text(sql: str, source: pa.DataType) -> str:
             f"THEN {fails_unsupported('text of a year beyond 9999')} END"
         )
     if is_binary(source):
-        return f"decode({sql})"
+        refused = fails_unsupported("text of bytes that are not UTF-8")
+        return f"CASE WHEN {sql} IS NOT NULL THEN coalesce(TRY(decode({sql})), {refused}) END"
     return refuse(f"CAST of {type_name(source)} to string")
 
 

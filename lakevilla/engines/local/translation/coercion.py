@@ -123,4 +123,6 @@ def _nested(one: pa.DataType, other: pa.DataType) -> pa.DataType:
     if same_shape and all(a.name.lower() == b.name.lower() for a, b in zip(one, other, strict=True)):
         pairs = zip(one, other, strict=True)
         return pa.struct([pa.field(a.name, common(a.type, b.type)) for a, b in pairs])
+    if same_shape:
+        refuse("structs together whose fields have other names")
     raise InvalidInput(f"{type_name(one)} and {type_name(other)} have no common type")

@@ -34,6 +34,7 @@ from lakevilla.engines.local.translation.operators import (
     negative,
 )
 from lakevilla.engines.local.translation.scope import Scope, follow
+from lakevilla.engines.local.translation.subqueries import existence, membership, scalar
 from lakevilla.engines.local.translation.typed import (
     Typed,
     mismatch,
@@ -63,14 +64,20 @@ _BITWISE = {exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^"}
 
 @dataclass
 class Expressions:
-    """Translates expressions within a scope. `windows` are the named windows of the SELECT."""
+    """Translates expressions within a scope. `windows` are the named windows of the SELECT, `keys` what
+    the keys of its GROUP BY become, by their text."""
 
     queries: "Queries"
     scope: Scope
     windows: Mapping[str, exp.Window] = field(default_factory=dict)
+    keys: dict[str, Typed] = field(default_factory=dict)
 
     def __call__(self, node: exp.Expr) -> Typed:
         """The translation of one expression."""
+        value = self._translate(node)
+        return self.keys.get(value.sql, value)
+
+    def _translate(self, node: exp.Expr) -> Typed:
         kind = type(node)
         if kind not in _RULES and kind not in _ARITHMETIC and kind not in _COMPARED and kind not in _BITWISE:
             refuse(f"the expression {spark_text(node)[:80]}")
@@ -90,10 +97,17 @@ class Expressions:
             raise InvalidInput(f"a condition must be boolean: {spark_text(node)[:80]}")
         return value
 
+    def known_condition(self, node: exp.Expr) -> Typed:
+        """A condition where Spark wants more than NULL."""
+        value = self.condition(node)
+        if pa.types.is_null(value.type):
+            raise InvalidInput("a condition must be boolean, not NULL alone")
+        return value
+
     def inner(self, variables: Mapping[str, Typed]) -> "Expressions":
         """For the body of a lambda: its variables come first."""
         scope = replace(self.scope, variables={**self.scope.variables, **variables})
-        return Expressions(self.queries, scope, self.windows)
+        return Expressions(self.queries, scope, self.windows, self.keys)
 
     def _arithmetic(self, node: exp.Expr, operator: str) -> Typed:
         left, right = node.this, node.expression
@@ -102,6 +116,8 @@ class Expressions:
         if isinstance(left, exp.Interval) and operator == "+":
             return _interval(self(right), "+", left)
         one, other = self(left), self(right)
+        if pa.types.is_integer(one.type) and pa.types.is_date(other.type) and operator == "+":
+            return moments.date_add(other, one)
         if pa.types.is_date(one.type) and pa.types.is_integer(other.type) and operator in "+-":
             return moments.date_add(one, other) if operator == "+" else moments.date_sub(one, other)
         if pa.types.is_temporal(one.type) and pa.types.is_temporal(other.type):
@@ -135,7 +151,11 @@ def _dot(expressions: Expressions, node: exp.Dot) -> Typed:
 def _negative(expressions: Expressions, node: exp.Neg) -> Typed:
     if isinstance(node.this, exp.Literal) and not node.this.is_string:
         return number(f"-{node.this.name}")
-    return negative(expressions(node.this))
+    inner = node.this
+    if isinstance(inner, exp.Cast) and isinstance(inner.this, exp.Literal) and inner.this.name == f"{2**63}":
+        # -9223372036854775808L: the parser keeps the sign apart from the literal.
+        return cast(number(f"-{inner.this.name}"), arrow_type(inner.to))
+    return negative(expressions(inner))
 
 
 def _cast(expressions: Expressions, node: exp.Cast) -> Typed:
@@ -182,53 +202,12 @@ def _between(expressions: Expressions, node: exp.Between) -> Typed:
     return Typed(f"({low.sql} AND {high.sql})", pa.bool_(), aggregate=low.aggregate or high.aggregate)
 
 
-def _in(expressions: Expressions, node: exp.In) -> Typed:
-    if isinstance(node.this, exp.Tuple):
-        refuse("IN of several columns at once")
-    value, query = expressions(node.this), node.args.get("query")
-    if query is not None:
-        return _in_query(expressions, value, query)
-    if node.args.get("unnest") or not node.expressions:
-        refuse(f"the expression {spark_text(node)[:80]}")
-    items = [expressions(item) for item in node.expressions]
-    to = common_type([value.type, *(item.type for item in items)])
-    listed = ", ".join(cast(item, to).sql for item in items)
-    inside = value.aggregate or any(item.aggregate for item in items)
-    return Typed(f"({cast(value, to).sql} IN ({listed}))", pa.bool_(), aggregate=inside)
-
-
-def _in_query(expressions: Expressions, value: Typed, node: exp.Expr) -> Typed:
-    query = expressions.queries.translate(node, expressions.scope)
-    if len(query.outputs) != 1:
-        raise InvalidInput(f"IN wants a query of one column, not {len(query.outputs)}")
-    output = query.outputs[0]
-    to = common_type([value.type, output.type])
-    item = cast(Typed(f"q.{output.sql}", output.type), to)
-    return Typed(
-        f"({cast(value, to).sql} IN (SELECT {item.sql} FROM ({query.sql}) AS q))",
-        pa.bool_(),
-        aggregate=value.aggregate,
-    )
-
-
-def _subquery(expressions: Expressions, node: exp.Expr) -> Typed:
-    query = expressions.queries.translate(node, expressions.scope)
-    if len(query.outputs) != 1:
-        raise InvalidInput(f"a query in place of a value has one column, not {len(query.outputs)}")
-    return Typed(f"({query.sql})", query.outputs[0].type)
-
-
-def _exists(expressions: Expressions, node: exp.Exists) -> Typed:
-    query = expressions.queries.translate(node.this, expressions.scope)
-    return Typed(f"EXISTS ({query.sql})", pa.bool_())
-
-
 def _case(expressions: Expressions, node: exp.Case) -> Typed:
     base = None if node.this is None else expressions(node.this)
     conditions, values = [], []
     for branch in node.args["ifs"]:
         if base is None:
-            conditions.append(expressions.condition(branch.this))
+            conditions.append(expressions.known_condition(branch.this))
         else:
             conditions.append(comparison("=", base, expressions(branch.this)))
         values.append(expressions(branch.args["true"]))
@@ -307,7 +286,7 @@ def _bitwise_not(expressions: Expressions, node: exp.BitwiseNot) -> Typed:
 
 
 def _adjacent(expressions: Expressions, node: exp.Expr) -> Typed:  # noqa: ARG001
-    raise InvalidInput("two string literals side by side: write \\' for a quote inside one, or use concat()")
+    refuse("two string literals side by side: write \\' for a quote inside one, or concat(); or")
 
 
 def _if(expressions: Expressions, node: exp.If) -> Typed:
@@ -351,9 +330,9 @@ _RULES: dict[type[exp.Expr], Callable[[Expressions, Any], Typed]] = {
     exp.Or: _logic("OR"),
     exp.Is: _is,
     exp.Between: _between,
-    exp.In: _in,
-    exp.Subquery: _subquery,
-    exp.Exists: _exists,
+    exp.In: membership,
+    exp.Subquery: scalar,
+    exp.Exists: existence,
     exp.Case: _case,
     exp.If: _if,
     exp.Like: _like("LIKE"),

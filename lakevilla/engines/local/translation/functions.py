@@ -11,7 +11,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from lakevilla.engines.local.translation.casting import cast
-from lakevilla.engines.local.translation.typed import Typed, is_text, mismatch, refuse
+from lakevilla.engines.local.translation.typed import Typed, is_numeric, is_text, mismatch, refuse
 from lakevilla.errors import InvalidInput
 from lakevilla.sql.types import type_name
 
@@ -38,7 +38,9 @@ def is_scalar(name: str) -> bool:
 def call(name: str, arguments: list[Typed]) -> Typed:
     """The translation of `name(arguments)`."""
     rule, least, most = _RULES[name]
-    if len(arguments) < least or (most >= 0 and len(arguments) > most):
+    if 0 <= most < len(arguments):
+        refuse(f"{name} with {len(arguments)} arguments")
+    if len(arguments) < least:
         wanted = str(least) if least == most else f"{least} to {most}" if most >= 0 else f"at least {least}"
         raise InvalidInput(f"{name} takes {wanted} arguments, not {len(arguments)}")
     result = rule(*arguments)
@@ -56,7 +58,9 @@ def as_text(value: Typed, name: str) -> str:
 
 def as_integer(value: Typed, name: str) -> str:
     """An argument that must be an int, or a narrower one."""
-    if not pa.types.is_integer(value.type) and not pa.types.is_null(value.type):
+    if is_numeric(value.type) and not pa.types.is_integer(value.type):
+        refuse(f"{name} with {type_name(value.type)} in place of an int")
+    if not (is_numeric(value.type) or is_text(value.type) or pa.types.is_null(value.type)):
         mismatch(name, value)
     return cast(value, pa.int32()).sql
 

@@ -154,8 +154,8 @@ def _date_trunc(unit: Typed, moment: Typed) -> Typed:
     wanted = names.get(wanted, wanted)
     if wanted not in _UNITS:
         refuse(f"date_trunc to {wanted}")
-    to = moment.type if pa.types.is_timestamp(moment.type) else TIMESTAMP
-    return Typed(cast_sql(f"date_trunc({text(wanted)}, {as_timestamp(moment, 'date_trunc')})", to), to)
+    truncated = f"date_trunc({text(wanted)}, {as_timestamp(moment, 'date_trunc')})"
+    return Typed(cast_sql(truncated, TIMESTAMP), TIMESTAMP)
 
 
 @function("trunc", arity=(2, 2))
@@ -225,14 +225,33 @@ def _date_format(moment: Typed, pattern: Typed) -> Typed:
     return string(f"strftime({sql}, {text(translated)})")
 
 
-@function("unix_timestamp", "to_unix_timestamp", "unix_seconds", arity=(1, 1))
+@function("unix_timestamp", "to_unix_timestamp", arity=(1, 1))
+def _unix_timestamp(moment: Typed) -> Typed:
+    """Cut off towards 1970, while unix_seconds rounds down."""
+    return Typed(f"(epoch_us({as_timestamp(moment, 'unix_timestamp')}) // 1000000)", pa.int64())
+
+
+@function("unix_seconds", arity=(1, 1))
 def _unix_seconds(moment: Typed) -> Typed:
-    return Typed(seconds_sql(as_timestamp(moment, "unix_seconds")), pa.int64())
+    return Typed(seconds_sql(_as_instant(moment, "unix_seconds")), pa.int64())
+
+
+@function("unix_millis", arity=(1, 1))
+def _unix_millis(moment: Typed) -> Typed:
+    micros = f"epoch_us({_as_instant(moment, 'unix_millis')})"
+    return Typed(f"({micros} // 1000 - CASE WHEN {micros} % 1000 < 0 THEN 1 ELSE 0 END)", pa.int64())
 
 
 @function("unix_micros", arity=(1, 1))
 def _unix_micros(moment: Typed) -> Typed:
-    return Typed(f"epoch_us({as_timestamp(moment, 'unix_micros')})", pa.int64())
+    return Typed(f"epoch_us({_as_instant(moment, 'unix_micros')})", pa.int64())
+
+
+def _as_instant(moment: Typed, name: str) -> str:
+    """Without a zone a timestamp is no instant, and Spark takes none."""
+    if moment.type == TIMESTAMP_NTZ:
+        mismatch(name, moment)
+    return as_timestamp(moment, name)
 
 
 @function("unix_date", arity=(1, 1))

@@ -38,7 +38,7 @@ def struct(names: list[str], values: list[Typed]) -> Typed:
     if len({name.lower() for name in names}) != len(names):
         refuse("a struct with two fields of one name")
     if not names:
-        raise InvalidInput("a struct has at least one field")
+        refuse("a struct without fields")
     fields = ", ".join(f"{identifier(n)} := {v.sql}" for n, v in zip(names, values, strict=True))
     to = pa.struct([pa.field(n, v.type) for n, v in zip(names, values, strict=True)])
     return Typed(f"struct_pack({fields})", to, aggregate=any(v.aggregate for v in values))
@@ -50,6 +50,8 @@ def _map(*entries: Typed) -> Typed:
         raise InvalidInput("map takes keys and values in turn")
     key_type = common_type(entry.type for entry in entries[::2])
     item_type = common_type(entry.type for entry in entries[1::2])
+    if pa.types.is_null(key_type):
+        raise InvalidInput("a key of a map cannot be NULL")
     keys = ", ".join(cast(key, key_type).sql for key in entries[::2])
     items = ", ".join(cast(item, item_type).sql for item in entries[1::2])
     to = pa.map_(key_type, pa.field("value", item_type))
@@ -58,6 +60,8 @@ def _map(*entries: Typed) -> Typed:
 
 @function("size", "cardinality", arity=(1, 1))
 def _size(value: Typed) -> Typed:
+    if pa.types.is_null(value.type):
+        return integer("NULL")
     if pa.types.is_map(value.type):
         return integer(f"cardinality({value.sql})")
     return integer(f"len({_list(value, 'size')})")
@@ -71,6 +75,8 @@ def _array_size(value: Typed) -> Typed:
 @function("array_contains", arity=(2, 2))
 def _array_contains(array: Typed, value: Typed) -> Typed:
     """NULL if it is not found among known values but one is unknown."""
+    if pa.types.is_null(value.type):
+        mismatch("array_contains", array, value)
     _list(array, "array_contains")
     to = common(array.type.value_type, value.type)
     if to != array.type.value_type:
@@ -152,18 +158,27 @@ def _sort_array(array: Typed, ascending: Typed | None = None) -> Typed:
     up = True if ascending is None else ascending.constant
     if not isinstance(up, bool):
         refuse("sort_array whose direction is not a literal")
+    if is_list(array.type) and pa.types.is_nested(array.type.value_type):
+        refuse(f"sort_array of {type_name(array.type)}")
     order = "'ASC', 'NULLS FIRST'" if up else "'DESC', 'NULLS LAST'"
     return Typed(f"list_sort({_list(array, 'sort_array')}, {order})", array.type)
 
 
 @function("array_max", arity=(1, 1))
 def _array_max(array: Typed) -> Typed:
-    return Typed(f"list_max({_list(array, 'array_max')})", array.type.value_type)
+    return _extreme("list_max", array)
 
 
 @function("array_min", arity=(1, 1))
 def _array_min(array: Typed) -> Typed:
-    return Typed(f"list_min({_list(array, 'array_min')})", array.type.value_type)
+    return _extreme("list_min", array)
+
+
+def _extreme(name: str, array: Typed) -> Typed:
+    items = _list(array, name)
+    if pa.types.is_nested(array.type.value_type):
+        refuse(f"the largest and smallest of {type_name(array.type)}")
+    return Typed(f"{name}({items})", array.type.value_type)
 
 
 @function("array_join", arity=(2, 2))

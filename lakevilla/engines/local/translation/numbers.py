@@ -11,7 +11,16 @@ from lakevilla.engines.local.translation.functions import (
     function,
 )
 from lakevilla.engines.local.translation.operators import arithmetic, comparison, nonzero
-from lakevilla.engines.local.translation.typed import Typed, cast_sql, is_numeric, mismatch, refuse, text
+from lakevilla.engines.local.translation.typed import (
+    Typed,
+    cast_sql,
+    fails_unsupported,
+    is_numeric,
+    is_text,
+    mismatch,
+    refuse,
+    text,
+)
 from lakevilla.sql.types import type_name
 
 _NAN = "CAST('NaN' AS DOUBLE)"
@@ -19,6 +28,8 @@ _NAN = "CAST('NaN' AS DOUBLE)"
 
 @function("abs", arity=(1, 1))
 def _abs(value: Typed) -> Typed:
+    if is_text(value.type) or pa.types.is_null(value.type):
+        value = cast(value, pa.float64())
     if not is_numeric(value.type):
         mismatch("abs", value)
     return Typed(f"abs({value.sql})", value.type)
@@ -42,7 +53,13 @@ def _whole(name: str, value: Typed) -> Typed:
         return Typed(cast_sql(f"{name}({value.sql})", to), to)
     if pa.types.is_integer(value.type):
         return cast(value, pa.int64())
-    return Typed(f"CAST({name}({as_double(value, name)}) AS BIGINT)", pa.int64())
+    # Like Java: beyond the range the nearest bigint, of NaN zero.
+    whole = f"{name}({as_double(value, name)})"
+    return Typed(
+        f"CASE WHEN isnan({whole}) THEN 0 WHEN {whole} >= 9223372036854775807 THEN 9223372036854775807 "
+        f"WHEN {whole} <= -9223372036854775807 THEN -9223372036854775808 ELSE CAST({whole} AS BIGINT) END",
+        pa.int64(),
+    )
 
 
 @function("round", arity=(1, 2))
@@ -54,15 +71,22 @@ def _round(value: Typed, digits: Typed | None = None) -> Typed:
     if pa.types.is_decimal(value.type):
         return _round_decimal(value, scale)
     if pa.types.is_integer(value.type):
-        return (
-            value if scale >= 0 else Typed(cast_sql(f"round({value.sql}, {scale})", value.type), value.type)
-        )
+        return value if scale >= 0 else _round_integer(value, 10**-scale)
     if not pa.types.is_floating(value.type) or not 0 <= scale <= 18:
         refuse(f"round of {type_name(value.type)} to {scale} digits")
     rounded = f"CAST(CAST({value.sql} AS VARCHAR) AS DECIMAL(38,{scale}))"
     near = f"isfinite({value.sql}) AND abs({value.sql}) < 100000000000000000"
     back = cast_sql(f"CAST({rounded} AS VARCHAR)", value.type)
     return Typed(f"CASE WHEN {near} THEN {back} ELSE {value.sql} END", value.type)
+
+
+def _round_integer(value: Typed, unit: int) -> Typed:
+    """In 128 bits, for what is rounded up may leave the type: an error."""
+    if unit > 10**19:
+        refuse("round to more digits than a bigint has")
+    wide = f"CAST({value.sql} AS HUGEINT)"
+    rounded = f"sign({wide}) * ((abs({wide}) + {unit // 2}) // {unit}) * {unit}"
+    return Typed(cast_sql(rounded, value.type), value.type)
 
 
 def _round_decimal(value: Typed, scale: int) -> Typed:
@@ -80,26 +104,19 @@ def _sqrt(value: Typed) -> Typed:
     return double(f"CASE WHEN {sql} < 0 THEN {_NAN} ELSE sqrt({sql}) END")
 
 
-@function("exp", arity=(1, 1))
-def _exp(value: Typed) -> Typed:
-    return double(f"exp({as_double(value, 'exp')})")
-
-
-def _logarithm(duckdb: str, *names: str) -> None:
-    @function(*names, arity=(1, 1))
-    def logarithm(value: Typed) -> Typed:
-        sql = as_double(value, names[0])
-        return double(f"CASE WHEN {sql} > 0 THEN {duckdb}({sql}) END")
-
-
-_logarithm("ln", "ln", "log")
-_logarithm("log10", "log10")
-_logarithm("log2", "log2")
-
-
 @function("pow", "power", arity=(2, 2))
 def _power(base: Typed, exponent: Typed) -> Typed:
-    return double(f"pow({as_double(base, 'power')}, {as_double(exponent, 'power')})")
+    """Of whole numbers, as long as the result is exact: else the last digit is Java's own.
+
+    exp, ln and their kin are not on the list for that reason.
+    """
+    one, other = as_double(base, "power"), as_double(exponent, "power")
+    power = f"pow({one}, {other})"
+    whole = f"{one} = trunc({one}) AND {other} = trunc({other}) AND {other} >= 0"
+    inexact = fails_unsupported("power of other than whole numbers")
+    return double(
+        f"CASE WHEN {whole} AND abs({power}) < 9e15 THEN {power} WHEN {power} IS NOT NULL THEN {inexact} END"
+    )
 
 
 @function("sign", "signum", arity=(1, 1))
@@ -146,6 +163,8 @@ def _isnan(value: Typed) -> Typed:
 @function("nanvl", arity=(2, 2))
 def _nanvl(value: Typed, other: Typed) -> Typed:
     left, right = as_double(value, "nanvl"), as_double(other, "nanvl")
+    if pa.types.is_float32(value.type) and pa.types.is_float32(other.type):
+        return Typed(f"CASE WHEN isnan({value.sql}) THEN {other.sql} ELSE {value.sql} END", pa.float32())
     return double(f"CASE WHEN isnan({left}) THEN {right} ELSE {left} END")
 
 
@@ -172,7 +191,7 @@ def _nullif(value: Typed, other: Typed) -> Typed:
     return Typed(f"CASE WHEN {comparison('=', value, other).sql} THEN NULL ELSE {value.sql} END", value.type)
 
 
-@function("if", "iff", arity=(3, 3))
+@function("if", arity=(3, 3))
 def choose(condition: Typed, one: Typed, other: Typed) -> Typed:
     if not pa.types.is_boolean(condition.type) and not pa.types.is_null(condition.type):
         mismatch("if", condition)

@@ -11,6 +11,7 @@ from lakevilla.engines.local.translation.coercion import (
     decimal_result,
     wider_decimal,
 )
+from lakevilla.engines.local.translation.keys import holds
 from lakevilla.engines.local.translation.typed import (
     Typed,
     cast_sql,
@@ -57,7 +58,7 @@ def nonzero(divisor: Typed, dividend: Typed) -> str:
 
 
 def negative(value: Typed) -> Typed:
-    if is_text(value.type):
+    if is_text(value.type) or pa.types.is_null(value.type):
         value = cast(value, pa.float64())
     if not is_numeric(value.type):
         mismatch("-", value)
@@ -76,8 +77,10 @@ def bitwise(operator: str, one: Typed, other: Typed) -> Typed:
 def comparison(operator: str, one: Typed, other: Typed) -> Typed:
     """`= <> < <= > >=` and IS [NOT] DISTINCT FROM, in the common type of both sides."""
     to = common(one.type, other.type)
-    if _holds_map(to):
+    if holds(to, pa.types.is_map):
         mismatch(operator, one, other)
+    if pa.types.is_nested(to) and operator[0] in "<>" and operator != "<>":
+        refuse(f"{operator} of {type_name(to)}")
     left, right = cast(one, to), cast(other, to)
     return Typed(
         f"({left.sql} {operator} {right.sql})", pa.bool_(), aggregate=one.aggregate or other.aggregate
@@ -132,6 +135,9 @@ def _decimal(operator: str, one: Typed, other: Typed) -> tuple[str, pa.DataType]
         wide = wider_decimal(one.type, other.type)
         left, right = cast(one, wide), cast(other, wide)
         return cast_sql(f"({left.sql} % {nonzero(right, left)})", result), result
+    if result.precision > 18:
+        # DuckDB would compute in 64 bits as long as both sides fit into them.
+        one = cast(one, pa.decimal128(max(19, one.type.precision), one.type.scale))
     return cast_sql(f"({one.sql} {operator} {other.sql})", result), result
 
 
@@ -162,9 +168,3 @@ def _scaled(digits: str, result: pa.DataType) -> str:
         f"(CAST({digits} AS DECIMAL(38,0)) * CAST('{unit:f}' AS DECIMAL({result.scale},{result.scale})))",
         result,
     )
-
-
-def _holds_map(data_type: pa.DataType) -> bool:
-    if pa.types.is_map(data_type):
-        return True
-    return any(_holds_map(data_type.field(i).type) for i in range(data_type.num_fields))

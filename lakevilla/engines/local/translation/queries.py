@@ -12,6 +12,7 @@ from sqlglot import exp
 from lakevilla.engines.local.translation.casting import cast
 from lakevilla.engines.local.translation.coercion import common, common_type
 from lakevilla.engines.local.translation.expressions import Expressions
+from lakevilla.engines.local.translation.keys import distinct
 from lakevilla.engines.local.translation.scope import (
     Common,
     Output,
@@ -123,6 +124,9 @@ class Queries:
         if node.args.get("recursive"):
             refuse("WITH RECURSIVE")
         definitions = []
+        names = [definition.alias.lower() for definition in node.expressions]
+        if len(set(names)) != len(names):
+            raise InvalidInput("WITH gives one name twice")
         for definition in node.expressions:
             query = self.translate(definition.this, Scope(common=known, outer=outer))
             alias = self.fresh("w")
@@ -142,16 +146,17 @@ class Queries:
         pairs = zip(left.outputs, right.outputs, strict=True)
         outputs = self.outputs([(a.name, common(a.type, b.type)) for a, b in pairs])
         word = _SET_OPERATIONS[type(node)] + ("" if node.args.get("distinct") else " ALL")
-        sides = [self._side(side, outputs) for side in (left, right)]
+        together = isinstance(node, exp.Union) and not node.args.get("distinct")
+        sides = [self._side(side, outputs, together) for side in (left, right)]
         return Translated(f"({sides[0]}) {word} ({sides[1]})", outputs)
 
-    def _side(self, side: Translated, outputs: list[Output]) -> str:
-        alias = self.fresh("s")
-        columns = ", ".join(
-            f"{cast(Typed(f'{alias}.{old.sql}', old.type), new.type).sql} AS {new.sql}"
-            for old, new in zip(side.outputs, outputs, strict=True)
-        )
-        return f"SELECT {columns} FROM ({side.sql}) AS {alias}"
+    def _side(self, side: Translated, outputs: list[Output], together: bool) -> str:
+        """One side in the common types; `together` keeps all rows, otherwise they are compared."""
+        alias, columns = self.fresh("s"), []
+        for old, new in zip(side.outputs, outputs, strict=True):
+            value = cast(Typed(f"{alias}.{old.sql}", old.type), new.type)
+            columns.append(f"{(value if together else distinct(value)).sql} AS {new.sql}")
+        return f"SELECT {', '.join(columns)} FROM ({side.sql}) AS {alias}"
 
     def _modified(self, query: Translated, node: exp.Expr, scope: Scope) -> Translated:
         """ORDER BY and LIMIT of a whole query, which see its output columns alone."""

@@ -7,6 +7,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from lakevilla.engines.local.translation.expressions import Expressions
+from lakevilla.engines.local.translation.keys import distinct, grouped
 from lakevilla.engines.local.translation.naming import column_name
 from lakevilla.engines.local.translation.relations import From, generator_of
 from lakevilla.engines.local.translation.scope import Output, Scope, follow
@@ -57,34 +58,40 @@ def translate_select(queries: "Queries", node: exp.Select, scope: Scope) -> tupl
         source.filter(where.this)
     projections = _projections(expressions, node, source)
     group = _group(expressions, node.args.get("group"), projections)
+    if expressions.keys:
+        # Wherever a key is written, it means what the rows were grouped by.
+        if any(generator_of(item) is not None for item in node.expressions):
+            refuse("a generator beside GROUP BY of a float")
+        projections = _projections(expressions, node, source)
     having = node.args.get("having")
     kept = "" if having is None else f" HAVING {expressions.condition(having.this).sql}"
     outputs = queries.outputs([(name, value.type) for name, value in projections])
+    only_once = _distinct(node)
     listed = ", ".join(
-        f"{value.sql} AS {output.sql}" for (_, value), output in zip(projections, outputs, strict=True)
+        f"{(distinct(value) if only_once else value).sql} AS {output.sql}"
+        for (_, value), output in zip(projections, outputs, strict=True)
     )
-    distinct = _distinct(node)
-    sql = f"SELECT {distinct}{listed}{source.sql}{condition}{group}{kept}"
+    sql = f"SELECT {only_once}{listed}{source.sql}{condition}{group}{kept}"
     modifiers = Modifiers.of(node)
     if modifiers is None:
         return sql, outputs
-    if distinct:
+    if only_once:
         return _order_distinct(queries, expressions, sql, projections, outputs, modifiers), outputs
     return sql + modifiers.sql(_named(expressions, projections), [value for _, value in projections]), outputs
 
 
 def _where(expressions: Expressions, node: exp.Expr) -> str:
-    condition = expressions.condition(node)
+    condition = expressions.known_condition(node)
     if condition.aggregate:
         raise InvalidInput("WHERE cannot hold an aggregate; use HAVING")
     return f" WHERE {condition.sql}"
 
 
 def _distinct(node: exp.Select) -> str:
-    distinct = node.args.get("distinct")
-    if distinct is None:
+    mark = node.args.get("distinct")
+    if mark is None:
         return ""
-    if distinct.args.get("on"):
+    if mark.args.get("on"):
         refuse("DISTINCT ON")
     return "DISTINCT "
 
@@ -136,7 +143,7 @@ def _group(expressions: Expressions, node: exp.Group | None, projections: list[P
     only(node, "expressions", "all", "rollup", "cube", "grouping_sets")
     if node.args.get("all"):
         keys = [value for _, value in projections if not value.aggregate and not value.is_constant]
-        return f" GROUP BY {', '.join(key.sql for key in keys)}" if keys else ""
+        return f" GROUP BY {', '.join(_grouped(expressions, key) for key in keys)}" if keys else ""
     parts, plain = [], []
     for item in node.expressions:
         if isinstance(item, exp.Rollup | exp.Cube | exp.GroupingSets):
@@ -176,7 +183,14 @@ def _key(expressions: Expressions, node: exp.Expr, projections: list[Projection]
     if value.aggregate:
         raise InvalidInput("GROUP BY cannot hold an aggregate")
     # A bare number would be read as a position.
-    return f"({value.sql} IS NULL)" if value.is_constant else value.sql
+    return f"({value.sql} IS NULL)" if value.is_constant else _grouped(expressions, value)
+
+
+def _grouped(expressions: Expressions, value: Typed) -> str:
+    key = grouped(value)
+    if key.sql != value.sql:
+        expressions.keys[value.sql] = key
+    return key.sql
 
 
 def _position(number: int, values: list[Typed], clause: str) -> Typed:
@@ -250,10 +264,7 @@ class Modifiers:
         node = key.this
         if isinstance(node, exp.Literal) and not node.is_string and node.name.isdecimal():
             return _position(int(node.name), values, "ORDER BY")
-        value = expressions(node)
-        if pa.types.is_map(value.type):
-            raise InvalidInput("maps have no order")
-        return value
+        return expressions(node)
 
     def bounds(self) -> str:
         limit = "" if self.limit is None else f" LIMIT {self.limit}"

@@ -93,19 +93,20 @@ def _right(value: Typed, count: Typed) -> Typed:
     return string(f"right({as_text(value, 'right')}, greatest({as_integer(count, 'right')}, 0))")
 
 
-@function("ltrim", arity=(1, 1))
-def _ltrim(value: Typed) -> Typed:
-    return trim(value, None, "LEADING")
+@function("ltrim", arity=(1, 2))
+def _ltrim(value: Typed, other: Typed | None = None) -> Typed:
+    """With two arguments the characters to remove come first."""
+    return trim(value, None, "LEADING") if other is None else trim(other, value, "LEADING")
 
 
-@function("rtrim", arity=(1, 1))
-def _rtrim(value: Typed) -> Typed:
-    return trim(value, None, "TRAILING")
+@function("rtrim", arity=(1, 2))
+def _rtrim(value: Typed, other: Typed | None = None) -> Typed:
+    return trim(value, None, "TRAILING") if other is None else trim(other, value, "TRAILING")
 
 
-@function("btrim", arity=(1, 1))
-def _btrim(value: Typed) -> Typed:
-    return trim(value, None, "BOTH")
+@function("btrim", arity=(1, 2))
+def _btrim(value: Typed, characters: Typed | None = None) -> Typed:
+    return trim(value, characters, "BOTH")
 
 
 def trim(value: Typed, characters: Typed | None, side: str) -> Typed:

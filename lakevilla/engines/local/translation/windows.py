@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from lakevilla.engines.local.translation.keys import grouped, sorted_by
 from lakevilla.engines.local.translation.typed import Typed, refuse
 from lakevilla.errors import InvalidInput
 from lakevilla.sql.dialect import spark_text
@@ -25,7 +26,7 @@ def over(expressions: "Expressions", node: exp.Window) -> str:
     parts = []
     partition_by = node.args.get("partition_by") or []
     if partition_by:
-        parts.append("PARTITION BY " + ", ".join(expressions(column).sql for column in partition_by))
+        parts.append("PARTITION BY " + ", ".join(grouped(expressions(column)).sql for column in partition_by))
     order = node.args.get("order")
     if order is not None:
         keys = [ordered(expressions(key.this), key) for key in order.expressions]
@@ -36,13 +37,18 @@ def over(expressions: "Expressions", node: exp.Window) -> str:
     return f" OVER ({' '.join(parts)})"
 
 
+def definition(expressions: "Expressions", node: exp.Window) -> exp.Window:
+    """The window itself, where only its name is written."""
+    named = node.args.get("alias")
+    return node if named is None else expressions.windows.get(named.name.lower(), node)
+
+
 def ordered(value: Typed, key: exp.Expr) -> str:
     """One key of an ORDER BY. Spark puts NULLs first going up and last going down."""
     descending = bool(key.args.get("desc"))
     nulls = "FIRST" if key.args.get("nulls_first") else "LAST"
-    # The parser fills in Spark's default; a constant must not be read as a position.
-    sql = f"({value.sql})" if value.is_constant else value.sql
-    return f"{sql} {'DESC' if descending else 'ASC'} NULLS {nulls}"
+    # The parser fills in Spark's default.
+    return f"{sorted_by(value)} {'DESC' if descending else 'ASC'} NULLS {nulls}"
 
 
 def _frame(spec: exp.WindowSpec) -> str:
