@@ -85,6 +85,9 @@ class _Database:
                 # The parent's database belongs to the parent: its threads did not survive the fork.
                 self._pid, self._idle = os.getpid(), []
                 self._root = duckdb.connect(":memory:", config=self._configuration)
+                # A join would hand the bounds of one side as filters to the Arrow scan of the other, and to
+                # Arrow NaN lies within no bounds.
+                self._root.execute("SET disabled_optimizers = 'join_filter_pushdown'")
                 self._root.execute("SET lock_configuration = true")
             return self._idle.pop() if self._idle else self._root.cursor()
 
