@@ -217,9 +217,16 @@ class Catalog:
         return GlobalLog(Metered(self._store, meter), self._environment)
 
     def _remember_head(self, head: Head | None, read_at: float) -> Head | None:
-        """Keep the newest HEAD; a slower thread never brings an older one back."""
+        """Keep the newest HEAD; a slower thread never brings an older one back.
+
+        If it is another lake's, the directory was deleted and used anew: nothing that we know of its
+        tables holds any more, and to build on it would leave a gap in their logs.
+        """
         with self._lock:
-            if self._head is None or (head is not None and head.seq >= self._head.seq):
+            if self._head is not None and head is not None and head.lake != self._head.lake:
+                self._head = head
+                self._newest.clear()
+            elif self._head is None or (head is not None and head.seq >= self._head.seq):
                 self._head = head
             self._head_read_at = read_at
             return self._head

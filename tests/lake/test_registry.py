@@ -1,6 +1,7 @@
 """Tables of a lake: created, registered, found, renamed, dropped; by several clients at once."""
 
 import os
+import shutil
 from pathlib import Path
 from threading import Thread
 
@@ -248,3 +249,16 @@ def test_location_below_the_root_is_the_table_that_lies_there(lake: lv.Lake, tmp
 def test_name_that_is_no_text_is_refused(lake: lv.Lake, name: str) -> None:
     with pytest.raises(lv.InvalidInput, match="text"):
         lake.read(name)
+
+
+def test_lake_that_was_deleted_and_made_anew_is_seen_by_an_old_client(tmp_path: Path) -> None:
+    place = tmp_path / "lake"
+    old, new = lv.Lake(place, engine="local"), lv.Lake(place, engine="local")
+    old.create("t", ROWS)
+    for _ in range(3):
+        old.append("t", ROWS)
+    shutil.rmtree(place)
+    new.create("t", ROWS)
+    assert old.tables() == ["t"]
+    old.append("t", ROWS)
+    assert new.read("t").count() == 4
