@@ -114,18 +114,27 @@ class CheckpointBlock:
     def count(self) -> int:
         return int(self.core.num_rows)
 
-    @lazy_property
+    @property
     def core(self) -> pa.Table:
+        return self._core[0]
+
+    @lazy_property
+    def _core(self) -> tuple[pa.Table, pa.ChunkedArray]:
+        """The core, and which rows of the checkpoint it holds: `path` is what every `add` action has."""
         fields = [field for field in CORE if self._has_values(field.name)]
         pieces: dict[str, list[pa.Array]] = {field.name: [] for field in fields}
-        for adds in self._adds([field.name for field in fields]):
+        flags: list[pa.Array] = []
+        for adds in self._structs_of(["path", *(field.name for field in fields)]):
+            flags.append(pc.and_(adds.is_valid(), adds.field("path").is_valid()))
+            living = _filtered(adds, flags[-1])
             for field in fields:
-                member = pa.chunked_array([adds.field(field.name)])
+                member = pa.chunked_array([living.field(field.name)])
                 pieces[field.name] += adapt_column(member, field.type, by_id=False).chunks
-        return pa.table(
+        table = pa.table(
             {field.name: pa.chunked_array(pieces[field.name], field.type) for field in fields}
             or {field.name: pa.array([], field.type) for field in CORE if field.name in _ALWAYS}
         )
+        return table, pa.chunked_array(flags, pa.bool_())
 
     def texts(self) -> Iterator[pa.Array]:
         if "stats" not in self._members:
@@ -151,14 +160,18 @@ class CheckpointBlock:
             yield pa.array([None if row is None else json.dumps(row, default=str) for row in rows])
 
     def _adds(self, members: Sequence[str]) -> Iterator[pa.StructArray]:
-        """These members of the rows that are `add` actions; `path` is what every one of them has."""
-        columns = [f"add.{member}" for member in dict.fromkeys(["path", *members])]
+        """These members of the rows that are `add` actions."""
+        living, start = self._core[1], 0
+        # A small column beside them, for a checkpoint may lack all of the members. Paths are a large one.
+        anchor = "size" if "size" in self._members else "path"
+        for adds in self._structs_of([anchor, *members]):
+            yield _filtered(adds, living.slice(start, len(adds)).combine_chunks())
+            start += len(adds)
+
+    def _structs_of(self, members: Sequence[str]) -> Iterator[pa.StructArray]:
+        columns = [f"add.{member}" for member in dict.fromkeys(members)]
         for batch in self._source.batches(columns, self._groups):
-            adds = batch.column("add")
-            paths = adds.field("path")
-            if adds.null_count:
-                paths = pc.if_else(adds.is_valid(), paths, None)
-            yield adds if not paths.null_count else adds.filter(paths.is_valid())
+            yield batch.column("add")
 
     def _has_values(self, member: str) -> bool:
         if member not in self._members:
@@ -166,6 +179,10 @@ class CheckpointBlock:
         if member in _ALWAYS:
             return True
         return bool(self._source.groups_with(f"add.{member}"))
+
+
+def _filtered(rows: pa.StructArray, flags: pa.Array) -> pa.StructArray:
+    return rows if flags.true_count == len(rows) else rows.filter(flags)
 
 
 def _add_type(schema: pa.Schema) -> pa.DataType:
