@@ -57,7 +57,11 @@ def with_delta(spark: SparkSession, settings: Mapping[str, str] | None = None) -
     """A session of Spark + Delta in the JVM of this one, tuned as a small machine wants it."""
     resolve(EVERY)  # says what is wrong if this JVM had to start without
     extension = spark._jvm.io.delta.sql.DeltaSparkSessionExtension()
-    tuned = {"spark.databricks.delta.snapshotPartitions": "2"}
+    tuned = {
+        "spark.databricks.delta.snapshotPartitions": "2",
+        # VACUUM lists folders in as many tasks as this says: 10,000 otherwise.
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
+    }
     return _beside(spark, extension, {**_DELTA, **tuned, **(settings or {})})
 
 
