@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"lakevilla: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("lakevilla: interrupted; nothing was left half done", file=sys.stderr)
+        print("lakevilla: interrupted; a change under way was made as a whole or not at all", file=sys.stderr)
         return 130
     return 0
 

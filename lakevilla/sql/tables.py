@@ -26,6 +26,10 @@ def table_name(table: exp.Expr) -> str:
 def read_table(table: exp.Table) -> TableName:
     """The table and the version of it that a FROM clause names."""
     name, version = table_name(table), table.args.get("version")
+    alias = table.args.get("alias")
+    if alias is not None and isinstance(alias.this, exp.Parameter):
+        # The grammar takes the version of `t@v1` for an alias.
+        raise InvalidInput(f"{name}@{alias.this.name}: write {name} VERSION AS OF or TIMESTAMP AS OF")
     if version is None:
         return TableName(name)
     if version.args.get("kind") != "AS OF":

@@ -198,3 +198,9 @@ def test_check_over_other_rows_is_refused(lake: lv.Lake) -> None:
         lake.sql("ALTER TABLE checked ADD CONSTRAINT c CHECK (a IN (SELECT 1))")
     with pytest.raises(lv.InvalidInput, match="a version is a number"):
         lake.read("checked", version="0")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["t@v0", "t@20260101000000000"])
+def test_version_behind_the_name_is_not_taken_for_an_alias(lake: lv.Lake, name: str) -> None:
+    with pytest.raises(lv.InvalidInput):
+        lake.sql(f"SELECT * FROM {name}")

@@ -98,11 +98,13 @@ def rows_of(relation: Relation) -> str:
 def chunked(files: Sequence[DataFile]) -> Iterator[list[DataFile]]:
     """The files in groups of a bounded number of bytes."""
     chunk: list[DataFile] = []
+    size = 0
     for file in files:
-        if chunk and sum(one.size for one in chunk) + file.size > CHUNK_BYTES:
+        if chunk and size + file.size > CHUNK_BYTES:
             yield chunk
-            chunk = []
+            chunk, size = [], 0
         chunk.append(file)
+        size += file.size
     if chunk:
         yield chunk
 
