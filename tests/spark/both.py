@@ -29,7 +29,8 @@ def fill(lake: lv.Lake) -> None:
     lake.create("accounts", COLUMNS)
     lake.sql(ACCOUNTS)
     lake.sql(
-        "INSERT INTO accounts (id, owner, balance) SELECT id + 10, concat(owner, '!'), balance * 2 FROM accounts"
+        "INSERT INTO accounts (id, owner, balance) "
+        "SELECT id + 10, concat(owner, '!'), balance * 2 FROM accounts"
     )
     lake.create("orders", "id INT, account BIGINT, region STRING, amount INT", partition_by=["region"])
     lake.sql(

@@ -27,8 +27,9 @@ CHANGES = [
     "DELETE FROM accounts",
     "INSERT OVERWRITE empty SELECT 1, 'one'",
     "INSERT INTO orders REPLACE WHERE region = 'eu' SELECT 70, 7, 'eu', 7",
-    "MERGE INTO accounts t USING (SELECT 1 AS id, 'new' AS owner UNION ALL SELECT 77, 'other') s ON t.id = s.id "
-    "WHEN MATCHED THEN UPDATE SET owner = s.owner WHEN NOT MATCHED THEN INSERT (id, owner) VALUES (s.id, s.owner)",
+    "MERGE INTO accounts t USING (SELECT 1 AS id, 'new' AS owner UNION ALL SELECT 77, 'other') s "
+    "ON t.id = s.id WHEN MATCHED THEN UPDATE SET owner = s.owner "
+    "WHEN NOT MATCHED THEN INSERT (id, owner) VALUES (s.id, s.owner)",
     "MERGE INTO orders t USING accounts s ON t.account = s.id "
     "WHEN MATCHED AND s.balance IS NULL THEN DELETE WHEN MATCHED AND t.amount > 5 THEN UPDATE SET amount = 0",
     "MERGE INTO orders t USING accounts s ON t.account = s.id WHEN NOT MATCHED BY SOURCE THEN DELETE",

@@ -1,4 +1,4 @@
-"""Delta tables that other engines wrote, read on Spark: the rows that the local reader gives, at every version."""
+"""Delta tables that other engines wrote, read on Spark: the known rows, with and without a file index."""
 
 from typing import Any
 
@@ -31,8 +31,8 @@ def rows_on_spark(spark: Any, table: DeltaTable, snapshot: DeltaSnapshot | None)
 
 
 NARROW = "kernel-data/type-widening"
-"""Has bytes that became decimal(4,1): Spark's Parquet reader wants room for ten digits, because Parquet stores a
-byte as any other 32-bit integer."""
+"""Has bytes that became decimal(4,1): Spark's Parquet reader wants room for ten digits, because Parquet
+stores a byte as any other 32-bit integer."""
 
 
 @pytest.mark.parametrize("entry", tables("read"))

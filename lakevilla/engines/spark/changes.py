@@ -74,8 +74,9 @@ class Change:
         rows = sum((file.rows or 0) - (file.deletes.count if file.deletes else 0) for file in known)
         unknown = [file for file in files if file.rows is None]
         if unknown:
-            with explained(), self.writer.session.stoppable():
-                rows += self.statement.reader.files(self.source, unknown).count()
+            frame = self.statement.reader.files(self.source, unknown)
+            with explained():
+                rows += self.writer.session.run(frame.count)
         return rows
 
     def _rewrite(
@@ -124,8 +125,9 @@ class Change:
     def _matching(self, files: Sequence[DataFile], condition: str) -> list[DataFile]:
         view = self.statement.view(self.statement.reader.files(self.source, files))
         sql = f"SELECT DISTINCT {FILE} FROM {view} AS {self.called} WHERE {condition}"
-        with explained(), self.writer.session.stoppable():
-            found = {row[0] for row in self.statement.run(sql).collect()}
+        frame = self.statement.run(sql)
+        with explained():
+            found = {row[0] for row in self.writer.session.run(frame.collect)}
         return [file for number, file in enumerate(files) if number in found]
 
     def _columns(self) -> Resolve:

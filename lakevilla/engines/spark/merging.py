@@ -67,8 +67,9 @@ class Merge:
         view = statement.view(data.selectExpr("*", f"TRUE AS {_FOUND}"))
         predicate: Predicate = ANYTHING
         if not self.clauses.not_matched_by_source:
-            with explained(), self.change.writer.session.stoppable():
-                predicate = merge_predicate(self.clauses, source.schema, data)
+            with explained():
+                run = self.change.writer.session.run
+                predicate = run(lambda: merge_predicate(self.clauses, source.schema, data))
         found = self._matches(source.files(predicate), view)
         parts = [self._rewriting(found, view)] if found.touched else []
         if self.clauses.not_matched:
@@ -90,8 +91,9 @@ class Merge:
             f"count_if({_FOUND} AND {_CLAUSE} <> {_NONE}) AS matched FROM ({joined}) GROUP BY {FILE}, {ROW}"
         )
         by_file = f"SELECT {FILE}, max(partners), max(applied), max(matched) FROM ({by_row}) GROUP BY {FILE}"
-        with explained(), self.change.writer.session.stoppable():
-            found = self.change.statement.run(by_file).collect()
+        frame = self.change.statement.run(by_file)
+        with explained():
+            found = self.change.writer.session.run(frame.collect)
         if any(row[3] > 1 for row in found) and not self._only_deletes():
             raise InvalidInput(
                 "MERGE: two rows of the source match one row of the target, so that its new value is not "

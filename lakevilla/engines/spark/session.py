@@ -8,16 +8,18 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar, cast
 
+from pyspark import inheritable_thread_target
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput
+
+T = TypeVar("T")
 
 _WITHOUT = "Without Java, open the lake with engine='local'."
 
@@ -38,18 +40,33 @@ class Session:
                 self._session = SparkSession.getActiveSession() or _start()
             return self._session
 
-    @contextmanager
-    def stoppable(self) -> Iterator[None]:
-        """Jobs started inside end when the caller is interrupted; tags leave the user's job groups alone."""
+    def run(self, action: Callable[[], T]) -> T:
+        """Run something that starts jobs, so that Ctrl-C stops them.
+
+        It runs in another thread: an interrupt in the middle of an answer from the JVM would leave this
+        thread's connection in disorder, and the jobs running. A tag finds the jobs and leaves the user's
+        groups alone.
+        """
         session, tag = self(), f"lakevilla-{self._environment.new_id()}"
-        session.addTag(tag)
+
+        def tagged() -> T:
+            session.addTag(tag)
+            try:
+                return action()
+            finally:
+                session.removeTag(tag)
+
         try:
-            yield
+            # A single task would run in this thread.
+            done = self._environment.fan_out([inheritable_thread_target(session)(tagged), _nothing])
         except KeyboardInterrupt:
             session.interruptTag(tag)
             raise
-        finally:
-            session.removeTag(tag)
+        return cast(T, done[0])
+
+
+def _nothing() -> None:
+    return None
 
 
 def _same_python(session: Any) -> None:

@@ -113,8 +113,9 @@ class Writer:
             refusals=rows.refusals,
             whole_rows=whole,
         )
-        with explained(), self.session.stoppable():
-            found = rows.frame.mapInArrow(task.function(), tasks.REPORT).collect()
+        frame = rows.frame.mapInArrow(task.function(), tasks.REPORT)
+        with explained():
+            found = self.session.run(frame.collect)
         return _joined([pickle.loads(row[0]) for row in found])
 
     def write_here(self, target: Target, pieces: Iterable[pa.Table]) -> Done:
