@@ -18,6 +18,7 @@ WHOLE_BYTES = 8 * 1024 * 1024
 
 _FOOTER_BYTES = 256 * 1024
 _GAP_BYTES = 1024 * 1024
+_FETCH_BYTES = 16 * 1024 * 1024
 _BATCH_ROWS = 8 * 1024
 # Decoding less than this takes less time than to wake other threads for it.
 _THREADS_BYTES = 1024 * 1024
@@ -50,6 +51,9 @@ class ParquetObject:
 
     def read(self, columns: Sequence[str], row_groups: Sequence[int]) -> pa.Table:
         """These columns (dotted paths into structs) of these row groups."""
+        return pa.concat_tables([self._read(columns, some) for some in self._portions(columns, row_groups)])
+
+    def _read(self, columns: Sequence[str], row_groups: Sequence[int]) -> pa.Table:
         self._prepare(columns, row_groups)
         with self._honest():
             table = self._file.read_row_groups(
@@ -57,6 +61,24 @@ class ParquetObject:
             )
         self._release()
         return table
+
+    def _portions(self, columns: Sequence[str], row_groups: Sequence[int]) -> list[list[int]]:
+        """The row groups, as many at a time as are fetched together.
+
+        Not all at once: memory for very large requests comes fresh from the system each time, and is slow.
+        """
+        if self._ranges is None:
+            return [list(row_groups)]
+        portions: list[list[int]] = [[]]
+        portion_bytes = 0
+        for group in row_groups:
+            size = sum(end - start for start, end in _spans(self.metadata, columns, [group]))
+            if portions[-1] and portion_bytes + size > _FETCH_BYTES:
+                portions.append([])
+                portion_bytes = 0
+            portions[-1].append(group)
+            portion_bytes += size
+        return portions
 
     def batches(self, columns: Sequence[str], row_groups: Sequence[int]) -> Iterator[pa.RecordBatch]:
         """These columns of these row groups, in batches that are small beside them."""
