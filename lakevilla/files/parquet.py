@@ -51,7 +51,9 @@ class ParquetObject:
 
     def read(self, columns: Sequence[str], row_groups: Sequence[int]) -> pa.Table:
         """These columns (dotted paths into structs) of these row groups."""
-        return pa.concat_tables([self._read(columns, some) for some in self._portions(columns, row_groups)])
+        tables = [self._read(columns, some) for some in self._portions(columns, row_groups)]
+        # Joined only if there are several: without any column, joining forgets how many rows there are.
+        return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
 
     def _read(self, columns: Sequence[str], row_groups: Sequence[int]) -> pa.Table:
         self._prepare(columns, row_groups)
