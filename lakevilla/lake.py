@@ -113,5 +113,5 @@ class Lake(Verbs):
                 raise InvalidInput(
                     "engine='spark' needs PySpark: pip install 'lakevilla[spark]', or use engine='local'"
                 ) from error
-            return SparkEngine(self._environment, spark, self._options, self._credentials)
+            return SparkEngine(self._environment, spark, self._options, self._credentials, self.url)
         raise InvalidInput(f"there is no engine {engine!r}: use engine='local' or engine='spark'")

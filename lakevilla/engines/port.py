@@ -53,7 +53,7 @@ class Source:
     partition_columns: tuple[str, ...]
     files: Callable[[Predicate], Sequence[DataFile]]
     open: Callable[[DataFile], tuple[Store, str]]
-    about_bytes: Callable[[], int] = lambda: 0
+    about_bytes: Callable[[], int] = lambda: 1 << 40
     has_deletes: bool = True
 
 

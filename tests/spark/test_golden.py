@@ -47,6 +47,6 @@ def test_golden_table_on_spark_has_the_known_rows(spark: Any, entry: dict[str, A
 def test_golden_table_without_a_file_index_has_the_known_rows(
     spark: Any, entry: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fileindex, "has_jvm", lambda session: False)
+    monkeypatch.setattr(fileindex, "usable", lambda session: False)
     table = open_table(entry)
     assert checksum(rows_on_spark(spark, table, table.latest())) == entry["expected"]["sha256"]

@@ -4,10 +4,12 @@ import os
 import signal
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Timer
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import lakevilla as lv
@@ -72,3 +74,37 @@ def test_machine_without_java_is_told_what_to_install(tmp_path: Path) -> None:
     )
     assert "Spark needs Java 17 or 21" in done.stdout, done.stderr
     assert "engine='local'" in done.stdout
+
+
+def test_time_zone_of_the_session_moves_no_instant(spark: Any, tmp_path: Path) -> None:
+    elsewhere = spark.newSession()
+    elsewhere.conf.set("spark.sql.session.timeZone", "America/New_York")
+    lake, judge = lv.Lake(tmp_path, spark=elsewhere), lv.Lake(tmp_path)
+    moments = [datetime(2024, 11, 3, 5, 30, tzinfo=UTC), datetime(2024, 11, 3, 6, 30, tzinfo=UTC)]
+    plain = [moment.replace(tzinfo=None) for moment in moments]
+    rows = pa.table(
+        {
+            "id": [1, 2],
+            "at": pa.array(moments, pa.timestamp("us", "UTC")),
+            "local": pa.array(plain, pa.timestamp("us")),
+            "p": pa.array(moments, pa.timestamp("us", "UTC")),
+        }
+    )
+    lake.create("t", rows, partition_by=["p"])
+    lake.sql("ALTER TABLE t ADD CONSTRAINT known CHECK (at > TIMESTAMP'2000-01-01 00:00:00Z')")
+    lake.append("t", rows)
+    lake.sql("UPDATE t SET id = id + 10")
+    assert judge.read("t").toArrow().sort_by("id").column("at").to_pylist() == sorted(moments * 2)
+    assert judge.read("t").toArrow().sort_by("id").column("p").to_pylist() == sorted(moments * 2)
+    assert judge.read("t").toArrow().sort_by("id").column("local").to_pylist() == sorted(plain * 2)
+    assert lake.read("t").where("at = TIMESTAMP'2024-11-03 06:30:00Z' AND p = at").count() == 2
+
+
+def test_missing_data_file_is_corrupt_and_a_failing_expression_invalid(spark: Any, tmp_path: Path) -> None:
+    lake = lv.Lake(tmp_path, spark=spark)
+    lake.create("t", [{"id": 1}, {"id": 2}])
+    with pytest.raises(lv.InvalidInput, match="zero"):
+        lake.sql("UPDATE t SET id = 1 DIV (id - id)")
+    next(tmp_path.rglob("part-*.parquet")).unlink()
+    with pytest.raises(lv.Corrupt):
+        lake.sql("UPDATE t SET id = id + 1")

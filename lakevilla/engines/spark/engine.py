@@ -36,9 +36,10 @@ class SparkEngine:
         session: Any = None,
         storage_options: Mapping[str, str] | None = None,
         credentials: Callable[..., Any] | None = None,
+        url: str = "",
     ) -> None:
         self._environment = environment
-        self._session = Session(environment, session)
+        self._session = Session(environment, session, url)
         self._access = Access(dict(storage_options or {}), credentials)
         self._writer = Writer(self._session, self._access)
 

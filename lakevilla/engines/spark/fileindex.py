@@ -5,15 +5,19 @@ file index of our own does neither. It is one Java source, compiled in the drive
 which Spark ships; see `SnapshotIndex.java`. Needs a JVM next to this process: not there with Spark Connect.
 """
 
+import logging
 from collections.abc import Callable, Mapping
 from importlib.resources import files
 from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from py4j.protocol import Py4JJavaError
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
+
+logger = logging.getLogger("lakevilla.engines.spark")
 
 # PySpark has no types for it.
 _start_callbacks: Any = ensure_callback_server_started
@@ -24,9 +28,9 @@ Answer = Callable[[str], str]
 """From filters as JSON to files as JSON, see `SnapshotIndex.java`."""
 
 
-def has_jvm(session: Any) -> bool:
-    """Whether the session's driver is a JVM beside us."""
-    return hasattr(session, "_jsparkSession")
+def usable(session: Any) -> bool:
+    """Whether there is a JVM beside us that takes our index."""
+    return hasattr(session, "_jsparkSession") and _index_class(session) is not None
 
 
 def relation(
@@ -74,13 +78,24 @@ class _Lister:
 
 
 def _index_class(session: Any) -> Any:
+    """The compiled class; None if this Spark does not take it, which is asked once."""
     gateway = session.sparkContext._gateway
     with _compiling:
         if gateway not in _compiled:
-            _start_callbacks(gateway)
-            compiler = gateway.jvm.org.codehaus.janino.SimpleCompiler()
-            loader = gateway.jvm.java.lang.Thread.currentThread().getContextClassLoader()
-            compiler.setParentClassLoader(loader)
-            compiler.cook(files(__package__).joinpath("SnapshotIndex.java").read_text("utf-8"))
-            _compiled[gateway] = compiler.getClassLoader().loadClass("SnapshotIndex")
+            try:
+                _compiled[gateway] = _compile(gateway)
+            except Py4JJavaError as error:
+                reason = str(error.java_exception)
+                logger.warning(
+                    "files are read by their paths, because the index does not compile: %s", reason
+                )
+                _compiled[gateway] = None
         return _compiled[gateway]
+
+
+def _compile(gateway: Any) -> Any:
+    _start_callbacks(gateway)
+    compiler = gateway.jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.setParentClassLoader(gateway.jvm.java.lang.Thread.currentThread().getContextClassLoader())
+    compiler.cook(files(__package__).joinpath("SnapshotIndex.java").read_text("utf-8"))
+    return compiler.getClassLoader().loadClass("SnapshotIndex")

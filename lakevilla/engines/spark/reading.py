@@ -77,7 +77,7 @@ class Reader:
         listing = _Listing(source, files, tuple(field.name for field in partition))
         options = {**_OPTIONS, **(_BY_ID if ids else {}), **self.access.hadoop_options()}
         structs = spark.StructType(partition), spark.StructType(data)
-        if fileindex.has_jvm(self.session):
+        if fileindex.usable(self.session):
             size = source.about_bytes() if files is None else sum(file.size for file in files)
             frame = fileindex.relation(self.session, listing.answer, *structs, options, size)
         else:

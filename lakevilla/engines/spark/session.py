@@ -16,6 +16,7 @@ from pyspark import inheritable_thread_target
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
+from lakevilla.engines.spark import packages
 from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput
 
@@ -27,9 +28,10 @@ _WITHOUT = "Without Java, open the lake with engine='local'."
 class Session:
     """Gives the session, and runs work in it that Ctrl-C can stop."""
 
-    def __init__(self, environment: Environment, session: Any = None) -> None:
+    def __init__(self, environment: Environment, session: Any = None, url: str = "") -> None:
         self._environment = environment
         self._session: Any = session
+        self._url = url
         self._lock = Lock()
         _same_python(session)
 
@@ -37,7 +39,7 @@ class Session:
         """The session; a local one is started if there is none."""
         with self._lock:
             if self._session is None:
-                self._session = SparkSession.getActiveSession() or _start()
+                self._session = SparkSession.getActiveSession() or _start(self._url)
             return self._session
 
     def run(self, action: Callable[[], T]) -> T:
@@ -80,7 +82,7 @@ def _same_python(session: Any) -> None:
         context.pythonExec = sys.executable
 
 
-def _start() -> Any:
+def _start(url: str) -> Any:
     cores = os.cpu_count() or 1
     settings = {
         "spark.ui.enabled": "false",
@@ -93,6 +95,7 @@ def _start() -> Any:
         "spark.sql.shuffle.partitions": str(2 * cores),
         "spark.sql.warehouse.dir": os.path.join(tempfile.gettempdir(), "lakevilla-warehouse"),
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        **packages.settings(url),
     }
     builder: Any = SparkSession.builder
     for name, value in settings.items():
