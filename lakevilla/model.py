@@ -109,6 +109,18 @@ class ReadSet:
 
 
 @dataclass(frozen=True, slots=True)
+class Notice:
+    """An entry in a table's own log which says that entry `seq` of the lake's global log concerns its name.
+
+    A client of that lake whose HEAD is older must read it again before it goes by the name it knows.
+    """
+
+    lake: str
+    seq: int
+    dropped: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Footprint:
     """What one published commit did to its table, for the conflict rules.
 
@@ -141,11 +153,11 @@ class Change:
     protocol: Any = None
     read: ReadSet = ReadSet()
     metrics: Mapping[str, int] = field(default_factory=dict)
-    drop: bool = False
+    notice: Notice | None = None
 
     @property
     def blind(self) -> bool:
-        return not (self.removed or self.read.predicates or self.read.files or self.metadata or self.drop)
+        return not (self.removed or self.read.predicates or self.read.files or self.metadata or self.notice)
 
 
 @dataclass(frozen=True, slots=True)

@@ -212,10 +212,14 @@ def head_replaced_without_match(self: GlobalLog, read: ReadHead, head: Head) -> 
 def decided_entry_said_to_be_undecided(
     log: GlobalLog, environment: Environment, read: ReadHead, entry: Entry, open_table: entries.OpenTable
 ) -> entries.Decided:
-    published = entries.settle(entry, open_table)
+    published = entries.settle(read.head.lake, entry, open_table)
     return entries.Decided(entry, entries._move(log, environment, read, entry, published), published)
 
 
 @_bug(f"{_SETTLE}.settle")
-def head_moves_before_the_table_is_there(entry: Entry, open_table: entries.OpenTable) -> bool:  # noqa: ARG001
+def head_moves_before_the_table_is_there(
+    lake: str,  # noqa: ARG001
+    entry: Entry,  # noqa: ARG001
+    open_table: entries.OpenTable,  # noqa: ARG001
+) -> bool:
     return True

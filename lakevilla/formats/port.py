@@ -10,7 +10,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from lakevilla.model import Author, Change, DataFile, Footprint, HistoryEntry, WrittenFile
+from lakevilla.model import Author, Change, DataFile, Footprint, HistoryEntry, Notice, WrittenFile
 from lakevilla.predicates import Predicate
 from lakevilla.sql.statements import Action
 from lakevilla.store.port import Store
@@ -36,8 +36,8 @@ class Snapshot(Protocol):
     def partition_columns(self) -> tuple[str, ...]: ...
 
     @property
-    def dropped(self) -> bool:
-        """Whether the log's last entry says that a LakeVilla client dropped the table."""
+    def notice(self) -> Notice | None:
+        """The newest notice about the table's name among the log entries that were read."""
         ...
 
     @property
@@ -136,8 +136,8 @@ class Table(Protocol):
         """Create version 0; True if version 0 is this attempt's, False if somebody else's."""
         ...
 
-    def publish_last(self, base: int, txn: str, attempt: str) -> None:
-        """Publish the empty entry that ends a dropped table, at the first free version above base.
+    def publish_notice(self, base: int, notice: Notice, txn: str, attempt: str) -> None:
+        """Publish an empty entry that tells of a new name or of none, at the first free version above base.
 
         Every version on the way is read; one that names this attempt ends the walk.
         """

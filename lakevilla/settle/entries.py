@@ -13,11 +13,11 @@ from typing import Protocol
 
 from lakevilla.environment import Environment
 from lakevilla.errors import CommitUnknown, Corrupt, Unavailable
-from lakevilla.model import TableRef
+from lakevilla.model import Notice, TableRef
 from lakevilla.store.port import Ambiguous, Created, Exists
 from lakevilla.versions import registry
 from lakevilla.versions.log import GlobalLog, ReadHead
-from lakevilla.versions.records import CreateTable, DropTable, Entry, Head
+from lakevilla.versions.records import CreateTable, DropTable, Entry, Head, RenameTable
 
 logger = logging.getLogger("lakevilla.settle")
 
@@ -32,8 +32,8 @@ class Publisher(Protocol):
         """Create version 0; True if version 0 is this attempt's, False if somebody else's."""
         ...
 
-    def publish_last(self, base: int, txn: str, attempt: str) -> None:
-        """Publish the empty entry that ends a dropped table at the first free version above base."""
+    def publish_notice(self, base: int, notice: Notice, txn: str, attempt: str) -> None:
+        """Publish an empty entry about the table's name at the first free version above base."""
         ...
 
 
@@ -77,16 +77,17 @@ def help_next(log: GlobalLog, environment: Environment, read: ReadHead, open_tab
     if entry is None:
         return now
     logger.info("settling entry %d of transaction %s, whose owner did not", seq, entry.txn)
-    return _move(log, environment, now, entry, settle(entry, open_table))
+    return _move(log, environment, now, entry, settle(now.head.lake, entry, open_table))
 
 
-def settle(entry: Entry, open_table: OpenTable) -> bool:
+def settle(lake: str, entry: Entry, open_table: OpenTable) -> bool:
     """Publish what the entry decided. False if the place of its new table was taken."""
     match entry.change:
         case CreateTable(table=ref, first=first):
             return open_table(ref).publish_first(first.encode(), entry.attempt)
-        case DropTable(table=ref, base=base) if base is not None:
-            open_table(ref).publish_last(base, entry.txn, entry.attempt)
+        case DropTable(table=ref, base=base) | RenameTable(table=ref, base=base) if base is not None:
+            notice = Notice(lake, entry.seq, dropped=isinstance(entry.change, DropTable))
+            open_table(ref).publish_notice(base, notice, entry.txn, entry.attempt)
             return True
         case _:
             return True
@@ -113,7 +114,7 @@ def _finish(
 ) -> Decided:
     """Settle our own entry. It is decided, so a store that goes away now cannot undo it."""
     try:
-        published = settle(entry, open_table)
+        published = settle(read.head.lake, entry, open_table)
         return Decided(entry, _move(log, environment, read, entry, published), published)
     except Unavailable as error:
         raise CommitUnknown(

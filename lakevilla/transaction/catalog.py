@@ -18,7 +18,7 @@ from lakevilla.environment import Environment
 from lakevilla.errors import Conflict, InvalidInput
 from lakevilla.formats.opening import FORMATS, open_table
 from lakevilla.formats.port import Snapshot, Table
-from lakevilla.model import Author, TableRef
+from lakevilla.model import Author, Notice, TableRef
 from lakevilla.settle.entries import Decided, decide_entry
 from lakevilla.store.metered import Meter, Metered
 from lakevilla.store.names import check_table_name
@@ -82,10 +82,14 @@ class Catalog:
 
     def pin(self, name: str, meter: Meter) -> Pinned:
         """The newest version of a table; InvalidInput if the lake has none of this name."""
+        check_table_name(name)
         for fresh in (False, True):
-            ref = self._resolve(name, meter, fresh)
+            # One HEAD for both: another thread may bring a newer one between resolving and judging.
+            head = self.head(meter, fresh)
+            ref = self._resolve(name, meter, head, fresh)
             pinned = None if ref is None else self._latest(ref, meter)
-            if pinned is not None and not pinned.snapshot.dropped:
+            news = None if pinned is None else _news(pinned.snapshot, head, fresh)
+            if pinned is not None and (news is None or (fresh and not news.dropped)):
                 return pinned
         raise InvalidInput(self._missing(name, meter))
 
@@ -100,9 +104,12 @@ class Catalog:
 
     def find(self, name: str, meter: Meter) -> Pinned | None:
         """Like `pin`, with None for a table that is not there."""
-        ref = self._resolve(name, meter, fresh=True)
+        check_table_name(name)
+        head = self.head(meter, fresh=True)
+        ref = self._resolve(name, meter, head, fresh=True)
         pinned = None if ref is None else self._latest(ref, meter)
-        return None if pinned is None or pinned.snapshot.dropped else pinned
+        news = None if pinned is None else _news(pinned.snapshot, head, fresh=True)
+        return None if news is not None and news.dropped else pinned
 
     def remember(self, ref: TableRef, snapshot: Snapshot, seen_at: float) -> None:
         """Keep the newest snapshot of a table, and when it was seen to be so, for the next transaction."""
@@ -167,10 +174,8 @@ class Catalog:
             )
         return decided
 
-    def _resolve(self, name: str, meter: Meter, fresh: bool) -> TableRef | None:
+    def _resolve(self, name: str, meter: Meter, head: Head | None, fresh: bool) -> TableRef | None:
         """Where this name leads: a registered table, else a folder in which one may lie."""
-        check_table_name(name)
-        head = self.head(meter, fresh)
         ref = registry.find(head, name)
         if ref is not None or not registry.may_lie_at(head, name):
             return ref
@@ -230,3 +235,17 @@ class Catalog:
                 self._head = head
             self._head_read_at = read_at
             return self._head
+
+
+def _news(snapshot: Snapshot, head: Head | None, fresh: bool) -> Notice | None:
+    """A notice in the table's log that this HEAD is too old to have heard of.
+
+    A notice of another lake, from where the table was brought here, is none; but where we know no HEAD
+    yet, only a fresh look tells whose it is.
+    """
+    notice = snapshot.notice
+    if notice is None:
+        return None
+    if head is None:
+        return None if fresh else notice
+    return notice if notice.lake == head.lake and notice.seq > head.seq else None

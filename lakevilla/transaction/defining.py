@@ -79,19 +79,18 @@ def register(workspace: Workspace, name: str, location: str) -> Outcome:
 def rename(workspace: Workspace, name: str, to: str) -> Outcome:
     """A table gets another name and stays where it is."""
     check_table_name(to)
-    ref = workspace.pin(TableName(name)).ref
+    pinned = workspace.pin(TableName(name))
+    ref = pinned.ref
     taken = None if to.casefold() == ref.name.casefold() else workspace.catalog.find(to, workspace.meter)
     if taken is not None:
         raise InvalidInput(f"the lake already has a table {taken.ref.name!r}: choose another name")
-    return Outcome(None, LakeChange(lambda _: RenameTable(ref, to)))
+    return Outcome(None, LakeChange(lambda _: RenameTable(ref, to, _seen(pinned))))
 
 
 def drop(workspace: Workspace, name: str) -> Outcome:
     """A table loses its name. Its files stay until vacuum; a table outside the root is not touched."""
     pinned = workspace.pin(TableName(name))
-    managed = "://" not in pinned.ref.location
-    base = pinned.snapshot.version if managed else None
-    return Outcome(None, LakeChange(lambda _: DropTable(pinned.ref, base)))
+    return Outcome(None, LakeChange(lambda _: DropTable(pinned.ref, _seen(pinned))))
 
 
 def alter(workspace: Workspace, name: str, action: sql.Action) -> Outcome:
@@ -118,6 +117,11 @@ def decide(workspace: Workspace, change: LakeChange) -> int:
     """Bring a registry change into the global log; the entry's number."""
     author = Author(workspace.txn, workspace.txn, workspace.environment.new_id())
     return workspace.catalog.decide(change.propose, author, workspace.meter).entry.seq
+
+
+def _seen(pinned: Pinned) -> int | None:
+    """The version of a table below the root, whose log is told of its name; None elsewhere."""
+    return pinned.snapshot.version if "://" not in pinned.ref.location else None
 
 
 def _place(workspace: Workspace, name: str, format_name: str, location: str | None) -> TableRef:

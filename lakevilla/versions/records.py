@@ -80,19 +80,20 @@ class RegisterTable:
 
 @dataclass(frozen=True, slots=True)
 class RenameTable:
-    """A table gets another name; it stays where it is. Nothing is published."""
+    """A table gets another name; it stays where it is. `base` as in `DropTable`."""
 
     table: TableRef
     to: str
+    base: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class DropTable:
     """A table loses its name.
 
-    `base` is the version at which a table below the lake's root was seen: its log gets a last,
-    empty entry, so that clients which still know the old name stop writing to it. None for a table
-    elsewhere, which is forgotten and not touched.
+    `base` is the version at which a table below the lake's root was seen: its log gets an empty entry
+    that tells of it, so that clients which still know the old name do not go by it. None for a table
+    elsewhere, which is not touched.
     """
 
     table: TableRef
@@ -149,8 +150,8 @@ def _encode_change(change: RegistryChange) -> dict[str, Any]:
             return {"kind": "create", **record, "first": first}
         case RegisterTable():
             return {"kind": "register", **record}
-        case RenameTable(to=to):
-            return {"kind": "rename", **record, "to": to}
+        case RenameTable(to=to, base=base):
+            return {"kind": "rename", **record, "to": to, "base": base}
         case DropTable(base=base):
             return {"kind": "drop", **record, "base": base}
 
@@ -163,11 +164,15 @@ def _decode_change(record: Mapping[str, Any]) -> RegistryChange:
         case "register":
             return RegisterTable(ref)
         case "rename":
-            return RenameTable(ref, _text(record["to"]))
+            return RenameTable(ref, _text(record["to"]), _base(record))
         case "drop":
-            return DropTable(ref, None if record["base"] is None else _number(record["base"]))
+            return DropTable(ref, _base(record))
         case kind:
             raise TypeError(f"unknown kind of change {kind!r}")
+
+
+def _base(record: Mapping[str, Any]) -> int | None:
+    return None if record["base"] is None else _number(record["base"])
 
 
 def _encode(record: dict[str, Any]) -> bytes:

@@ -78,7 +78,7 @@ class _Judge:
         if commit.version != len(commits):
             self._blame(write, f"version {commit.version} of {root} follows version {len(commits) - 1}")
             return
-        if commits and _ours(commits[-1]).get("dropped") and _ours(commit):
+        if commits and _ours(commits[-1]).get("notice", {}).get("dropped") and _ours(commit):
             self._blame(write, f"version {commit.version} of {root} follows the end of a dropped table")
         for path in commit.removes:
             if live.pop(path, None) is None:

@@ -173,6 +173,59 @@ def test_client_that_still_knows_a_dropped_name_finds_its_new_table(lake: lv.Lak
     assert _rows(other, "t") == [(1,)]
 
 
+def test_client_that_still_knows_a_renamed_table_by_its_old_name_is_told(lake: lv.Lake) -> None:
+    lake.create("a", ROWS)
+    other = lv.Lake(lake.url, engine="local")
+    assert other.read("a").count() == 2
+    lake.rename("a", "b")
+    lake.append("b", ROWS)
+    with pytest.raises(lv.InvalidInput, match="no table 'a'"):
+        other.append("a", ROWS)
+    lake.create("a", [{"x": 1}])
+    other.append("a", [{"x": 2}])
+    assert (lake.read("a").count(), lake.read("b").count()) == (2, 4)
+
+
+def test_statement_in_flight_when_its_table_is_renamed_commits(lake: lv.Lake) -> None:
+    lake.create("a", ROWS)
+    other = lv.Lake(lake.url, engine="local").transaction()
+    other.append("a", ROWS)
+    lake.rename("a", "b")
+    other.commit()
+    assert lake.read("b").count() == 4
+
+
+def test_client_of_a_lake_without_head_learns_of_the_first_drop(tmp_path: Path) -> None:
+    lv.Lake(tmp_path / "first", engine="local").create("t", ROWS)
+    (tmp_path / "second").mkdir()
+    os.rename(tmp_path / "first" / "t", tmp_path / "second" / "t")
+    old = lv.Lake(tmp_path / "second", engine="local")
+    old.append("t", ROWS)
+    lv.Lake(tmp_path / "second", engine="local").drop("t")
+    with pytest.raises(lv.InvalidInput, match="no table 't'"):
+        old.append("t", ROWS)
+
+
+def test_dropped_table_brought_to_another_lake_is_a_table_there(tmp_path: Path) -> None:
+    first = lv.Lake(tmp_path / "first", engine="local")
+    first.create("t", ROWS)
+    first.drop("t")
+    os.rename(tmp_path / "first" / "t", tmp_path / "t")
+    second = lv.Lake(tmp_path, engine="local")
+    second.create("other", ROWS)
+    second.append("t", ROWS)
+    assert second.read("t").count() == 4
+
+
+def test_dropped_table_that_is_registered_again_is_used_again(lake: lv.Lake) -> None:
+    lake.create("t", ROWS)
+    lake.drop("t")
+    lake.register("again", "t")
+    lake.append("again", ROWS)
+    assert lv.Lake(lake.url, engine="local").read("again").count() == 4
+    assert lake.tables() == ["again"]
+
+
 def test_rivals_that_create_one_name_leave_one_table(lake: lv.Lake) -> None:
     outcomes: list[str] = []
 

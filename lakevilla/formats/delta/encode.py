@@ -6,6 +6,7 @@ entry: the attempt is the identity that recovery recognises, and the put-id make
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 from urllib.parse import quote
@@ -17,7 +18,7 @@ from lakevilla.files.mapping import physical_name
 from lakevilla.files.partitioning import partition_text
 from lakevilla.formats.delta.actions import Metadata, Protocol
 from lakevilla.formats.delta.statistics import Path, statistics_text
-from lakevilla.model import Author, Change, WrittenFile
+from lakevilla.model import Author, Change, Notice, WrittenFile
 
 ENGINE = f"LakeVilla/{version('lakevilla')}"
 FORMAT = 1
@@ -55,8 +56,8 @@ def commit_info(
         "txnId": author.txn,
         "lakevilla": {"txn": author.txn, "attempt": author.attempt, "put": author.put, "format": FORMAT},
     }
-    if change.drop:
-        info["lakevilla"]["dropped"] = True
+    if change.notice is not None:
+        info["lakevilla"]["notice"] = asdict(change.notice)
     return {"commitInfo": info}
 
 
@@ -67,10 +68,13 @@ def attempt_of(info: Mapping[str, Any] | None) -> str | None:
     return attempt if isinstance(attempt, str) else None
 
 
-def is_drop(info: Mapping[str, Any] | None) -> bool:
-    """Whether the entry is the one with which a lake dropped the table."""
+def notice_of(info: Mapping[str, Any] | None) -> Notice | None:
+    """What the entry says of the table's name, if it is there for that."""
     ours = (info or {}).get("lakevilla")
-    return isinstance(ours, dict) and ours.get("dropped") is True
+    match ours.get("notice") if isinstance(ours, dict) else None:
+        case {"lake": str(lake), "seq": int(seq), "dropped": bool(dropped)}:
+            return Notice(lake, seq, dropped)
+    return None
 
 
 def add_action(

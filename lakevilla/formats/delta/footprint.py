@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from lakevilla.formats.delta.actions import Commit
-from lakevilla.formats.delta.encode import attempt_of, is_drop
+from lakevilla.formats.delta.encode import attempt_of, notice_of
 from lakevilla.formats.delta.entry import identity_of
 from lakevilla.formats.delta.replay import State
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
@@ -26,6 +26,7 @@ class AddedFiles:
 def footprint_of(commit: Commit, before: DeltaSnapshot) -> Footprint:
     """The footprint of an entry; `before` is the version that it was built on."""
     added = {identity_of(add): add for add in commit.adds}
+    notice = notice_of(commit.info)
     alone = State(commit.version, before.protocol, before.metadata, commit.info, added=added)
     return Footprint(
         version=commit.version,
@@ -35,7 +36,7 @@ def footprint_of(commit: Commit, before: DeltaSnapshot) -> Footprint:
         added=AddedFiles(replace(before, state=alone)),
         metadata_changed=commit.metadata is not None,
         protocol_changed=commit.protocol is not None,
-        dropped=is_drop(commit.info),
+        dropped=notice is not None and notice.dropped,
     )
 
 

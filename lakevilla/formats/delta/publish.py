@@ -5,6 +5,8 @@ the change is published, whoever wrote it; if it names somebody else's, the vers
 even that cannot be read the outcome is unknown, and nobody may rerun the change blindly.
 """
 
+from dataclasses import replace
+
 from lakevilla.environment import Environment
 from lakevilla.errors import CommitUnknown, Corrupt, Unavailable
 from lakevilla.formats.delta.actions import Commit
@@ -17,7 +19,7 @@ from lakevilla.formats.delta.opening import read_entry
 from lakevilla.formats.delta.paths import entry_key
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.port import Published, Taken
-from lakevilla.model import Author, Change
+from lakevilla.model import Author, Change, Notice
 from lakevilla.store.port import Ambiguous, Created, Store
 
 
@@ -52,33 +54,33 @@ def publish_first(store: Store, data: bytes, attempt: str) -> bool:
     return in_the_way is None or attempt_of(in_the_way.info) == attempt
 
 
-def publish_last(store: Store, environment: Environment, base: int, txn: str, attempt: str) -> None:
-    """End a dropped table by an empty entry at the first free version above `base`.
+def publish_notice(store: Store, environment: Environment, base: int, notice: Notice, author: Author) -> None:
+    """Tell of a new name, or of none any more, by an empty entry at the first free version above `base`.
 
     Every version on the way is read; one that names this attempt ends the walk. Whatever else happened to
-    the table since does not matter: it has lost its name already.
+    the table since does not matter: what became of its name is decided already.
     """
     commits = list_log(store, base).commits
     version = max([base, *commits])
     for number in sorted(found for found in commits if found > base):
         commit = read_entry(store, number)
-        if commit is not None and attempt_of(commit.info) == attempt:
+        if commit is not None and attempt_of(commit.info) == author.attempt:
             return
     in_the_way: Commit | None = read_entry(store, version)
     while True:
         version += 1
-        author = Author(txn, attempt, environment.new_id())
-        farewell = _farewell(author, version, in_the_way, environment.now_ms())
-        in_the_way = _create(store, version, encode_entry([farewell]), txn)
-        if in_the_way is None or attempt_of(in_the_way.info) == attempt:
+        author = replace(author, put=environment.new_id())
+        told = _told(notice, author, version, in_the_way, environment.now_ms())
+        in_the_way = _create(store, version, encode_entry([told]), author.txn)
+        if in_the_way is None or attempt_of(in_the_way.info) == author.attempt:
             return
 
 
-def _farewell(author: Author, version: int, before: Commit | None, now_ms: int) -> Action:
-    """The only action of the entry that ends a table, with a time of its own where the one before has."""
+def _told(notice: Notice, author: Author, version: int, before: Commit | None, now_ms: int) -> Action:
+    """The only action of such an entry, with a time of its own where the one before has."""
     previous = None if before is None else (before.info or {}).get("inCommitTimestamp")
     return commit_info(
-        Change("DROP TABLE", drop=True),
+        Change("DROP TABLE" if notice.dropped else "RENAME TABLE", notice=notice),
         author,
         now_ms=now_ms,
         read_version=version - 1,

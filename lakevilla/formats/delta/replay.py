@@ -19,8 +19,10 @@ from lakevilla.formats.delta.actions import Commit, Metadata, Protocol
 from lakevilla.formats.delta.blocks import EntryBlock, FileBlock
 from lakevilla.formats.delta.bounds import BlockBounds
 from lakevilla.formats.delta.checkpoint_reading import CheckpointContent
+from lakevilla.formats.delta.encode import notice_of
 from lakevilla.formats.delta.entry import VECTOR_MARK, identity_of
 from lakevilla.formats.delta.lazily import lazy_property
+from lakevilla.model import Notice
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
@@ -85,6 +87,7 @@ class State:
     blocks: tuple[LiveBlock, ...] = ()
     added: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     hidden: frozenset[str] = frozenset()
+    notice: Notice | None = None
 
     @staticmethod
     def empty() -> "State":
@@ -140,6 +143,7 @@ class State:
             self.blocks,
             added,
             frozenset(hidden),
+            _newest_notice(self.notice, commits),
         )
         return state.folded() if len(hidden) > _FOLD_FILES else state
 
@@ -178,3 +182,10 @@ def _joined(blocks: list[LiveBlock]) -> list[LiveBlock]:
             dead = np.zeros(block.block.count, dtype=np.bool_) if block.dead is None else block.dead
             adds += [add for add, gone in zip(block.block.adds, dead, strict=True) if not gone]
     return [*large, LiveBlock.of(EntryBlock(tuple(adds)))]
+
+
+def _newest_notice(known: Notice | None, commits: Sequence[Commit]) -> Notice | None:
+    """An entry that tells of the table's name counts until a later one does, whoever writes after it."""
+    for commit in commits:
+        known = notice_of(commit.info) or known
+    return known

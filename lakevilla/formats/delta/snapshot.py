@@ -17,14 +17,13 @@ from lakevilla.formats.delta.actions import Commit, Metadata, Protocol
 from lakevilla.formats.delta.blocks import CORE
 from lakevilla.formats.delta.bounds import Leaf, partition_bounds
 from lakevilla.formats.delta.deletion_vectors import Locate, deletes_of
-from lakevilla.formats.delta.encode import is_drop
 from lakevilla.formats.delta.entry import identity_of, parse_entry
 from lakevilla.formats.delta.features import refuse_write
 from lakevilla.formats.delta.layout import Layout, columns_of
 from lakevilla.formats.delta.lazily import lazy_property
 from lakevilla.formats.delta.paths import data_key, entry_key
 from lakevilla.formats.delta.replay import LiveBlock, Mask, State
-from lakevilla.model import DataFile
+from lakevilla.model import DataFile, Notice
 from lakevilla.predicates import ANYTHING, Bounds, Column, Predicate, may_match
 from lakevilla.store.port import Store
 
@@ -82,9 +81,8 @@ class DeltaSnapshot:
         return self.layout.checks
 
     @property
-    def dropped(self) -> bool:
-        # Without the entry at hand (a cold open at a checkpoint) HEAD is as new, and knows.
-        return is_drop(self.state.info)
+    def notice(self) -> Notice | None:
+        return self.state.notice
 
     @lazy_property
     def info(self) -> Mapping[str, Any]:

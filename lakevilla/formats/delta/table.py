@@ -17,11 +17,11 @@ from lakevilla.formats.delta.footprint import footprint_of
 from lakevilla.formats.delta.log import Listing, adjusted_times, list_log, newest_at
 from lakevilla.formats.delta.opening import follow, open_state, read_entry
 from lakevilla.formats.delta.paths import is_absolute, split_url
-from lakevilla.formats.delta.publish import encode_first, publish, publish_first, publish_last
+from lakevilla.formats.delta.publish import encode_first, publish, publish_first, publish_notice
 from lakevilla.formats.delta.replay import State
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.port import Published, Snapshot, Taken
-from lakevilla.model import Author, Change, DataFile, HistoryEntry, WrittenFile
+from lakevilla.model import Author, Change, DataFile, HistoryEntry, Notice, WrittenFile
 from lakevilla.sql.statements import Action
 from lakevilla.store.port import Store
 
@@ -104,8 +104,9 @@ class DeltaTable:
     def publish_first(self, data: bytes, attempt: str) -> bool:
         return publish_first(self._store, data, attempt)
 
-    def publish_last(self, base: int, txn: str, attempt: str) -> None:
-        publish_last(self._store, self._environment, base, txn, attempt)
+    def publish_notice(self, base: int, notice: Notice, txn: str, attempt: str) -> None:
+        author = Author(txn, attempt, self._environment.new_id())
+        publish_notice(self._store, self._environment, base, notice, author)
 
     def alter(self, snapshot: Snapshot, action: Action) -> Change:
         return alter(_ours(snapshot), action, self._environment.new_id)

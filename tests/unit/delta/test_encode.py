@@ -19,7 +19,7 @@ from lakevilla.formats.delta.encode import (
     remove_action,
 )
 from lakevilla.formats.delta.entry import parse_entry
-from lakevilla.model import Author, Change, ColumnStatistics, WrittenFile
+from lakevilla.model import Author, Change, ColumnStatistics, Notice, WrittenFile
 
 AUTHOR = Author("t1", "a1", "p1")
 
@@ -82,13 +82,14 @@ def test_an_entry_is_read_back_as_it_was_written() -> None:
 def test_a_change_that_read_is_no_blind_append() -> None:
     file = WrittenFile("f", 1, 1, {}, {}, 1)
     blind = Change("WRITE", added=(file,))
-    dropping = Change("DROP TABLE", drop=True)
+    dropping = Change("DROP TABLE", notice=Notice("lake", 7, dropped=True))
     infos = [
         commit_info(c, AUTHOR, now_ms=1, read_version=0, in_commit_ms=None)["commitInfo"]
         for c in (blind, dropping)
     ]
     assert [info["isBlindAppend"] for info in infos] == [True, False]
-    assert [info["lakevilla"].get("dropped") for info in infos] == [None, True]
+    notices = [info["lakevilla"].get("notice") for info in infos]
+    assert notices == [None, {"lake": "lake", "seq": 7, "dropped": True}]
     assert "inCommitTimestamp" not in infos[0]
 
 

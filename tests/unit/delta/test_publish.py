@@ -14,7 +14,7 @@ from lakevilla.errors import CommitUnknown, InvalidInput, Unavailable, Unsupport
 from lakevilla.formats.delta.actions import Protocol
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.port import Published, Taken
-from lakevilla.model import Author, Change
+from lakevilla.model import Author, Change, Notice
 from lakevilla.predicates import ANYTHING, Compare, IsNull
 from lakevilla.sql import statements as sql
 from lakevilla.store.faulty import Fault, Faulty, always, nth
@@ -26,6 +26,8 @@ from tests.delta_writer import Writer
 from tests.unit.store.clocked import Clocked
 
 SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.string())])
+
+GONE = Notice("lake", 3, dropped=True)
 
 
 def rows(*numbers: int, p: str | None = "a") -> pa.Table:
@@ -109,11 +111,11 @@ def test_metadata_and_drops_show_in_the_footprint(writer: Writer) -> None:
     assert isinstance(taken, Taken)
     assert (taken.footprint.metadata_changed, taken.footprint.protocol_changed) == (True, True)
     assert isinstance(taken.snapshot, DeltaSnapshot)
-    writer.table.publish_last(1, "txn", "attempt")
+    writer.table.publish_notice(1, GONE, "txn", "attempt")
     dropped = writer.publish(Change("WRITE"), taken.snapshot)
     assert isinstance(dropped, Taken)
     assert dropped.footprint.dropped
-    assert dropped.snapshot.dropped
+    assert dropped.snapshot.notice == GONE
 
 
 def test_an_entry_that_names_our_attempt_is_ours_whatever_its_bytes(writer: Writer, store: Store) -> None:
@@ -285,10 +287,10 @@ def test_version_zero_is_created_once_and_known_by_its_attempt(writer: Writer, s
 def test_a_table_is_ended_once_at_the_first_free_version(writer: Writer, store: Store) -> None:
     writer.create(SCHEMA)
     writer.append(rows(1))
-    writer.table.publish_last(0, "t", "a")
-    writer.table.publish_last(0, "t", "a")
+    writer.table.publish_notice(0, GONE, "t", "a")
+    writer.table.publish_notice(0, GONE, "t", "a")
     assert writer.latest().version == 2
-    assert writer.latest().dropped
+    assert writer.latest().notice == GONE
     assert [list(action) for action in entry(store, 2)] == [["commitInfo"]]
 
 
@@ -302,16 +304,16 @@ def test_a_table_is_ended_past_a_rival_that_came_in_between(writer: Writer, stor
                 writer.append(rows(1), base)
             return self._store.create(key, data)
 
-    Writer(Overtaken(store, applied=True)).table.publish_last(0, "t", "a")  # type: ignore[arg-type]
+    Writer(Overtaken(store, applied=True)).table.publish_notice(0, GONE, "t", "a")  # type: ignore[arg-type]
     assert writer.latest().version == 2
-    assert writer.latest().dropped
+    assert writer.latest().notice == GONE
 
 
 def test_the_end_of_a_table_with_in_commit_timestamps_has_one(store: Store) -> None:
     clock = Stopped(5000)
     writer = Writer(store, clock)
     writer.create(SCHEMA, properties={"delta.enableInCommitTimestamps": "true"})
-    writer.table.publish_last(0, "t", "a")
+    writer.table.publish_notice(0, GONE, "t", "a")
     assert entry(store, 1)[0]["commitInfo"]["inCommitTimestamp"] == 5001
 
 

@@ -110,7 +110,7 @@ def test_head_that_names_a_table_before_it_is_there_is_found():
 
 
 def test_commit_to_a_dropped_table_is_found():
-    last = entry(3, {"commitInfo": {"lakevilla": {"dropped": True}}})
+    last = entry(3, {"commitInfo": {"lakevilla": {"notice": {"dropped": True}}}})
     ours, legacy = entry(4, {"commitInfo": {"lakevilla": {"attempt": "a"}}}), entry(4, {"commitInfo": {}})
     assert "dropped" in check_published([*GOOD, last, ours])[0]
     assert check_published([*GOOD, last, legacy]) == []

@@ -42,8 +42,8 @@ CHANGES: list[tuple[RegistryChange, str]] = [
         '{"kind":"register","name":"sales.Örders","location":"s3://other/orders","format":"delta"}',
     ),
     (
-        RenameTable(ACCOUNTS, "konten"),
-        '{"kind":"rename","name":"accounts","location":"accounts","format":"delta","to":"konten"}',
+        RenameTable(ACCOUNTS, "konten", 12),
+        '{"kind":"rename","name":"accounts","location":"accounts","format":"delta","to":"konten","base":12}',
     ),
     (
         DropTable(ACCOUNTS, 12),

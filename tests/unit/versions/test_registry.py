@@ -91,29 +91,29 @@ def test_drop_outside_the_root_forgets_the_table() -> None:
 
 
 def test_rename_keeps_the_location_and_frees_the_old_name() -> None:
-    head = _after(HEAD, RenameTable(A, "konten"))
+    head = _after(HEAD, RenameTable(A, "konten", 3))
     assert head.tables["konten"] == TableRef("konten", "Accounts", "delta")
     assert "Accounts" not in head.tables
     assert not registry.may_lie_at(head, "Accounts")
 
 
 def test_rename_to_another_case_of_itself_is_allowed() -> None:
-    head = _after(HEAD, RenameTable(A, "ACCOUNTS"))
+    head = _after(HEAD, RenameTable(A, "ACCOUNTS", 3))
     assert set(head.tables) == {"ACCOUNTS", "orders"}
 
 
 def test_rename_onto_another_table_is_refused() -> None:
     with pytest.raises(InvalidInput, match="already has a table 'orders'"):
-        registry.check(HEAD, RenameTable(A, "Orders"))
+        registry.check(HEAD, RenameTable(A, "Orders", 3))
 
 
 def test_found_table_can_be_renamed_and_dropped_without_being_registered() -> None:
     found = TableRef("found", "found", "delta")
-    assert _after(HEAD, RenameTable(found, "named")).tables["named"].location == "found"
+    assert _after(HEAD, RenameTable(found, "named", 3)).tables["named"].location == "found"
     assert "found" in _after(HEAD, DropTable(found, base=0)).dropped
 
 
-@pytest.mark.parametrize("change", [DropTable(A, 3), RenameTable(A, "x")])
+@pytest.mark.parametrize("change", [DropTable(A, 3), RenameTable(A, "x", 3)])
 def test_change_of_a_table_that_another_client_moved_is_refused(change: RegistryChange) -> None:
     moved = Head("lake", 9, "p", {"Accounts": TableRef("Accounts", "Accounts-2", "delta")})
     with pytest.raises(InvalidInput, match="another client renamed or dropped it"):
