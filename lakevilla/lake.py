@@ -52,6 +52,10 @@ class Lake(Verbs):
         environment: Environment | None = None,
         store: Store | None = None,
     ) -> None:
+        if not isinstance(root, str | PurePath) or not str(root):
+            raise InvalidInput(
+                f"a lake lies in a directory or at a URL such as s3://bucket/path; found {root!r}"
+            )
         self._environment = environment or SystemEnvironment()
         self._options = dict(storage_options or {})
         self._credentials = credentials
@@ -86,6 +90,8 @@ class Lake(Verbs):
 
     def history(self, name: str, limit: int | None = None) -> list[HistoryEntry]:
         """The versions of a table, newest first."""
+        if limit is not None and limit < 0:
+            raise InvalidInput(f"limit is {limit}: it cannot be negative")
         return list(self._catalog.pin(name, Meter()).table.history(limit))
 
     def _run(self, statement: Statement) -> Any:

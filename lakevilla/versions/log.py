@@ -7,6 +7,7 @@ it visible; who does what in which order is the settle room's business.
 from dataclasses import dataclass
 
 from lakevilla.environment import Environment
+from lakevilla.errors import Corrupt
 from lakevilla.store import keys
 from lakevilla.store.port import Changed, Created, Exists, Replaced, Store
 from lakevilla.versions.records import Entry, Head
@@ -58,8 +59,12 @@ class GlobalLog:
         return self._store.create(keys.slot(entry.seq), entry.encode())
 
     def read_slot(self, seq: int) -> Entry | None:
+        where = self._where(keys.slot(seq))
         found = self._store.get(keys.slot(seq))
-        return None if found is None else Entry.decode(found.data, self._where(keys.slot(seq)))
+        entry = None if found is None else Entry.decode(found.data, where)
+        if entry is not None and entry.seq != seq:
+            raise Corrupt(f"{where} says that it is entry {entry.seq}")
+        return entry
 
     def _where(self, key: str) -> str:
         return f"{self._store.url}/{key}"

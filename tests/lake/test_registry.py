@@ -30,6 +30,20 @@ def test_opening_a_lake_writes_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "nothing").exists()
 
 
+@pytest.mark.parametrize("root", [None, "", 7])
+def test_lake_in_no_place_is_refused(root: object) -> None:
+    with pytest.raises(lv.InvalidInput, match="a directory or at a URL"):
+        lv.Lake(root, engine="local")  # type: ignore[arg-type]
+
+
+def test_entry_in_the_wrong_slot_is_corrupt(lake: lv.Lake, tmp_path: Path) -> None:
+    lake.create("t", ROWS)
+    log = tmp_path / "lake" / "_lakevilla" / "global" / "log"
+    (log / f"{2:020d}.json").write_bytes((log / f"{1:020d}.json").read_bytes())
+    with pytest.raises(lv.Corrupt, match="says that it is entry 1"):
+        lake.create("u", ROWS)
+
+
 def test_created_table_is_listed_read_and_found_by_another_client(lake: lv.Lake) -> None:
     lake.create("t", ROWS)
     other = lv.Lake(lake.url, engine="local")
