@@ -3,54 +3,16 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 import lakevilla as lv
 from bench import sparks
 from bench.seaweed import S3Server
+from tests.legacy.spark_delta import Spark, ours, simple
 from tests.legacy.test_delta_clients import AWKWARD, EVERY_TYPE, every_type, sorted_rows
-
-Rows = list[dict[str, Any]]
-
-
-class Spark:
-    """Spark + Delta at one lake's tables."""
-
-    def __init__(self, session: SparkSession, root: str) -> None:
-        self.session = session
-        self.root = root
-
-    def path(self, table: str) -> str:
-        return f"{self.root}/{table}"
-
-    def rows(self, table: str, version: int | None = None) -> Rows:
-        reader = self.session.read.format("delta")
-        if version is not None:
-            reader = reader.option("versionAsOf", version)
-        return sorted_rows(reader.load(self.path(table)).toArrow())
-
-    def sql(self, text: str, *tables: str) -> DataFrame:
-        """A statement in which each `{}` stands for a table."""
-        return self.session.sql(text.format(*(f"delta.`{self.path(table)}`" for table in tables)))
-
-    def append(self, table: str, rows: pa.Table) -> None:
-        data = self.session.createDataFrame(rows)
-        data.coalesce(1).write.format("delta").mode("append").save(self.path(table))
-
-    def checkpoint(self, table: str) -> None:
-        self._log().forTable(self.session._jsparkSession, self.path(table)).checkpoint()
-
-    def forget(self) -> None:
-        """Drop what the JVM knows of tables, as a new one would."""
-        self._log().clearCache()
-
-    def _log(self) -> Any:
-        jvm: Any = self.session._jvm
-        return jvm.org.apache.spark.sql.delta.DeltaLog
 
 
 @pytest.fixture
@@ -62,17 +24,6 @@ def lake(tmp_path: Path) -> lv.Lake:
 def delta(spark_delta: SparkSession, tmp_path: Path) -> Iterator[Spark]:
     yield Spark(spark_delta, str(tmp_path / "lake"))
     spark_delta.catalog.clearCache()
-
-
-def ours(lake: lv.Lake, table: str, version: int | None = None) -> Rows:
-    return sorted_rows(lake.read(table, version=version).toArrow())
-
-
-def simple(*numbers: int, v: str = "new", p: str | None = "a b") -> pa.Table:
-    count = len(numbers)
-    return pa.table(
-        {"id": pa.array(numbers, pa.int64()), "v": [v] * count, "p": pa.array([p] * count, pa.string())}
-    )
 
 
 def test_every_type_is_read_as_we_wrote_it_also_through_statistics(lake: lv.Lake, delta: Spark) -> None:
