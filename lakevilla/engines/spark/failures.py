@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import (
     AnalysisException,
     ArithmeticException,
@@ -32,6 +33,12 @@ def explained() -> Iterator[None]:
     """Work with Spark whose failures are told in our words."""
     try:
         yield
+    except Py4JJavaError as error:
+        # The JVM's own exception, where PySpark has none of its kind.
+        text = _sentence(str(error.java_exception.toString()))
+        if "[FAILED_READ_FILE" in text:
+            raise Corrupt(f"a data file cannot be read: {text}") from error
+        raise
     except PySparkException as error:
         condition = error.getCondition() or ""
         text = _sentence(str(error))

@@ -85,10 +85,7 @@ def _index_class(session: Any) -> Any:
             try:
                 _compiled[gateway] = _compile(gateway)
             except Py4JJavaError as error:
-                reason = str(error.java_exception)
-                logger.warning(
-                    "files are read by their paths, because the index does not compile: %s", reason
-                )
+                logger.warning("the index does not compile, files go by path: %s", error.java_exception)
                 _compiled[gateway] = None
         return _compiled[gateway]
 

@@ -116,7 +116,7 @@ class Writer:
         frame = rows.frame.mapInArrow(task.function(), tasks.REPORT)
         with explained():
             found = self.session.run(frame.collect)
-        return _joined([pickle.loads(row[0]) for row in found])
+        return joined([pickle.loads(row[0]) for row in found])
 
     def write_here(self, target: Target, pieces: Iterable[pa.Table]) -> Done:
         """Write rows that are in this process."""
@@ -153,7 +153,8 @@ def _living_rows(file: DataFile) -> int | None:
     return file.rows - (file.deletes.count if file.deletes else 0)
 
 
-def _joined(reports: Sequence[tasks.Report]) -> Done:
+def joined(reports: Sequence[tasks.Report]) -> Done:
+    """What all tasks did together; InvalidInput if one of them refused a row."""
     refused = next((report.refused for report in reports if report.refused is not None), None)
     if refused is not None:
         raise InvalidInput(refused)
