@@ -47,14 +47,13 @@ def _in_query(expressions: "Expressions", value: Typed, node: exp.Expr) -> Typed
 
 
 def _filters(node: exp.Expr | None) -> bool:
-    """Whether it only matters if this IN is true: it is [NOT] one of the conditions of a WHERE."""
-    around = node.parent if node is not None else None
-    while isinstance(around, exp.And | exp.Paren):
-        around = around.parent
+    """Whether FALSE and NULL come to the same: it is a condition of a WHERE, or NOT one of several."""
+    around = None if node is None else node.parent
+    through: tuple[type[exp.Expr], ...] = (exp.And, exp.Or, exp.Paren)
     if isinstance(around, exp.Not):
+        around, through = around.parent, (exp.And, exp.Paren)
+    while isinstance(around, through):
         around = around.parent
-        while isinstance(around, exp.And | exp.Paren):
-            around = around.parent
     return around is None or isinstance(around, exp.Where)
 
 

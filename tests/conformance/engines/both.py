@@ -1,0 +1,92 @@
+"""One statement on two engines: what each says, and whether it is the same."""
+
+import math
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+
+import lakevilla as lv
+from lakevilla.sql.parsing import parse
+from lakevilla.sql.statements import Query
+from tests.conformance.engines.comparing import difference
+from tests.conformance.engines.tables import TABLES
+
+# The order in which floats are added up is nobody's promise, so their last digits are not compared.
+_ADDED_UP = re.compile(r"\b(sum|avg|mean|std\w*|var\w*)\(", re.IGNORECASE)
+_DIGITS = 13
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`refused` is Unsupported, `invalid` InvalidInput; a change gives its counts."""
+
+    kind: str
+    answer: Any = None
+
+    @classmethod
+    def of(cls, lake: lv.Lake, text: str) -> "Outcome":
+        try:
+            answer = lake.sql(text)
+            return cls("answered", answer.toArrow() if hasattr(answer, "toArrow") else answer)
+        except lv.Unsupported as error:
+            return cls("refused", str(error))
+        except (lv.InvalidInput, PySparkException) as error:
+            # A result on Spark is a DataFrame, which says itself what it finds wrong when it runs.
+            return cls("invalid", str(error))
+
+
+def compared(text: str, local: Outcome, spark: Outcome) -> str | None:
+    """What differs. Where Spark finds a statement wrong, the local engine may refuse it without knowing."""
+    if spark.kind == "invalid" and local.kind in ("invalid", "refused"):
+        return None
+    if local.kind != spark.kind:
+        return f"local {local.kind}: {_shown(local)}\nspark {spark.kind}: {_shown(spark)}"
+    if isinstance(local.answer, pa.Table):
+        digits = _DIGITS if _ADDED_UP.search(text) else None
+        return difference(local.answer, spark.answer, ordered=_is_ordered(text), digits=digits)
+    return None if local.answer == spark.answer else f"{local.answer} and {spark.answer}"
+
+
+def fill(lake: lv.Lake) -> None:
+    """The tables, each in two files; `pairs` with older versions."""
+    for name, table in TABLES.items():
+        lake.create(name, table.schema)
+        middle = math.ceil(table.num_rows / 2) if name != "pairs" else table.num_rows - 1
+        for part in (table.slice(0, middle), table.slice(middle)):
+            if part.num_rows:
+                lake.append(name, part)
+
+
+class Twins:
+    """A lake for each engine, with equal tables; `again` puts them back as they were."""
+
+    def __init__(self, folder: Path, session: Any) -> None:
+        self._folder, self._template = folder, folder / "template"
+        fill(lv.Lake(self._template, engine="local"))
+        self._session = session
+        self.again()
+
+    def again(self) -> None:
+        for name in ("local", "spark"):
+            shutil.rmtree(self._folder / name, ignore_errors=True)
+            shutil.copytree(self._template, self._folder / name)
+        self.local = lv.Lake(self._folder / "local", engine="local")
+        self.spark = lv.Lake(self._folder / "spark", spark=self._session)
+        # What Spark wrote, seen without Spark.
+        self.written = lv.Lake(self._folder / "spark", engine="local")
+
+
+def _is_ordered(text: str) -> bool:
+    statement = parse(text, {})
+    return isinstance(statement, Query) and statement.tree.args.get("order") is not None
+
+
+def _shown(outcome: Outcome) -> str:
+    return (
+        str(outcome.answer.to_pydict())[:300] if isinstance(outcome.answer, pa.Table) else str(outcome.answer)
+    )

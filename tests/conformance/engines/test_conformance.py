@@ -1,0 +1,27 @@
+"""Every statement gives the same on both engines, row by row and type by type, or is a known refusal."""
+
+import pytest
+
+from tests.conformance.engines.both import Outcome, Twins, compared
+from tests.conformance.engines.known_refusals import STATEMENTS as REFUSED
+from tests.conformance.engines.statements import QUERIES
+
+
+@pytest.mark.parametrize(
+    "text",
+    [pytest.param(text, id=f"{topic}-{n}") for topic, all_ in QUERIES.items() for n, text in enumerate(all_)],
+)
+def test_query_gives_the_same_on_both_engines(twins: Twins, text: str) -> None:
+    differs = compared(text, Outcome.of(twins.local, text), Outcome.of(twins.spark, text))
+    assert differs is None, f"{text}\n{differs}"
+
+
+def test_known_refusals_are_refused_still(twins: Twins) -> None:
+    outcomes = {text: Outcome.of(twins.local, text) for text in REFUSED}
+    assert {text: outcome for text, outcome in outcomes.items() if outcome.kind != "refused"} == {}
+
+
+def test_suite_has_its_statements() -> None:
+    texts = [text for all_ in QUERIES.values() for text in all_]
+    assert len(texts) >= 300
+    assert len(set(texts)) == len(texts)
