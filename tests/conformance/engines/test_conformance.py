@@ -4,7 +4,7 @@ import pytest
 
 from tests.conformance.engines.both import Outcome, Twins, compared
 from tests.conformance.engines.known_refusals import STATEMENTS as REFUSED
-from tests.conformance.engines.statements import QUERIES
+from tests.conformance.engines.statements import NAMES, QUERIES
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,12 @@ def test_query_gives_the_same_on_both_engines(twins: Twins, text: str) -> None:
 def test_known_refusals_are_refused_still(twins: Twins) -> None:
     outcomes = {text: Outcome.of(twins.local, text) for text in REFUSED}
     assert {text: outcome for text, outcome in outcomes.items() if outcome.kind != "refused"} == {}
+
+
+def test_columns_without_alias_get_the_names_that_spark_gives(twins: Twins) -> None:
+    for table, expressions in NAMES.items():
+        text = f"SELECT {', '.join(expressions)} FROM {table} AS t"
+        assert twins.local.sql(text).columns == twins.spark.sql(text).columns
 
 
 def test_suite_has_its_statements() -> None:

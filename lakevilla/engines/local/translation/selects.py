@@ -115,7 +115,8 @@ def _projections(expressions: Expressions, node: exp.Select, source: From) -> li
         elif isinstance(item, exp.Aliases):
             refuse(f"the expression {spark_text(item)[:80]}")
         else:
-            projections.append((column_name(item), expressions(item)))
+            name = column_name(item, lambda parts: any(scope.star(parts)))
+            projections.append((name, expressions(item)))
     if not projections:
         raise InvalidInput("a SELECT lists at least one column")
     return projections
