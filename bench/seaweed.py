@@ -96,7 +96,7 @@ def _server() -> Iterator[S3Server]:
     }
     log = (folder / "weed.log").open("wb")
     process = subprocess.Popen(
-        command, env=variables, cwd=folder, stdout=log, stderr=log, preexec_fn=_die_with_parent
+        command, env=variables, cwd=folder, stdout=log, stderr=log, preexec_fn=die_with_parent
     )
     try:
         server = S3Server(f"http://127.0.0.1:{ports['s3']}", bucket)
@@ -118,7 +118,8 @@ def _weed() -> str:
     return found
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
+    """For `preexec_fn`: a child that is killed when we are, however that happens."""
     pr_set_pdeathsig = 1
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
 

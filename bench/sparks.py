@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from py4j.java_gateway import JavaObject
 from pyspark.sql import SparkSession
@@ -30,24 +31,20 @@ def start(
     """A plain local session in a JVM that has these packages; end it with `stop()`."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     jars = resolve(packages)
-    folder = tempfile.mkdtemp(prefix="lakevilla-spark-")
     chosen = {
         "spark.jars": ",".join(str(jar) for jar in jars),
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "2g",
-        "spark.local.dir": folder,
         "spark.log.level": "ERROR",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(cores),
-        "spark.sql.warehouse.dir": str(Path(folder, "warehouse")),
+        "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir(), "lakevilla-warehouse")),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         **(settings or {}),
     }
-    builder: SparkSession.Builder = (
-        SparkSession.builder
-    )  # a class property, which mypy takes for its function
+    builder: Any = SparkSession.builder
     for name, value in chosen.items():
         builder = builder.config(name, value)
     return builder.master(f"local[{cores}]").appName("LakeVilla tests").getOrCreate()

@@ -18,6 +18,7 @@ import pyspark
 import pytest
 
 import lakevilla as lv
+from bench.seaweed import die_with_parent
 
 SPARK = Path(pyspark.__file__).parent
 START_SECONDS = 60
@@ -73,7 +74,7 @@ def node(folder: Path, name: str, *options: str) -> Iterator[None]:
     command = [str(SPARK / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", *options]
     variables = {**os.environ, "SPARK_HOME": str(SPARK), "SPARK_DAEMON_MEMORY": "256m"}
     with (folder / f"{name}.log").open("wb") as log:
-        process = subprocess.Popen(command, env=variables, stdout=log, stderr=log)
+        process = subprocess.Popen(command, env=variables, stdout=log, stderr=log, preexec_fn=die_with_parent)
         try:
             yield
         finally:
@@ -113,16 +114,16 @@ def test_statements_run_on_executors_of_a_standalone_cluster(master: str, tmp_pa
         env={**os.environ, "PYSPARK_SUBMIT_ARGS": f"{options} pyspark-shell"},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     updated, deleted, changed, inserted, groups, executors = json.loads(done.stdout.splitlines()[-1])
-    assert (updated, deleted, changed, inserted, executors) == (10, 166, 1, 1, 1)
-    assert groups == [["p 0", 334], ["p 1", 333], ["p 2", 333 - 166 + 1]]
+    assert (updated, deleted, changed, inserted, executors) == (10, 167, 1, 1, 1)
+    assert groups == [["p 0", 334], ["p 1", 333], ["p 2", 333 - 167 + 1]]
     rows = {
         row["id"]: row["v"]
         for row in lv.Lake(tmp_path / "lake", engine="local").read("t").toArrow().to_pylist()
     }
     assert (rows[0], rows[1], rows[20], rows[5000]) == (-1.0, 7.0, 10.0, 8.0)
-    assert len(rows) == 1000 - 166 + 1
+    assert len(rows) == 1000 - 167 + 1
