@@ -31,6 +31,12 @@ from lakevilla.sql.tables import table_name, tables_of
 
 _TRANSACTIONAL = ("BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "END", "ABORT")
 
+_SMALLEST = {
+    exp.DataType.Type.TINYINT: str(2**7),
+    exp.DataType.Type.SMALLINT: str(2**15),
+    exp.DataType.Type.BIGINT: str(2**63),
+}
+
 
 def parse(text: str, parameters: Mapping[str, Any] | None = None) -> Statement:
     """The one statement of a text, its parameters bound."""
@@ -94,6 +100,7 @@ def _tree(tokens: list[Token], text: str) -> exp.Expr:
         raise InvalidInput(f"one text is one statement; found {found}")
     tree: exp.Expr = trees[0]
     _unfold_negations(tree)
+    _sign_smallest(tree)
     return tree
 
 
@@ -103,6 +110,14 @@ def _unfold_negations(tree: exp.Expr) -> None:
         if node.args.pop("negate", None):
             whole = node.parent if isinstance(node.parent, exp.Escape) else node
             whole.replace(exp.Not(this=whole.copy()))
+
+
+def _sign_smallest(tree: exp.Expr) -> None:
+    """`-128Y`, read as the negative of 128Y, which is no tinyint: the sign belongs to the literal."""
+    for node in list(tree.find_all(exp.Neg)):
+        typed = node.this
+        if isinstance(typed, exp.Cast) and _SMALLEST.get(typed.to.this) == typed.this.name:
+            node.replace(exp.Cast(this=exp.Neg(this=typed.this.copy()), to=typed.to.copy()))
 
 
 def _sentence(error: ParseError) -> str:

@@ -4,7 +4,7 @@
 from tests.conformance.engines.writing import each, values
 
 LITERALS = values(
-    "1, 2147483648, -2147483648, 9223372036854775808, -9223372036854775808L",
+    "1, 2147483648, -2147483648, 9223372036854775808, -9223372036854775808L, -128Y, -32768S",
     "1.0, 0.05, -0.5, 1e0, 1.5E-3, 1L, 1S, 1Y, 1.5D, 1.5BD, 1.5F",
     "NULL, true, false, 'it\\'s', \"quoted\", 'a\\tb', X'1F', 'x' AS `odd name`",
     "DATE '2024-01-31', TIMESTAMP '2024-01-31 10:00:00', TIMESTAMP_NTZ '2024-01-31 10:00:00.123456'",

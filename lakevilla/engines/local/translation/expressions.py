@@ -151,11 +151,7 @@ def _dot(expressions: Expressions, node: exp.Dot) -> Typed:
 def _negative(expressions: Expressions, node: exp.Neg) -> Typed:
     if isinstance(node.this, exp.Literal) and not node.this.is_string:
         return number(f"-{node.this.name}")
-    inner = node.this
-    if isinstance(inner, exp.Cast) and isinstance(inner.this, exp.Literal) and inner.this.name == f"{2**63}":
-        # -9223372036854775808L: the parser keeps the sign apart from the literal.
-        return cast(number(f"-{inner.this.name}"), arrow_type(inner.to))
-    return negative(expressions(inner))
+    return negative(expressions(node.this))
 
 
 def _cast(expressions: Expressions, node: exp.Cast) -> Typed:
