@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
+from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
 
 _OWN_SYNTAX = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "POSITION", "SUBSTRING", "SUBSTR", "OVERLAY")
@@ -27,6 +28,14 @@ class SparkAsWritten(Spark):
         # `array(1, 2)[0]` indexes the call; it is no literal.
         ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}
         STRICT_CAST = True
+
+    class Generator(SparkGenerator):
+        def not_sql(self, expression: exp.Not) -> str:
+            """`x IS NOT NULL` as one test: from its text Spark makes the name of a column."""
+            test = expression.this
+            if isinstance(test, exp.Is) and isinstance(test.expression, exp.Null):
+                return f"{self.sql(test, 'this')} IS NOT NULL"
+            return str(super().not_sql(expression))
 
 
 DIALECT = SparkAsWritten()

@@ -8,7 +8,7 @@ filters and column pruning pass.
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +42,8 @@ _BY_ID = {
     "spark.sql.parquet.fieldId.read.enabled": "true",
     "spark.sql.parquet.fieldId.read.ignoreMissing": "true",
 }
+# Parquet looks for the 0.0 of a filter in the dictionary of a row group, where -0.0 is another value.
+_WITH_FLOATS = {"parquet.filter.dictionary.enabled": "false"}
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,13 @@ class Reader:
         if deletes:
             partition.append(spark.StructField(_DELETED, spark.BinaryType()))
         listing = _Listing(source, files, tuple(field.name for field in partition))
-        options = {**_OPTIONS, **(_BY_ID if ids else {}), **self.access.hadoop_options()}
+        floats = any(pa.types.is_floating(leaf) for field in source.schema for leaf in _leaves(field.type))
+        options = {
+            **_OPTIONS,
+            **(_BY_ID if ids else {}),
+            **(_WITH_FLOATS if floats else {}),
+            **self.access.hadoop_options(),
+        }
         structs = spark.StructType(partition), spark.StructType(data)
         if fileindex.usable(self.session):
             size = source.about_bytes() if files is None else sum(file.size for file in files)
@@ -162,3 +170,11 @@ def _living() -> Any:
     row = "_metadata.row_index"
     byte = f"ascii(CAST(substring({_DELETED}, CAST({row} DIV {_BITS} AS INT) + 1, 1) AS STRING))"
     return F.expr(f"{_DELETED} IS NULL OR ({byte} & shiftleft(1, CAST({row} % {_BITS} AS INT))) = 0")
+
+
+def _leaves(data_type: pa.DataType) -> Iterator[pa.DataType]:
+    """The types inside a type that hold no others."""
+    if data_type.num_fields == 0:
+        yield data_type
+    for position in range(data_type.num_fields):
+        yield from _leaves(data_type.field(position).type)

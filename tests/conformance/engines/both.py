@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 import lakevilla as lv
@@ -35,14 +36,15 @@ class Outcome:
             return cls("answered", answer.toArrow() if hasattr(answer, "toArrow") else answer)
         except lv.Unsupported as error:
             return cls("refused", str(error))
-        except (lv.InvalidInput, PySparkException) as error:
+        except (lv.InvalidInput, PySparkException, Py4JJavaError) as error:
             # A result on Spark is a DataFrame, which says itself what it finds wrong when it runs.
             return cls("invalid", str(error))
 
 
 def compared(text: str, local: Outcome, spark: Outcome) -> str | None:
     """What differs. Where Spark finds a statement wrong, the local engine may refuse it without knowing."""
-    if spark.kind == "invalid" and local.kind in ("invalid", "refused"):
+    wrong = ("invalid", "refused")
+    if spark.kind in wrong and local.kind in wrong:
         return None
     if local.kind != spark.kind:
         return f"local {local.kind}: {_shown(local)}\nspark {spark.kind}: {_shown(spark)}"

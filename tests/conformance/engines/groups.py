@@ -100,7 +100,6 @@ WINDOWS = [
     "SELECT status, sum(qty), rank() OVER (ORDER BY sum(qty)) FROM orders GROUP BY status",
     "SELECT status, sum(sum(qty)) OVER (ORDER BY status) FROM orders GROUP BY status",
     "SELECT * FROM (SELECT no, row_number() OVER (PARTITION BY person ORDER BY no) AS r FROM orders) WHERE r = 1",
-    "SELECT no, person FROM orders QUALIFY row_number() OVER (PARTITION BY person ORDER BY no) = 1",
     "SELECT id, row_number() OVER (ORDER BY x, id), rank() OVER (ORDER BY x) FROM people",
     "SELECT id, rank() OVER (ORDER BY x DESC NULLS FIRST), count(*) OVER (PARTITION BY x) FROM people",
     "SELECT id, count(*) OVER (PARTITION BY f), count(*) OVER (PARTITION BY name) FROM people",

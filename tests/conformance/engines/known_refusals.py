@@ -339,6 +339,10 @@ REFUSALS: dict[str, list[str]] = {
     "Shifts of bits by operators": [
         "SELECT 1 << 3, 17 >> 2",
     ],
+    "QUALIFY and DISTINCT ON, which are no Spark SQL": [
+        "SELECT no, person FROM orders QUALIFY row_number() OVER (PARTITION BY person ORDER BY no) = 1",
+        "SELECT DISTINCT ON (a) a, b FROM pairs",
+    ],
 }
 
 STATEMENTS: list[str] = [*FUNCTIONS.values(), *(text for texts in REFUSALS.values() for text in texts)]

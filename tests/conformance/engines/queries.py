@@ -244,7 +244,6 @@ SOURCES = [
     "SELECT id -- a comment\nFROM people /* another */ WHERE id = 1",
     "SELECT * FROM read_files('x')",
     "SELECT * FROM parquet.`/tmp/x`",
-    "SELECT DISTINCT ON (a) a, b FROM pairs",
     "SELECT max(id) FROM people GROUP BY ()",
 ]
 
