@@ -4,10 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import spark
-
-__all__ = ["spark"]
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent

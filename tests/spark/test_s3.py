@@ -3,12 +3,9 @@
 import json
 import subprocess
 import sys
-import urllib.error
-import urllib.request
-
-import pytest
 
 import lakevilla as lv
+from bench.jars import S3A, resolve
 from bench.seaweed import S3Server
 
 PROGRAM = """
@@ -24,18 +21,8 @@ print(json.dumps([counts.updated, total.n, total.s]))
 """
 
 
-def maven_answers() -> bool:
-    pom = "https://repo1.maven.org/maven2/org/apache/hadoop/hadoop-aws/3.4.2/hadoop-aws-3.4.2.pom"
-    try:
-        with urllib.request.urlopen(pom, timeout=5):
-            return True
-    except (urllib.error.URLError, TimeoutError):
-        return False
-
-
 def test_lake_in_a_bucket_works_with_a_session_of_its_own(s3: S3Server) -> None:
-    if not maven_answers():
-        pytest.skip("the jars for S3 come from Maven Central, which does not answer")
+    resolve(S3A)  # says so where Maven Central cannot be reached
     url = s3.new_url()
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, url, json.dumps(s3.storage_options)],

@@ -14,10 +14,10 @@ _S3 = (
     "software.amazon.awssdk:sts:2.29.52",
 )
 _WITHOUT = ("software.amazon.awssdk:bundle",)
-# Central alone: Spark's own list has places that answer late or never.
+# Central alone, this resolver's default: Spark's own list has places that answer late or never.
 _IVY = """<ivysettings>
   <settings defaultResolver="central"/>
-  <resolvers><ibiblio name="central" m2compatible="true" root="https://repo1.maven.org/maven2/"/></resolvers>
+  <resolvers><ibiblio name="central" m2compatible="true"/></resolvers>
 </ivysettings>
 """
 

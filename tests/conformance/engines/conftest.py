@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from tests.conformance.engines.both import Twins
-from tests.spark.conftest import spark  # noqa: F401 - the one session of all tests
 
 # Small tables: what Spark would compile and shuffle takes longer than the rows do.
 _SETTINGS = {
@@ -25,7 +24,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def quick(spark: Any) -> Any:  # noqa: F811
+def quick(spark: Any) -> Any:
     """A session of its own settings in the same Spark."""
     session = spark.newSession()
     for name, value in _SETTINGS.items():
