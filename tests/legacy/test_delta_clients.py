@@ -16,12 +16,12 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
+from bench.seaweed import S3Server
 from lakevilla.formats.delta.checkpoint import write_checkpoint
 from lakevilla.predicates import Compare
 from lakevilla.sql import statements as sql
 from lakevilla.store.opening import open_store
 from tests.delta_writer import Writer
-from tests.seaweed import S3Server
 
 Rows = list[dict[str, Any]]
 Reader = Callable[[str], Rows]
