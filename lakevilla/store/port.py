@@ -48,8 +48,9 @@ class Created:
 class Exists:
     """Somebody's object holds the key; ours is not there.
 
-    `found` is that object, where it was read on the way. `doubtful` says that an earlier try went unanswered: where the key is one that others replace,
-    ours may have been there for a moment before somebody replaced it.
+    `found` is that object, where it was read on the way. `doubtful` says that an earlier try went
+    unanswered: where the key is one that others replace, ours may have been there for a moment before
+    somebody replaced it.
     """
 
     doubtful: bool = False
