@@ -144,3 +144,11 @@ def schema(**columns: pa.DataType) -> pa.Schema:
 
 def _new_key() -> str:
     return f"part-{next(_numbers):06d}.parquet"
+
+
+def shown(value: Any) -> str:
+    """Text that tells 1 from 1.0 and from True, -0.0 from 0.0, and finds NaN equal to itself."""
+    return repr(value).replace("zoneinfo.ZoneInfo(key='UTC')", "datetime.timezone.utc")
+
+
+# Expression, value, type.
