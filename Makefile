@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SEEDS ?= 0:2000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock demo test check format soak bench-base clean
+.PHONY: help setup lock demo test check format soak conformance bench-base clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -41,6 +41,9 @@ format: setup ## Format the code, and mend what the linter can
 
 soak: setup ## Run the simulator long: make soak SEEDS=0:20000
 	$(BIN)/python -m sim.run --seeds $(SEEDS) --processes 2
+
+conformance: setup ## Compare the engines on many generated statements: make conformance SEEDS=0:5000
+	LAKEVILLA_CONFORMANCE_SEEDS=$(SEEDS) $(BIN)/python -m pytest tests/conformance/engines/test_generated.py
 
 bench-base: setup ## Compare the plain format's statements with deltalake, in one run
 	$(BIN)/python -m bench.base

@@ -47,13 +47,14 @@ def start(
     builder: Any = SparkSession.builder
     for name, value in chosen.items():
         builder = builder.config(name, value)
-    return builder.master(f"local[{cores}]").appName("LakeVilla tests").getOrCreate()
+    session: SparkSession = builder.master(f"local[{cores}]").appName("LakeVilla tests").getOrCreate()
+    return session
 
 
 def with_delta(spark: SparkSession, settings: Mapping[str, str] | None = None) -> SparkSession:
     """A session of Spark + Delta in the JVM of this one, tuned as a small machine wants it."""
     resolve(EVERY)  # says what is wrong if this JVM had to start without
-    extension = spark._jvm.io.delta.sql.DeltaSparkSessionExtension()
+    extension = _jvm(spark).io.delta.sql.DeltaSparkSessionExtension()
     tuned = {
         "spark.databricks.delta.snapshotPartitions": "2",
         # VACUUM lists folders in as many tasks as this says: 10,000 otherwise.
@@ -67,7 +68,7 @@ def with_iceberg(
 ) -> SparkSession:
     """A session of Spark + Iceberg, whose catalog `iceberg` lies in the warehouse's folder or bucket."""
     resolve(EVERY)
-    extension = spark._jvm.org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions()
+    extension = _jvm(spark).org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions()
     place = {"spark.sql.catalog.iceberg.warehouse": warehouse}
     return _beside(spark, extension, {**_ICEBERG, **place, **(settings or {})})
 
@@ -86,9 +87,14 @@ def s3a(server: S3Server) -> dict[str, str]:
     }
 
 
+def _jvm(spark: SparkSession) -> Any:
+    assert spark._jvm is not None, "the session is not one of Spark Connect"
+    return spark._jvm
+
+
 def _beside(spark: SparkSession, extension: JavaObject, settings: Mapping[str, str]) -> SparkSession:
     """Another session of the same JVM. A builder makes one only where none is active or the default."""
-    sessions = spark._jvm.org.apache.spark.sql.classic.SparkSession
+    sessions = _jvm(spark).org.apache.spark.sql.classic.SparkSession
     usual = spark._jsparkSession
     sessions.clearActiveSession()
     sessions.clearDefaultSession()
