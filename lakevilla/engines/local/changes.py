@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from lakevilla.engines.local.arrow import inward
 from lakevilla.engines.local.connections import Connections
-from lakevilla.engines.local.rows import NewRows, checked, new_rows, nothing_but, qualifiers, write
+from lakevilla.engines.local.rows import NewRows, checked, new_rows, nothing_but, qualifiers
 from lakevilla.engines.local.scanning import Scan, load
 from lakevilla.engines.local.translation.casting import assign
 from lakevilla.engines.local.translation.expressions import Expressions
@@ -23,6 +23,7 @@ from lakevilla.engines.local.translation.queries import Queries
 from lakevilla.engines.local.translation.scope import Relation, Scope
 from lakevilla.engines.local.translation.typed import Typed
 from lakevilla.engines.port import Rewritten, Source, Target
+from lakevilla.engines.writing import write
 from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput
 from lakevilla.model import Counts, DataFile

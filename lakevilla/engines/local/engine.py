@@ -12,12 +12,13 @@ from lakevilla.engines.local.connections import Connections
 from lakevilla.engines.local.merging import Merge
 from lakevilla.engines.local.points import literals_of, point_of, point_query
 from lakevilla.engines.local.result import LocalResult
-from lakevilla.engines.local.rows import checked, column_of, counted, new_rows, qualifiers, write
+from lakevilla.engines.local.rows import checked, column_of, counted, new_rows, qualifiers
 from lakevilla.engines.local.scanning import Scan, load
 from lakevilla.engines.local.translation.queries import Queries
 from lakevilla.engines.local.translation.scope import Relation
 from lakevilla.engines.local.translation.typed import Typed
 from lakevilla.engines.port import MergeClauses, Rewritten, Source, Target
+from lakevilla.engines.writing import write
 from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput
 from lakevilla.model import Counts

@@ -15,12 +15,13 @@ from sqlglot import exp
 from lakevilla.engines.local.arrow import inward
 from lakevilla.engines.local.changes import FILE, Change, rows_of
 from lakevilla.engines.local.pruning import merge_predicate
-from lakevilla.engines.local.rows import NewRows, checked, column_of, new_rows, nothing_but, write
+from lakevilla.engines.local.rows import NewRows, checked, column_of, new_rows, nothing_but
 from lakevilla.engines.local.translation.casting import assign
 from lakevilla.engines.local.translation.expressions import Expressions
 from lakevilla.engines.local.translation.scope import Relation, Scope
 from lakevilla.engines.local.translation.typed import Typed
 from lakevilla.engines.port import MergeClauses, Rewritten
+from lakevilla.engines.writing import write
 from lakevilla.errors import InvalidInput
 from lakevilla.model import Counts, DataFile
 from lakevilla.predicates import ANYTHING, Predicate

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
-from lakevilla.engines.local.rows import write
 from lakevilla.engines.local.scanning import Scan, projected
 from lakevilla.engines.port import Rewritten, Source, Target
+from lakevilla.engines.writing import write
 from lakevilla.environment import Environment
 from lakevilla.model import Counts, DataFile
 from lakevilla.predicates import Compare, conjunction

@@ -19,8 +19,6 @@ from lakevilla.engines.local.translation.scope import Output, Relation, Scope
 from lakevilla.engines.local.translation.typed import Typed
 from lakevilla.engines.port import Target
 from lakevilla.errors import InvalidInput
-from lakevilla.files.writing import write_files
-from lakevilla.model import WrittenFile
 from lakevilla.sql.dialect import spark_text
 
 
@@ -83,20 +81,6 @@ def checked(
     fields = [pa.field(output.name, output.type) for output in rows.outputs]
     columns = [as_type(piece.column(i), output.type) for i, output in enumerate(rows.outputs)]
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))
-
-
-def write(target: Target, pieces: Iterable[pa.Table]) -> tuple[WrittenFile, ...]:
-    """Write pieces of rows as data files."""
-    return write_files(
-        pieces,
-        schema=target.schema,
-        partition_columns=target.partition_columns,
-        store=target.store,
-        new_key=target.new_key,
-        now_ms=target.now_ms,
-        file_bytes=target.file_bytes,
-        file_rows=target.file_rows,
-    )
 
 
 def counted(pieces: Iterable[pa.Table], add: Callable[[int], None]) -> Iterator[pa.Table]:

@@ -19,8 +19,8 @@ from lakevilla.engines.spark.places import Access, refuse_memory
 from lakevilla.engines.spark.queries import Statement
 from lakevilla.engines.spark.reading import quoted
 from lakevilla.engines.spark.session import Session
+from lakevilla.engines.writing import write
 from lakevilla.errors import InvalidInput
-from lakevilla.files.writing import write_files
 from lakevilla.model import DataFile, WrittenFile
 from lakevilla.sql.dialect import spark_text
 from lakevilla.sql.types import type_name
@@ -120,24 +120,8 @@ class Writer:
 
     def write_here(self, target: Target, pieces: Iterable[pa.Table]) -> Done:
         """Write rows that are in this process."""
-        counted = [0]
-
-        def passing() -> Iterable[pa.Table]:
-            for piece in pieces:
-                counted[0] += piece.num_rows
-                yield piece
-
-        added = write_files(
-            passing(),
-            schema=target.schema,
-            partition_columns=target.partition_columns,
-            store=target.store,
-            new_key=target.new_key,
-            now_ms=target.now_ms,
-            file_bytes=target.file_bytes,
-            file_rows=target.file_rows,
-        )
-        return Done(added, (0, counted[0], 0, 0), frozenset())
+        added = write(target, pieces)
+        return Done(added, (0, sum(file.rows for file in added), 0, 0), frozenset())
 
 
 def spread(frame: Any, target: Target) -> Any:
