@@ -113,6 +113,14 @@ def test_module_takes_time_chance_and_threads_from_the_environment(path: Path) -
             assert ast.unparse(node.func) not in BANNED_CALLS, f"line {node.lineno}: ask the Environment"
 
 
+@pytest.mark.parametrize(("one", "other"), [("spark", "local"), ("local", "spark")])
+def test_engines_are_blind_to_each_other(one: str, other: str) -> None:
+    for path in (PACKAGE / "engines" / one).rglob("*.py"):
+        imported = {f"{module}.{name}." for module, name in _imports(ast.parse(path.read_text()))}
+        found = [module for module in imported if module.startswith(f"lakevilla.engines.{other}.")]
+        assert not found, f"{path.name} imports {found}: what both need lies beside them"
+
+
 def test_every_room_is_drawn_in_the_arrows() -> None:
     assert {_room(path) for path in MODULES} <= set(ARROWS)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import pyarrow as pa
 from sqlglot import exp
 
-from lakevilla.engines.local import data as given
+from lakevilla.engines import data as given
 from lakevilla.engines.local.arrow import inward, outward
 from lakevilla.engines.local.changes import Change, delete, matching, rows_of, surviving, update
 from lakevilla.engines.local.connections import Connections

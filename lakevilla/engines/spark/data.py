@@ -1,4 +1,4 @@
-"""Data in: Spark DataFrames as they are, everything else as Arrow, as the local engine takes it."""
+"""Data in: Spark DataFrames as they are, everything else as Arrow, as both engines take it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from lakevilla.engines.local import data as given
+from lakevilla.engines import data as given
 from lakevilla.engines.spark import types
 from lakevilla.engines.spark.assigning import Value
 from lakevilla.engines.spark.reading import quoted

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from lakevilla.engines.local import data as arrow
+from lakevilla.engines import data as arrow
 from lakevilla.engines.port import MergeClauses, Rewritten, Source, Target
 from lakevilla.engines.spark import data as given
 from lakevilla.engines.spark import types

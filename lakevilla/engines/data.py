@@ -1,24 +1,34 @@
-"""Data in: Arrow, pandas, polars, lists of dicts; brought to a table's columns by name, without loss."""
+"""Data in: Arrow, pandas, polars, lists of dicts, and results of the local engine; brought to a table's
+columns by name, without loss. Both engines take what is not their own this way.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from numbers import Integral, Number
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
-from lakevilla.engines.local.result import LocalResult
 from lakevilla.errors import InvalidInput
 from lakevilla.sql.types import TIMESTAMP, TIMESTAMP_NTZ
 
 
+@runtime_checkable
+class Result(Protocol):
+    """Rows that a query gave, read when they are asked for, and again when they are asked for again."""
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    def batches(self) -> Iterator[pa.Table | pa.RecordBatch]: ...
+
+    def toArrow(self) -> pa.Table: ...
+
+
 def is_data(data: object) -> bool:
-    """Whether this engine can read rows from it."""
+    """Whether rows can be read from it."""
     return (
-        isinstance(data, LocalResult)
-        or hasattr(data, "__arrow_c_stream__")
-        or _is_frame(data)
-        or _is_rows(data)
+        isinstance(data, Result) or hasattr(data, "__arrow_c_stream__") or _is_frame(data) or _is_rows(data)
     )
 
 
@@ -27,7 +37,7 @@ def schema_of(data: object) -> pa.Schema:
 
     Python's datetimes and those of pandas become `timestamp`, as in Spark, without a zone in UTC.
     """
-    given = data.schema if isinstance(data, LocalResult) else arrow_of(data).schema
+    given = data.schema if isinstance(data, Result) else arrow_of(data).schema
     of_python = _is_frame(data) or _is_rows(data)
     fields = []
     for field in given:
@@ -41,7 +51,7 @@ def schema_of(data: object) -> pa.Schema:
 
 def arrow_of(data: object) -> pa.Table | pa.RecordBatchReader:
     """The data as Arrow. A reader stays one: it can be read once."""
-    if isinstance(data, LocalResult):
+    if isinstance(data, Result):
         return data.toArrow()
     if isinstance(data, pa.Table | pa.RecordBatchReader):
         return data
@@ -63,7 +73,7 @@ def batches_of(data: object, schema: pa.Schema) -> Iterator[pa.Table]:
     """The data with exactly the columns of the schema, piece by piece."""
     if isinstance(data, list) and _is_rows(data):
         data = _from_rows(data, schema)
-    if isinstance(data, LocalResult):
+    if isinstance(data, Result):
         pieces: Iterable[Any] = data.batches()
         given = data.schema
     else:
