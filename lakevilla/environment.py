@@ -50,6 +50,12 @@ class Environment(Protocol):
         """
         ...
 
+    def background(self, task: Callable[[], None]) -> Callable[[], None]:
+        """Run the task beside the caller. The function that is given back waits for its end and raises
+        what it raised; who never calls it never learns of a failure.
+        """
+        ...
+
 
 class SystemEnvironment:
     """The real world: the machine's clocks, the operating system's randomness, a pool of threads."""
@@ -92,6 +98,21 @@ class SystemEnvironment:
             if failure is not None:
                 raise failure
         return [future.result() for _, future in outcomes]
+
+    def background(self, task: Callable[[], None]) -> Callable[[], None]:
+        future: Future[None] = Future()
+
+        def body() -> None:
+            try:
+                task()
+            except BaseException as failure:  # noqa: BLE001 - raised to whoever waits for the task
+                future.set_exception(failure)
+            else:
+                future.set_result(None)
+
+        # A daemon, so that a forgotten transaction does not keep a finished program from ending.
+        threading.Thread(target=body, name="lakevilla-background", daemon=True).start()
+        return future.result
 
     def _workers(self) -> ThreadPoolExecutor:
         # Threads do not survive a fork: a child makes a pool of its own.

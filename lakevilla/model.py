@@ -77,7 +77,8 @@ class WrittenFile:
     """One data file that an engine has uploaded for a statement, not yet part of any snapshot.
 
     `partition` and `statistics` go by logical names; statistics by the path of the leaf, structs
-    unfolded, lists and maps left out.
+    unfolded, lists and maps left out. A file that comes from a transaction's record has an `entry` instead,
+    which belongs to the format that made the record.
     """
 
     key: str
@@ -86,6 +87,7 @@ class WrittenFile:
     partition: Mapping[str, Any]
     statistics: Mapping[tuple[str, ...], ColumnStatistics]
     modified_ms: int
+    entry: Any = field(default=None, compare=False, repr=False)
 
 
 class FileSet(Protocol):
@@ -124,11 +126,12 @@ class Notice:
 class Footprint:
     """What one published commit did to its table, for the conflict rules.
 
-    `attempt` is the LakeVilla attempt that wrote it, None for anybody else's commit. `summary` names
-    it to people: operation, engine, time.
+    `txn` and `attempt` are the LakeVilla transaction and attempt that wrote it, None for anybody else's
+    commit. `summary` names it to people: operation, engine, time.
     """
 
     version: int
+    txn: str | None
     attempt: str | None
     summary: str
     removed: frozenset[str]
@@ -162,11 +165,15 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who commits: the transaction, its attempt, and the id of this very write (the put-id)."""
+    """Who commits: the transaction, its attempt, and the id of this very write (the put-id).
+
+    `ticket` is the place in the table's queue of writers that the commit uses up, if it had one.
+    """
 
     txn: str
     attempt: str
     put: str
+    ticket: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +194,9 @@ class Receipt:
     """What a committed transaction did.
 
     `versions` maps each written table to its new version; `requests` counts store requests by kind.
-    `seq` is None where the global log was not involved.
+    `seq` is None where the global log was not involved. `redone` counts statements that ran again because
+    another commit came first, `saved_bytes` what was uploaded before that and did not have to be written
+    again, `attempts` how often `lake.run` called its function.
     """
 
     id: str
@@ -196,6 +205,7 @@ class Receipt:
     redone: int = 0
     saved_bytes: int = 0
     requests: Mapping[str, int] = field(default_factory=dict)
+    attempts: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import TypeVar, cast
 
 from sim.bucket import Bucket
 from sim.faults import Plan
-from sim.scheduler import Process, Scheduler
+from sim.scheduler import Process, Scheduler, Ticket
 from sim.store import SimStore
 
 T = TypeVar("T")
@@ -65,6 +65,31 @@ class SimEnvironment:
         else:
             self._interleave(len(tasks), run)
         return _results(outcomes)
+
+    def background(self, task: Callable[[], None]) -> Callable[[], None]:
+        failure: Exception | None = None
+        done = False
+        waiting: list[Ticket] = []
+
+        def body() -> None:
+            nonlocal failure, done
+            try:
+                task()
+            except Exception as error:  # noqa: BLE001 - raised to whoever waits for the task
+                failure = error
+            done = True
+            for ticket in waiting:
+                self._scheduler.at(0.0, partial(self._scheduler.wake, ticket))
+
+        def join() -> None:
+            if not done:
+                waiting.append(self._scheduler.ticket())
+                self._scheduler.wait(waiting[-1])
+            if failure is not None:
+                raise failure
+
+        self._scheduler.spawn(self._process, body)
+        return join
 
     def _interleave(self, count: int, run: Callable[[int], None]) -> None:
         joined = self._scheduler.ticket()

@@ -6,7 +6,7 @@ of transactions, engines or the lake's registry. Lost races are values.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -38,6 +38,11 @@ class Snapshot(Protocol):
     @property
     def notice(self) -> Notice | None:
         """The newest notice about the table's name among the log entries that were read."""
+        ...
+
+    @property
+    def ticket(self) -> int:
+        """The newest ticket that a log entry among those that were read names; 0 if none does."""
         ...
 
     @property
@@ -153,6 +158,25 @@ class Table(Protocol):
         An ambiguous answer is resolved by reading back; if that fails too, CommitUnknown.
         Taken reads the entry in the way, and `Taken.snapshot` is base advanced by it.
         """
+        ...
+
+    def preview(self, base: Snapshot, change: Change) -> Snapshot:
+        """The table as it would be after the change; nothing is written."""
+        ...
+
+    def footprint(self, base: Snapshot, change: Change) -> Footprint:
+        """What the change would do to the table at `base`, as the conflict rules see it."""
+        ...
+
+    def encode_change(self, base: Snapshot, change: Change) -> Mapping[str, Any]:
+        """A change as a JSON object in the format's own terms, for the records of a transaction.
+
+        What the change has read is not part of it.
+        """
+        ...
+
+    def decode_change(self, record: Mapping[str, Any]) -> Change:
+        """The change of such an object; Corrupt if it is none."""
         ...
 
     def since(self, base: Snapshot) -> Sequence[Taken]:

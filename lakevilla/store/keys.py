@@ -35,6 +35,8 @@ def check_folder(prefix: str) -> str:
 HEAD = "_lakevilla/global/HEAD.json"
 _GLOBAL_LOG = "_lakevilla/global/log/"
 _PROBES = "_lakevilla/probe/"
+TXNS = "_lakevilla/txns/"
+MARKERS = "_lakevilla/markers/"
 
 
 def slot(seq: int) -> str:
@@ -45,3 +47,29 @@ def slot(seq: int) -> str:
 def probe(unique: str) -> str:
     """A key that one probe of a store's conditional writes has for itself."""
     return f"{_PROBES}{unique}.json"
+
+
+def txn_folder(txn: str) -> str:
+    """Where a transaction keeps its lease and its sublogs, below the lake's root."""
+    return f"{TXNS}{txn}/"
+
+
+def lease(txn: str) -> str:
+    """The lease of a transaction that holds tickets."""
+    return f"{txn_folder(txn)}lease.json"
+
+
+def sublog(txn: str, attempt: str, number: int) -> str:
+    """The record of one operation of a transaction's attempt."""
+    return f"{txn_folder(txn)}{attempt}/{number:08d}.json"
+
+
+def marker(ticket: int) -> str:
+    """A marker beside a table's log, below the table's root."""
+    return f"{MARKERS}{ticket:020d}.json"
+
+
+def ticket_of(key: str) -> int | None:
+    """The ticket whose marker lies at this key; None for anything else."""
+    digits = key.removeprefix(MARKERS).removesuffix(".json")
+    return int(digits) if len(digits) == 20 and digits.isdecimal() and marker(int(digits)) == key else None

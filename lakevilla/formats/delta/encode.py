@@ -58,23 +58,41 @@ def commit_info(
     }
     if change.notice is not None:
         info["lakevilla"]["notice"] = asdict(change.notice)
+    if author.ticket is not None:
+        info["lakevilla"]["ticket"] = author.ticket
     return {"commitInfo": info}
 
 
 def attempt_of(info: Mapping[str, Any] | None) -> str | None:
     """The LakeVilla attempt that a `commitInfo` names, or None for anybody else's commit."""
-    ours = (info or {}).get("lakevilla")
-    attempt = ours.get("attempt") if isinstance(ours, dict) else None
+    attempt = _ours(info).get("attempt")
     return attempt if isinstance(attempt, str) else None
+
+
+def txn_of(info: Mapping[str, Any] | None) -> str | None:
+    """The LakeVilla transaction that a `commitInfo` names, or None for anybody else's commit."""
+    txn = _ours(info).get("txn")
+    return txn if isinstance(txn, str) else None
+
+
+def ticket_of(info: Mapping[str, Any] | None) -> int:
+    """The ticket that the commit used up; 0 if it had none."""
+    ticket = _ours(info).get("ticket")
+    return ticket if isinstance(ticket, int) else 0
 
 
 def notice_of(info: Mapping[str, Any] | None) -> Notice | None:
     """What the entry says of the table's name, if it is there for that."""
-    ours = (info or {}).get("lakevilla")
-    match ours.get("notice") if isinstance(ours, dict) else None:
+    match _ours(info).get("notice"):
         case {"lake": str(lake), "seq": int(seq), "dropped": bool(dropped)}:
             return Notice(lake, seq, dropped)
     return None
+
+
+def _ours(info: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Our part of a `commitInfo`, empty where there is none."""
+    ours = (info or {}).get("lakevilla")
+    return ours if isinstance(ours, dict) else {}
 
 
 def add_action(
@@ -85,6 +103,8 @@ def add_action(
     data_change: bool,
 ) -> Action:
     """The `add` of a written file. `indexed` says which columns get statistics, see `statistics`."""
+    if file.entry is not None:
+        return {"add": file.entry}
     return {
         "add": {
             # Paths are URIs: what the key holds literally is percent-encoded once.

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from lakevilla.formats.delta.actions import Commit
-from lakevilla.formats.delta.encode import attempt_of, notice_of
+from lakevilla.formats.delta.encode import attempt_of, notice_of, txn_of
 from lakevilla.formats.delta.entry import identity_of
 from lakevilla.formats.delta.replay import State
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
@@ -30,6 +30,7 @@ def footprint_of(commit: Commit, before: DeltaSnapshot) -> Footprint:
     alone = State(commit.version, before.protocol, before.metadata, commit.info, added=added)
     return Footprint(
         version=commit.version,
+        txn=txn_of(commit.info),
         attempt=attempt_of(commit.info),
         summary=_summary(commit),
         removed=frozenset(identity_of(remove) for remove in commit.removes),

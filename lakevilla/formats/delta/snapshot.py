@@ -84,6 +84,10 @@ class DeltaSnapshot:
     def notice(self) -> Notice | None:
         return self.state.notice
 
+    @property
+    def ticket(self) -> int:
+        return self.state.ticket
+
     @lazy_property
     def info(self) -> Mapping[str, Any]:
         """The version's `commitInfo`; empty if its entry has none or is gone."""

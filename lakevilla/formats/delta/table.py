@@ -11,6 +11,7 @@ from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput, LakeVillaError
 from lakevilla.formats.delta.actions import Commit
 from lakevilla.formats.delta.alter import alter
+from lakevilla.formats.delta.changes import decode_change, encode_change, unpublished
 from lakevilla.formats.delta.checkpoint import is_due, write_checkpoint
 from lakevilla.formats.delta.create import create_table
 from lakevilla.formats.delta.footprint import footprint_of
@@ -21,7 +22,7 @@ from lakevilla.formats.delta.publish import encode_first, publish, publish_first
 from lakevilla.formats.delta.replay import State
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.port import Published, Snapshot, Taken
-from lakevilla.model import Author, Change, DataFile, HistoryEntry, Notice, WrittenFile
+from lakevilla.model import Author, Change, DataFile, Footprint, HistoryEntry, Notice, WrittenFile
 from lakevilla.sql.statements import Action
 from lakevilla.store.port import Store
 
@@ -113,6 +114,20 @@ class DeltaTable:
 
     def publish(self, base: Snapshot, change: Change, author: Author) -> Published | Taken:
         return publish(self._store, self._environment, _ours(base), change, author)
+
+    def preview(self, base: Snapshot, change: Change) -> DeltaSnapshot:
+        before = _ours(base)
+        return before.advance([unpublished(before, change, self._environment.now_ms())])
+
+    def footprint(self, base: Snapshot, change: Change) -> Footprint:
+        before = _ours(base)
+        return footprint_of(unpublished(before, change, self._environment.now_ms()), before)
+
+    def encode_change(self, base: Snapshot, change: Change) -> Mapping[str, Any]:
+        return encode_change(_ours(base), change, self._environment.now_ms())
+
+    def decode_change(self, record: Mapping[str, Any]) -> Change:
+        return decode_change(record, self._store.url)
 
     def since(self, base: Snapshot) -> list[Taken]:
         before, found = _ours(base), []

@@ -23,7 +23,7 @@ class Added:
         return self.files if predicate in self.matched_by else ()
 
 
-QUIET = Footprint(5, None, "version 5", frozenset(), Added(), False, False)
+QUIET = Footprint(5, None, None, "version 5", frozenset(), Added(), False, False)
 BLIND = Change("WRITE", added=(NEW,))
 UPDATE = Change("UPDATE", added=(NEW,), removed=(OLD,), read=ReadSet((ID_5,)))
 

@@ -1,0 +1,67 @@
+"""A change that is not published: what the table would be with it, and its form in a transaction's record.
+
+The record holds Delta's own actions, without the `commitInfo` that only a publisher can write: whoever
+publishes them later, on whichever version, needs nothing else.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from lakevilla.errors import Corrupt
+from lakevilla.formats.delta.actions import Commit
+from lakevilla.formats.delta.encode import Action
+from lakevilla.formats.delta.entry import commit_of, identity_of
+from lakevilla.formats.delta.landing import Ground, land
+from lakevilla.formats.delta.paths import data_key
+from lakevilla.formats.delta.snapshot import DeltaSnapshot
+from lakevilla.model import Author, Change, DataFile, WrittenFile
+
+_NOBODY = Author("", "", "")
+
+
+def unpublished(base: DeltaSnapshot, change: Change, now_ms: int) -> Commit:
+    """The change as the entry after `base`."""
+    return commit_of(base.version + 1, _actions(base, change, now_ms))
+
+
+def encode_change(base: DeltaSnapshot, change: Change, now_ms: int) -> dict[str, Any]:
+    """A change as a JSON object."""
+    return {
+        "operation": change.operation,
+        "parameters": dict(change.parameters),
+        "metrics": dict(change.metrics),
+        "actions": _actions(base, change, now_ms)[1:],
+    }
+
+
+def decode_change(record: Mapping[str, Any], root: str) -> Change:
+    """The change of such an object, of a table at the URL `root`."""
+    try:
+        commit = commit_of(0, list(record["actions"]))
+        return Change(
+            operation=str(record["operation"]),
+            parameters={str(name): str(value) for name, value in record["parameters"].items()},
+            metrics={str(name): int(value) for name, value in record["metrics"].items()},
+            added=tuple(_written(add, root) for add in commit.adds),
+            removed=tuple(_removed(remove, root) for remove in commit.removes),
+            metadata=commit.metadata,
+            protocol=commit.protocol,
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Corrupt(f"the record of a change is malformed: {error!r}") from error
+
+
+def _actions(base: DeltaSnapshot, change: Change, now_ms: int) -> list[Action]:
+    # The time of the version before is asked for only by who publishes: to learn it may take a request.
+    ground = Ground(base.version, base.metadata, base.protocol, lambda: 0)
+    return land(change, _NOBODY, ground, now_ms)
+
+
+def _written(add: Mapping[str, Any], root: str) -> WrittenFile:
+    key = data_key(add["path"], root)
+    return WrittenFile(key, int(add["size"]), 0, {}, {}, int(add["modificationTime"]), entry=dict(add))
+
+
+def _removed(remove: Mapping[str, Any], root: str) -> DataFile:
+    key = data_key(remove["path"], root)
+    return DataFile(key, identity_of(remove), int(remove.get("size", 0)), None, {}, entry=dict(remove))
