@@ -5,16 +5,13 @@ JSON with a format number, a put-id that makes every write unique, and explicit 
 client that meets a newer format number refuses, and says so.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lakevilla.errors import Corrupt, Unsupported
+from lakevilla.errors import Corrupt
 from lakevilla.model import TableRef
-
-FORMAT = 1
-"""The newest record format that this client reads, and the one that it writes."""
+from lakevilla.store.records import decode, encode, number, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +29,7 @@ class Head:
     dropped: frozenset[str] = frozenset()
 
     def encode(self) -> bytes:
-        return _encode(
+        return encode(
             {
                 "lake": self.lake,
                 "seq": self.seq,
@@ -47,17 +44,17 @@ class Head:
 
     @staticmethod
     def decode(data: bytes, where: str) -> "Head":
-        record = _decode(data, where)
+        record = decode(data, where)
         try:
             return Head(
-                lake=_text(record["lake"]),
-                seq=_number(record["seq"]),
-                put=_text(record["put"]),
+                lake=text(record["lake"]),
+                seq=number(record["seq"]),
+                put=text(record["put"]),
                 tables={
-                    _text(name): TableRef(name, _text(ref["location"]), _text(ref["format"]))
+                    text(name): TableRef(name, text(ref["location"]), text(ref["format"]))
                     for name, ref in record["tables"].items()
                 },
-                dropped=frozenset(_text(location) for location in record["dropped"]),
+                dropped=frozenset(text(location) for location in record["dropped"]),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise Corrupt(f"{where} is not a valid HEAD: {error!r}") from error
@@ -115,7 +112,7 @@ class Entry:
     change: RegistryChange
 
     def encode(self) -> bytes:
-        return _encode(
+        return encode(
             {
                 "seq": self.seq,
                 "txn": self.txn,
@@ -128,14 +125,14 @@ class Entry:
 
     @staticmethod
     def decode(data: bytes, where: str) -> "Entry":
-        record = _decode(data, where)
+        record = decode(data, where)
         try:
             return Entry(
-                seq=_number(record["seq"]),
-                txn=_text(record["txn"]),
-                attempt=_text(record["attempt"]),
-                put=_text(record["put"]),
-                time_ms=_number(record["time_ms"]),
+                seq=number(record["seq"]),
+                txn=text(record["txn"]),
+                attempt=text(record["attempt"]),
+                put=text(record["put"]),
+                time_ms=number(record["time_ms"]),
                 change=_decode_change(record["change"]),
             )
         except (KeyError, TypeError, AttributeError) as error:
@@ -157,14 +154,14 @@ def _encode_change(change: RegistryChange) -> dict[str, Any]:
 
 
 def _decode_change(record: Mapping[str, Any]) -> RegistryChange:
-    ref = TableRef(_text(record["name"]), _text(record["location"]), _text(record["format"]))
+    ref = TableRef(text(record["name"]), text(record["location"]), text(record["format"]))
     match record["kind"]:
         case "create":
-            return CreateTable(ref, _text(record["first"]))
+            return CreateTable(ref, text(record["first"]))
         case "register":
             return RegisterTable(ref)
         case "rename":
-            return RenameTable(ref, _text(record["to"]), _base(record))
+            return RenameTable(ref, text(record["to"]), _base(record))
         case "drop":
             return DropTable(ref, _base(record))
         case kind:
@@ -172,37 +169,4 @@ def _decode_change(record: Mapping[str, Any]) -> RegistryChange:
 
 
 def _base(record: Mapping[str, Any]) -> int | None:
-    return None if record["base"] is None else _number(record["base"])
-
-
-def _encode(record: dict[str, Any]) -> bytes:
-    return json.dumps({"format": FORMAT, **record}, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-def _decode(data: bytes, where: str) -> dict[str, Any]:
-    try:
-        record = json.loads(data)
-    except ValueError as error:
-        raise Corrupt(f"{where} is not JSON: {error}") from error
-    number = record.get("format") if isinstance(record, dict) else None
-    if not isinstance(number, int):
-        raise Corrupt(f"{where} is not a LakeVilla record: it has no format number")
-    if number > FORMAT:
-        raise Unsupported(
-            f"{where} has record format {number}, and this LakeVilla reads up to {FORMAT}: "
-            "install the release that the lake's other clients use"
-        )
-    assert isinstance(record, dict)
-    return record
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"expected text, found {value!r}")
-    return value
-
-
-def _number(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"expected a number, found {value!r}")
-    return value
+    return None if record["base"] is None else number(record["base"])
