@@ -19,12 +19,13 @@ ARROWS = {
     "files": FOUNDATION | {"store"},
     "formats": FOUNDATION | {"sql", "store", "files"},
     "versions": FOUNDATION | {"store"},
+    "markers": FOUNDATION | {"store"},
     "conflicts": FOUNDATION,
     "engines": FOUNDATION | {"sql", "store", "files"},
     "settle": FOUNDATION | {"store", "versions"},
     "transaction": FOUNDATION
-    | {"sql", "store", "files", "formats", "versions", "conflicts", "engines", "settle"},
-    "lake": FOUNDATION | {"store", "engines", "transaction"},
+    | {"sql", "store", "files", "formats", "versions", "markers", "conflicts", "engines", "settle"},
+    "lake": FOUNDATION | {"store", "markers", "engines", "transaction"},
     "__init__": FOUNDATION | {"lake", "transaction"},
     "cli": {"__init__", "cli"},
 }
