@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SEEDS ?= 0:2000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock demo test check format soak conformance bench-base clean
+.PHONY: help setup lock demo test check format soak conformance bench-base bench-large clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -45,8 +45,11 @@ soak: setup ## Run the simulator long: make soak SEEDS=0:20000
 conformance: setup ## Compare the engines on many generated statements: make conformance SEEDS=0:5000
 	LAKEVILLA_CONFORMANCE_SEEDS=$(SEEDS) $(BIN)/python -m pytest tests/conformance/engines/test_generated.py
 
-bench-base: setup ## Compare the plain format's statements with deltalake, in one run
+bench-base: setup ## Compare statements with deltalake, Spark + Delta and Spark + Iceberg, in one run
 	$(BIN)/python -m bench.base
+
+bench-large: setup ## Append, update and scan 100 million rows on Spark, in a driver of 2 GB
+	$(BIN)/python -m bench.large
 
 clean: ## Remove what was built
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -9,24 +9,26 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from bench.jars import DELTA, ICEBERG
 from bench.timing import Ratio, Spread, ratio, spread
 
 _UNITS = {"seconds": ("ms", 1000.0), "megabytes": ("MB", 1.0), "requests": ("requests", 1.0)}
+_LONG_SECONDS = 10
 
 
 @dataclass(frozen=True)
 class Result:
     """One metric of one case at one place: the values of each system, round by round.
 
-    `target` is the most that our median may be, as a part of a peer's; None where nothing is promised.
-    Other forms of our own system are named after it, with a hyphen, and are no peers.
+    `targets` have the most that our median may be, as a part of a peer's; a peer that is not among them is
+    there for reference. Other forms of our own system are named after it, with a hyphen, and are no peers.
     """
 
     case: str
     place: str
     metric: str
     values: Mapping[str, list[float]]
-    target: float | None = None
+    targets: Mapping[str, float] = field(default_factory=dict)
 
     def spreads(self) -> dict[str, Spread]:
         return {system: spread(values) for system, values in self.values.items()}
@@ -60,16 +62,18 @@ class Report:
         return "\n".join([self._caption(), "", *table])
 
     def _lines(self, result: Result) -> Iterator[tuple[str, ...]]:
-        unit, factor = _UNITS[result.metric]
+        spreads = result.spreads()
+        unit, factor = _unit(result.metric, spreads)
         ratios = result.ratios(self.ours)
-        for system, seen in result.spreads().items():
+        for system, seen in spreads.items():
             compared: tuple[str, str, str] = ("", "", "")
             if system in ratios:
                 found = ratios[system]
                 compared = (f"{found.value:.2f}", f"{found.low:.2f} - {found.high:.2f}", "")
-                if result.target is not None and not system.startswith(self.ours):
-                    verdict = "met" if found.value <= result.target else "missed"
-                    compared = (*compared[:2], f"<= {result.target:g}: {verdict}")
+                target = result.targets.get(system)
+                if target is not None and not system.startswith(self.ours):
+                    verdict = "met" if found.value <= target else "missed"
+                    compared = (*compared[:2], f"<= {target:g}: {verdict}")
             yield (
                 result.case,
                 result.place,
@@ -81,7 +85,8 @@ class Report:
             )
 
     def _caption(self) -> str:
-        packages = ", ".join(f"{name} {version(name)}" for name in ("lakevilla", "deltalake"))
+        packages = ", ".join(f"{name} {version(name)}" for name in ("lakevilla", "deltalake", "pyspark"))
+        packages += "".join(f", {jar.split(':')[1]} {jar.split(':')[2]}" for jar in (*DELTA, *ICEBERG))
         machine = f"{platform.machine()}, Python {platform.python_version()}"
         return f"{self.title}, {self.started:%Y-%m-%d %H:%M} UTC, {machine}, {packages}"
 
@@ -100,29 +105,36 @@ class Report:
             ],
         }
 
-    def write(self, folder: Path) -> list[Path]:
-        """Write text, JSON and plot, named by the title and the time; the paths."""
+    def tell(self, folder: Path) -> None:
+        """Print it, and write text, JSON and, if anything was compared, a plot, named by title and time."""
         folder.mkdir(parents=True, exist_ok=True)
         stem = f"{self.title}-{self.started:%Y%m%d-%H%M%S}"
-        paths = [folder / f"{stem}.{kind}" for kind in ("txt", "json", "png")]
-        paths[0].write_text(self.text() + "\n")
-        paths[1].write_text(json.dumps(self.json(), indent=1) + "\n")
-        self._plot(paths[2])
-        return paths
+        text, values, plot = (folder / f"{stem}.{kind}" for kind in ("txt", "json", "png"))
+        text.write_text(self.text() + "\n")
+        values.write_text(json.dumps(self.json(), indent=1) + "\n")
+        written = [text, values]
+        if compared := self._compared():
+            self._plot(compared, plot)
+            written.append(plot)
+        print(self.text())
+        print("\n" + "\n".join(f"written: {path}" for path in written))
 
-    def _plot(self, path: Path) -> None:
+    def _compared(self) -> list[tuple[str, Ratio, float | None]]:
+        """What is in the plot: a label, the ratio, and the target if there is one."""
+        return [
+            (f"{result.case}, {result.metric}, {result.place}\nvs {peer}", found, result.targets.get(peer))
+            for result in self.results
+            for peer, found in result.ratios(self.ours).items()
+            if not peer.startswith(self.ours)
+        ]
+
+    def _plot(self, compared: list[tuple[str, Ratio, float | None]], path: Path) -> None:
         """Each ratio with its interval on a logarithmic axis; left of the line at 1 we are better."""
         import matplotlib
 
         matplotlib.use("Agg")
         from matplotlib import pyplot
 
-        compared = [
-            (f"{result.case}, {result.metric}, {result.place}\nvs {peer}", found, result.target)
-            for result in self.results
-            for peer, found in result.ratios(self.ours).items()
-            if not peer.startswith(self.ours)
-        ]
         figure, axes = pyplot.subplots(figsize=(9, 1.5 + 0.42 * len(compared)))
         for place, (_, found, target) in enumerate(compared):
             met = target is None or found.value <= target
@@ -139,3 +151,10 @@ class Report:
         figure.tight_layout()
         figure.savefig(path, dpi=110)
         pyplot.close(figure)
+
+
+def _unit(metric: str, spreads: Mapping[str, Spread]) -> tuple[str, float]:
+    """How a metric is told, the same for every system."""
+    if metric == "seconds" and max(seen.median for seen in spreads.values()) >= _LONG_SECONDS:
+        return "s", 1.0
+    return _UNITS[metric]

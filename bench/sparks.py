@@ -16,7 +16,6 @@ from py4j.java_gateway import JavaObject
 from pyspark.sql import SparkSession
 
 from bench.jars import EVERY, resolve
-from bench.seaweed import S3Server
 
 _DELTA = {"spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog"}
 _ICEBERG = {
@@ -73,11 +72,10 @@ def with_iceberg(
     return _beside(spark, extension, {**_ICEBERG, **place, **(settings or {})})
 
 
-def s3a(server: S3Server) -> dict[str, str]:
-    """Settings of a session that may use this server."""
-    options = server.storage_options
+def s3a(options: Mapping[str, str]) -> dict[str, str]:
+    """Settings of a session that may use the server of these storage options."""
     return {
-        "fs.s3a.endpoint": server.endpoint,
+        "fs.s3a.endpoint": options["AWS_ENDPOINT_URL"],
         "fs.s3a.endpoint.region": options["AWS_REGION"],
         "fs.s3a.connection.ssl.enabled": "false",
         "fs.s3a.path.style.access": "true",

@@ -106,12 +106,11 @@ class LakeVillaClient:
 
 
 class Deltalake:
-    """deltalake with the table object kept, which looks for new versions before it reads.
+    """deltalake; `hold` says how a client holds a table."""
 
-    Its two ways to read differ by the case in which is faster: the first reads try both and keep one.
-    """
-
-    name = "deltalake"
+    def __init__(self, name: str, hold: Callable[[Place, str], Client]) -> None:
+        self.name = name
+        self.open = hold
 
     def load(self) -> None:
         deltalake.QueryBuilder()
@@ -121,15 +120,15 @@ class Deltalake:
         deltalake.write_deltalake(place.url(f"{self.name}/{table}"), rows, storage_options=options)
         return self.open(place, f"{self.name}/{table}")
 
-    def open(self, place: Place, table: str) -> "DeltalakeClient":
-        return DeltalakeClient(_open(place, table))
-
 
 class DeltalakeClient:
-    """One `DeltaTable`, kept."""
+    """One `DeltaTable`, kept: it looks for new versions before it reads.
 
-    def __init__(self, table: deltalake.DeltaTable) -> None:
-        self._table = table
+    Its two ways to read differ by the case in which is faster: the first reads try both and keep one.
+    """
+
+    def __init__(self, place: Place, table: str) -> None:
+        self._table = _open(place, table)
         self._read_row = Fastest([_row_by_dataset, _row_by_query])
         self._scan = Fastest([_scan_by_dataset, _scan_by_query])
 
@@ -148,25 +147,11 @@ class DeltalakeClient:
         return self._scan(self._table)
 
 
-class DeltalakeAnew:
-    """deltalake with the table opened for each statement, as scripts and functions do."""
-
-    name = "deltalake-anew"
-
-    def load(self) -> None:
-        deltalake.QueryBuilder()
-
-    def create(self, place: Place, table: str, rows: pa.Table) -> Client:
-        options = dict(place.storage_options)
-        deltalake.write_deltalake(place.url(f"{self.name}/{table}"), rows, storage_options=options)
-        return self.open(place, f"{self.name}/{table}")
-
-    def open(self, place: Place, table: str) -> "DeltalakeAnewClient":
-        return DeltalakeAnewClient(place, table)
-
-
 class DeltalakeAnewClient:
-    """The place of one table. A point read goes by a query, which stays quick for tables of many files."""
+    """The place of one table, opened for each statement, as scripts and functions do.
+
+    A point read goes by a query, which stays quick for tables of many files.
+    """
 
     def __init__(self, place: Place, table: str) -> None:
         self._open: Callable[[], deltalake.DeltaTable] = partial(_open, place, table)
@@ -186,7 +171,9 @@ class DeltalakeAnewClient:
 
 OURS = LakeVilla()
 DURABLE = LakeVilla("lakevilla-fsync", fsync=True)
-SYSTEMS: dict[str, System] = {system.name: system for system in (OURS, DURABLE, Deltalake(), DeltalakeAnew())}
+DELTALAKE = Deltalake("deltalake", DeltalakeClient)
+DELTALAKE_ANEW = Deltalake("deltalake-anew", DeltalakeAnewClient)
+SYSTEMS: dict[str, System] = {system.name: system for system in (OURS, DURABLE, DELTALAKE, DELTALAKE_ANEW)}
 
 
 class Fastest:

@@ -227,7 +227,7 @@ def test_spark_respects_our_constraints_and_append_only(lake: lv.Lake, delta: Sp
 def test_in_turns_on_s3_each_reads_what_the_other_wrote(spark: SparkSession, s3: S3Server) -> None:
     url = s3.new_url()
     lake = lv.Lake(url, engine="local", storage_options=s3.storage_options)
-    delta = Spark(sparks.with_delta(spark, sparks.s3a(s3)), url.replace("s3://", "s3a://"))
+    delta = Spark(sparks.with_delta(spark, sparks.s3a(s3.storage_options)), url.replace("s3://", "s3a://"))
     lake.create("t", simple(1, 2, p="ü/%"), partition_by=["p"], properties={"delta.checkpointInterval": "3"})
     delta.append("t", simple(3, p="x y"))
     lake.sql("UPDATE t SET v = 'ours' WHERE id = 1")
