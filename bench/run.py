@@ -24,10 +24,11 @@ class Scale:
     spark_bulk_rows: int
     spark_files: int
     spark_scale_factor: float
+    spark_queries: tuple[int, ...]
 
 
-FULL = Scale(30, 7, 1000, 1_000_000, (100_000, 1_000_000), 10, 30, 7, 20_000_000, 1000, 1.0)
-QUICK = Scale(3, 2, 1000, 20_000, (5_000,), 0, 1, 1, 20_000, 20, 0.01)
+FULL = Scale(30, 7, 1000, 1_000_000, (100_000, 1_000_000), 10, 30, 7, 20_000_000, 1000, 1.0, (1, 3, 6))
+QUICK = Scale(3, 2, 1000, 20_000, (5_000,), 0, 1, 1, 20_000, 20, 0.01, (3,))
 
 
 @dataclass(frozen=True)

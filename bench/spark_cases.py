@@ -134,7 +134,7 @@ def tpch_queries(run: Run) -> Iterator[Result]:
         for table, path in tpch.write_tables(Path(folder), factor).items():
             for system in place.systems.values():
                 system.create(table, _parquet_rows(path))
-    for number, text in tpch.query_texts().items():
+    for number, text in tpch.query_texts(run.scale.spark_queries).items():
         yield from _queries(run, f"TPC-H Q{number}, scale factor {factor:g}", text, SCAN)
 
 
