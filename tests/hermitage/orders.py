@@ -1,0 +1,38 @@
+"""Which orders to play where not all can be: by a fixed seed, so that every run plays the same."""
+
+import random
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+from tests.hermitage.fakes import Dirty
+from tests.hermitage.judging import find_serial_order
+from tests.hermitage.playing import play
+from tests.hermitage.script import Script
+
+SEED = 1995  # the year of "A Critique of ANSI SQL Isolation Levels"
+
+
+def all_orders(scripts: Iterable[Script]) -> list[tuple[Script, str]]:
+    return [(script, order) for script in scripts for order in script.orders()]
+
+
+def sampled_orders(scripts: Sequence[Script], count: int) -> list[tuple[Script, str]]:
+    """Hermitage's own order of every script, and others to make up this number."""
+    first = [(script, script.order) for script in scripts]
+    others = [(script, order) for script, order in all_orders(scripts) if order != script.order]
+    return [*first, *random.Random(SEED).sample(others, count - len(first))]
+
+
+def telling_orders(script: Script, count: int) -> list[str]:
+    """Up to this number of orders in which a system without transactions shows the script's anomaly.
+
+    Hermitage's own order may not be one: it was made for systems in which a write is seen only later.
+    """
+    others = [order for order in script.orders() if order != script.order]
+    random.Random(SEED).shuffle(others)
+    return list(islice((order for order in [script.order, *others] if _shows(script, order)), count))
+
+
+def _shows(script: Script, order: str) -> bool:
+    outcome = play(Dirty(), script, order)
+    return find_serial_order(script, outcome) is None and script.seen(outcome)

@@ -1,0 +1,108 @@
+"""LakeVilla as a system under test, on either engine.
+
+With NONE a transaction is one statement, so a script's transaction cannot be expressed: each of its steps
+is a transaction of its own, and an abort takes nothing back. That is what the plain format offers.
+
+With R there are two ways, and both have to be right. `by hand`: begin, statements, commit, where a Conflict
+ends the transaction. `by lake.run`: the function is run again after a conflict, and nobody is refused.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import lakevilla as lv
+from lakevilla.store.opening import open_store
+from lakevilla.store.port import Store
+from tests.hermitage.notation import Layout, Operation, Read, Rows, sql_of
+from tests.hermitage.playing import Program
+from tests.hermitage.script import FIRST_ROWS
+
+OpenLake = Callable[[], lv.Lake]
+"""A client of its own on the tables of one place."""
+
+COLUMNS = "id BIGINT, v BIGINT"
+
+
+class OurPlace:
+    """A lake, and how a script's transactions run on it."""
+
+    refusals = (lv.Aborted,)
+
+    def __init__(self, open_lake: OpenLake, layout: Layout, way: "Way") -> None:
+        self._open_lake, self._layout, self._way = open_lake, layout, way
+
+    def run(self, program: Program) -> None:
+        self._way(self._open_lake(), program, self._layout)
+
+    def rows(self) -> Rows:
+        rows = _execute(self._open_lake(), Read(None), self._layout)
+        assert rows is not None
+        return rows
+
+
+Way = Callable[[lv.Lake, Program, Layout], None]
+
+
+def each_step(lake: lv.Lake, program: Program, layout: Layout) -> None:
+    """Every step a transaction of its own: all that NONE offers."""
+    program(lambda operation: _execute(lake, operation, layout))
+
+
+def by_hand(lake: lv.Lake, program: Program, layout: Layout) -> None:
+    """One transaction with R; a conflict ends it."""
+    tx = lake.transaction(lv.R)
+    try:
+        program(lambda operation: _execute(tx, operation, layout))
+    except BaseException:
+        tx.abort()
+        raise
+    tx.commit()
+
+
+def by_run(lake: lv.Lake, program: Program, layout: Layout) -> None:
+    """A function that LakeVilla runs with R, again if it has to."""
+    lake.run(lambda tx: program(lambda operation: _execute(tx, operation, layout)), features=lv.R)
+
+
+WAYS: dict[str, Way] = {"NONE": each_step, "R": by_hand, "R, lake.run": by_run}
+
+
+def fill(lake: lv.Lake, layout: Layout) -> None:
+    """Make the tables and the first rows."""
+    for name in layout.tables:
+        lake.create(name, COLUMNS)
+    for name, rows in layout.inserts(FIRST_ROWS):
+        lake.sql(f"INSERT INTO {name} VALUES {', '.join(map(str, rows))}")
+
+
+class MemoryLakes:
+    """Places in memory on the local engine, each a copy of one that was made once."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._first = open_store("memory://")
+        lake = lv.Lake("memory://", engine="local", store=self._first)
+        fill(lake, layout)
+        # DuckDB takes longer to start than a script takes to run; its connections know no tables.
+        self._engine = lake._engine
+
+    def place(self, way: Way) -> OurPlace:
+        store = self._copy()
+        return OurPlace(lambda: lv.Lake("memory://", engine=self._engine, store=store), self._layout, way)
+
+    def _copy(self) -> Store:
+        store = open_store("memory://")
+        for meta in self._first.list(""):
+            found = self._first.get(meta.key)
+            assert found is not None
+            store.create(meta.key, found.data)
+        return store
+
+
+def _execute(verbs: Any, operation: Operation, layout: Layout) -> Rows | None:
+    """Run the operation in a transaction, or in a lake as one of its own."""
+    results = [verbs.sql(text) for text in sql_of(operation, layout.tables_of(operation))]
+    if not isinstance(operation, Read):
+        return None
+    (result,) = results
+    return tuple(sorted((row.id, row.v) for row in result.collect()))

@@ -1,0 +1,62 @@
+"""The systems of the table, by name, and where each gets its tables."""
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import lakevilla as lv
+from tests.hermitage.notation import Layout
+from tests.hermitage.ours import WAYS, MemoryLakes, OurPlace, Way, fill
+from tests.hermitage.peers import DeltalakePlace, SparkDeltaPlace
+from tests.hermitage.playing import Place
+
+
+@dataclass(frozen=True)
+class System:
+    """A system under test. On a slow one a step takes a good part of a second."""
+
+    name: str
+    place: Callable[[], Place]
+    slow: bool = False
+
+
+@contextmanager
+def quick_systems(layout: Layout) -> Iterator[list[System]]:
+    """What needs no Spark: deltalake, and LakeVilla on the local engine."""
+    lakes = MemoryLakes(layout)
+    with tempfile.TemporaryDirectory() as top:
+        yield [
+            System("deltalake", lambda: DeltalakePlace(_new(top), layout)),
+            *(System(f"LakeVilla {name}", partial(lakes.place, way)) for name, way in WAYS.items()),
+        ]
+
+
+@contextmanager
+def spark_systems(spark: Any, spark_delta: Any, layout: Layout) -> Iterator[list[System]]:
+    """Spark + Delta, and LakeVilla on Spark, in two sessions of one Spark."""
+    with tempfile.TemporaryDirectory() as top:
+        yield [
+            System("Spark + Delta", lambda: SparkDeltaPlace(spark_delta, _new(top), layout), slow=True),
+            *(
+                System(f"LakeVilla {name} on Spark", partial(_spark_lake, spark, top, layout, way), slow=True)
+                for name, way in WAYS.items()
+            ),
+        ]
+
+
+def spark_lake(spark: Any, folder: Path, layout: Layout, way: Way) -> OurPlace:
+    """A lake in an empty folder whose clients all use this session."""
+    fill(lv.Lake(folder, engine="local"), layout)
+    return OurPlace(lambda: lv.Lake(folder, spark=spark), layout, way)
+
+
+def _spark_lake(spark: Any, top: str, layout: Layout, way: Way) -> OurPlace:
+    return spark_lake(spark, _new(top), layout, way)
+
+
+def _new(top: str) -> Path:
+    return Path(tempfile.mkdtemp(dir=top))
