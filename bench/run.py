@@ -27,8 +27,34 @@ class Scale:
     spark_queries: tuple[int, ...]
 
 
-FULL = Scale(30, 7, 1000, 1_000_000, (100_000, 1_000_000), 10, 30, 7, 20_000_000, 1000, 1.0, (1, 3, 6))
-QUICK = Scale(3, 2, 1000, 20_000, (5_000,), 0, 1, 1, 20_000, 20, 0.01, (3,))
+FULL = Scale(
+    repetitions=30,
+    heavy_repetitions=7,
+    small_rows=1000,
+    bulk_rows=1_000_000,
+    many_files=(100_000, 1_000_000),
+    spark_warm_up=10,
+    spark_repetitions=30,
+    spark_heavy_repetitions=7,
+    spark_bulk_rows=20_000_000,
+    spark_files=1000,
+    spark_scale_factor=1.0,
+    spark_queries=(1, 3, 6),
+)
+QUICK = Scale(
+    repetitions=3,
+    heavy_repetitions=2,
+    small_rows=1000,
+    bulk_rows=20_000,
+    many_files=(5_000,),
+    spark_warm_up=0,
+    spark_repetitions=1,
+    spark_heavy_repetitions=1,
+    spark_bulk_rows=20_000,
+    spark_files=20,
+    spark_scale_factor=0.01,
+    spark_queries=(3,),
+)
 
 
 @dataclass(frozen=True)
