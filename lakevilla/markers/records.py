@@ -1,0 +1,93 @@
+"""The records of module 1: a marker (one place in a table's queue of writers) and a transaction's lease.
+
+JSON with a format number, a put-id that makes every write unique, and explicit encode and decode, like
+all our records. A marker is replaced once, by its tombstone; a lease is replaced by every beat.
+"""
+
+from dataclasses import dataclass, replace
+
+from lakevilla.errors import Corrupt
+from lakevilla.store.records import decode, encode, flag, number, text
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """Who holds a ticket. `live` is False in a tombstone.
+
+    `precedes` holds the ids of the transactions that precede the owner on this table. `claimed_ms` is the
+    owner's wall clock, for people.
+    """
+
+    txn: str
+    attempt: str
+    put: str
+    claimed_ms: int
+    live: bool
+    precedes: tuple[str, ...] = ()
+
+    def tombstone(self, put: str) -> "Marker":
+        """What frees this ticket. Its number is never used again."""
+        return replace(self, put=put, live=False, precedes=())
+
+    def encode(self) -> bytes:
+        return encode(
+            {
+                "txn": self.txn,
+                "attempt": self.attempt,
+                "put": self.put,
+                "claimed_ms": self.claimed_ms,
+                "live": self.live,
+                "precedes": list(self.precedes),
+            }
+        )
+
+    @staticmethod
+    def decode(data: bytes, where: str) -> "Marker":
+        record = decode(data, where)
+        try:
+            return Marker(
+                txn=text(record["txn"]),
+                attempt=text(record["attempt"]),
+                put=text(record["put"]),
+                claimed_ms=number(record["claimed_ms"]),
+                live=flag(record["live"]),
+                precedes=tuple(text(txn) for txn in record["precedes"]),
+            )
+        except (KeyError, TypeError) as error:
+            raise Corrupt(f"{where} is not a valid marker: {error!r}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """One beat of a transaction that holds tickets. `written_ms` is the owner's wall clock, for people."""
+
+    txn: str
+    attempt: str
+    put: str
+    beat: int
+    written_ms: int
+
+    def encode(self) -> bytes:
+        return encode(
+            {
+                "txn": self.txn,
+                "attempt": self.attempt,
+                "put": self.put,
+                "beat": self.beat,
+                "written_ms": self.written_ms,
+            }
+        )
+
+    @staticmethod
+    def decode(data: bytes, where: str) -> "Lease":
+        record = decode(data, where)
+        try:
+            return Lease(
+                txn=text(record["txn"]),
+                attempt=text(record["attempt"]),
+                put=text(record["put"]),
+                beat=number(record["beat"]),
+                written_ms=number(record["written_ms"]),
+            )
+        except (KeyError, TypeError) as error:
+            raise Corrupt(f"{where} is not a valid lease: {error!r}") from error

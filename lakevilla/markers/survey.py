@@ -1,0 +1,71 @@
+"""All markers of a table, for people and for `recover`: who holds which ticket, and whose owner is gone."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from lakevilla.environment import Environment
+from lakevilla.markers.lease import Leases
+from lakevilla.markers.reading import ReadMarker, bury, read_markers
+from lakevilla.markers.records import Marker
+from lakevilla.store import keys
+from lakevilla.store.port import Store
+
+# A look counts for at most half a lease time (see `Observer.is_stale`).
+_LOOKS = 3
+_MARGIN_SECONDS = 0.01
+
+_log = logging.getLogger("lakevilla.markers")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One marker of a table. `modified_ms` is the store's clock, for people."""
+
+    ticket: int
+    marker: Marker
+    etag: str
+    modified_ms: int
+
+
+def survey(store: Store, environment: Environment) -> list[Seen]:
+    """All markers below this table's root, tombstones too, by ticket. One LIST, and one round of GETs."""
+    modified = {}
+    for meta in store.list(keys.MARKERS):
+        ticket = keys.ticket_of(meta.key)
+        if ticket is not None:
+            modified[ticket] = meta.modified_ms
+    found = read_markers(store, environment, sorted(modified))
+    return [Seen(read.ticket, read.marker, read.etag, modified[read.ticket]) for read in found]
+
+
+def free_stale(
+    found: Sequence[tuple[Store, Seen]], leases: Leases, environment: Environment
+) -> list[tuple[Store, Seen]]:
+    """Free those of the surveyed tickets whose owner shows no sign of life, and say which.
+
+    Takes one lease time, however many tables and tickets; no time where no ticket is live. A marker that
+    has changed since the survey is left alone.
+    """
+    suspects = [(store, seen) for store, seen in found if seen.marker.live]
+    for look in range(_LOOKS):
+        if look and suspects:
+            environment.sleep(leases.seconds / (_LOOKS - 1) + _MARGIN_SECONDS)
+        stale = environment.fan_out(
+            [partial(leases.is_stale, seen.marker.txn, seen.marker.put) for _, seen in suspects]
+        )
+    gone = [suspect for suspect, is_stale in zip(suspects, stale, strict=True) if is_stale]
+    return [(store, seen) for store, seen in gone if _free(store, environment, seen)]
+
+
+def _free(store: Store, environment: Environment, seen: Seen) -> bool:
+    freed = bury(store, environment, ReadMarker(seen.ticket, seen.marker, seen.etag))
+    if freed:
+        _log.warning(
+            "freed ticket %d of %s: its owner, transaction %s, shows no sign of life",
+            seen.ticket,
+            store.url,
+            seen.marker.txn,
+        )
+    return freed
