@@ -9,14 +9,16 @@ from typing import Any
 from lakevilla.engines.port import Engine
 from lakevilla.environment import Environment, SystemEnvironment
 from lakevilla.errors import InvalidInput
+from lakevilla.markers.lease import Leases
 from lakevilla.model import Features, HistoryEntry, Receipt
 from lakevilla.store.metered import Meter
 from lakevilla.store.opening import open_store
 from lakevilla.store.port import Store
 from lakevilla.transaction.catalog import Catalog
 from lakevilla.transaction.retrying import run
+from lakevilla.transaction.statement import Statement
 from lakevilla.transaction.transaction import Transaction
-from lakevilla.transaction.verbs import Statement, Verbs
+from lakevilla.transaction.verbs import Verbs
 
 logger = logging.getLogger("lakevilla.lake")
 
@@ -62,6 +64,7 @@ class Lake(Verbs):
         self._store = store or self._open(str(root))
         self._engine = self._choose(engine, spark)
         self._catalog = Catalog(self._store, self._environment, self._open)
+        self._leases = Leases(self._store, self._environment)
 
     def __repr__(self) -> str:
         return f"Lake({self.url!r}, engine={self._engine.name!r})"
@@ -76,13 +79,16 @@ class Lake(Verbs):
         """What does the data work: `spark` or `local`."""
         return self._engine.name
 
-    def transaction(self, features: Features = Features.NONE) -> Transaction:
+    def transaction(self, features: Features = Features.R) -> Transaction:
         """Start a transaction; use it in a `with` block."""
-        return Transaction(self._catalog, self._engine, self._environment, features)
+        return Transaction(self._catalog, self._engine, self._environment, features, self._leases)
 
-    def run(self, work: Callable[[Transaction], Any], retries: int = 10) -> Receipt:
-        """Call `work(tx)` in a transaction and commit it; again on Conflict, up to `retries` times more."""
-        return run(self.transaction, work, retries)
+    def run(
+        self, work: Callable[[Transaction], Any], retries: int = 10, features: Features = Features.R
+    ) -> Receipt:
+        """Call `work(tx)` in a transaction and commit it; when what it read has changed call it again, up to
+        `retries` times more."""
+        return run(self.transaction(features), work, retries)
 
     def tables(self) -> list[str]:
         """The names of all tables: registered ones, and those that lie in the lake's root."""

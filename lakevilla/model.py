@@ -208,10 +208,18 @@ class Receipt:
     attempts: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Counts:
     """How many rows a change touched."""
 
     inserted: int = 0
     updated: int = 0
     deleted: int = 0
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Counts):
+            return NotImplemented
+        return (self.inserted, self.updated, self.deleted) == (other.inserted, other.updated, other.deleted)
+
+    def __hash__(self) -> int:
+        return hash((self.inserted, self.updated, self.deleted))

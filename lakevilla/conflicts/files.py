@@ -12,10 +12,14 @@ from lakevilla.model import Change, Footprint
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Why the change cannot be rebased. `file` is empty where the whole table is concerned."""
+    """Why the change cannot be rebased. `file` is empty where the whole table is concerned.
+
+    `final` says that to run the statement again would not help either.
+    """
 
     reason: str
     file: str = ""
+    final: bool = False
 
 
 def decide_conflict(change: Change, theirs: Footprint) -> Hit | None:
@@ -25,7 +29,7 @@ def decide_conflict(change: Change, theirs: Footprint) -> Hit | None:
     written for another schema. Otherwise a blind append conflicts with nobody.
     """
     if theirs.dropped:
-        return Hit("the table was dropped")
+        return Hit("the table was dropped", final=True)
     if theirs.protocol_changed or theirs.metadata_changed:
         return Hit("the table's schema or properties were changed")
     touched = change.read.files | {file.identity for file in change.removed}

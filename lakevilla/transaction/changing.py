@@ -26,16 +26,16 @@ from lakevilla.transaction.workspace import Workspace
 
 def append(workspace: Workspace, name: str, data: object) -> Outcome:
     """Rows given as data. Reads nothing, so it conflicts with nobody."""
-    pinned = workspace.pin(TableName(name))
+    pinned = workspace.pin_target(name, blind=True)
     written = workspace.engine.append(workspace.target(pinned), data)
     return _outcome(workspace, pinned, "WRITE", {"mode": "Append"}, written)
 
 
 def insert(workspace: Workspace, statement: sql.Insert) -> Outcome:
     """INSERT INTO, INSERT OVERWRITE and INSERT ... REPLACE WHERE, from a query."""
-    pinned = workspace.pin(TableName(statement.table))
+    pinned = workspace.pin_target(statement.table, blind=_blind(statement))
     target = workspace.target(pinned)
-    sources = workspace.sources(statement.tables, [pinned])
+    sources = workspace.sources(statement.tables)
     if statement.overwrite or statement.where is not None:
         rows = workspace.engine.query(_named(statement, target.schema.names), sources, workspace.now_ms)
         return _overwrite(workspace, pinned, rows, statement.where)
@@ -50,7 +50,7 @@ def insert(workspace: Workspace, statement: sql.Insert) -> Outcome:
 
 def overwrite(workspace: Workspace, name: str, data: object, where: exp.Expr | None) -> Outcome:
     """Replace the rows for which `where` is true, or all rows."""
-    return _overwrite(workspace, workspace.pin(TableName(name)), data, where)
+    return _overwrite(workspace, workspace.pin_target(name), data, where)
 
 
 def update(
@@ -63,8 +63,8 @@ def update(
     """UPDATE name SET assigned WHERE where."""
     if not assigned:
         raise InvalidInput(f"the update of {name!r} sets no column")
-    pinned = workspace.pin(TableName(name))
-    sources = workspace.sources(tables_of(*assigned.values(), where), [pinned])
+    pinned = workspace.pin_target(name)
+    sources = workspace.sources(tables_of(*assigned.values(), where))
     target, source = workspace.target(pinned), _called(workspace.source(pinned, keeps_files=False), alias)
     written = workspace.engine.update(target, source, assigned, where, sources, workspace.now_ms)
     return _outcome(workspace, pinned, "UPDATE", _predicate(where), written)
@@ -72,8 +72,8 @@ def update(
 
 def delete(workspace: Workspace, name: str, where: exp.Expr | None, alias: str | None = None) -> Outcome:
     """DELETE FROM name WHERE where."""
-    pinned = workspace.pin(TableName(name))
-    sources = workspace.sources(tables_of(where), [pinned])
+    pinned = workspace.pin_target(name)
+    sources = workspace.sources(tables_of(where))
     target, source = workspace.target(pinned), _called(workspace.source(pinned, keeps_files=False), alias)
     written = workspace.engine.delete(target, source, where, sources, workspace.now_ms)
     return _outcome(workspace, pinned, "DELETE", _predicate(where), written)
@@ -83,8 +83,8 @@ def merge(
     workspace: Workspace, name: str, using: object, clauses: sql.MergeClauses, tables: Sequence[TableName]
 ) -> Outcome:
     """MERGE INTO name USING data or a query."""
-    pinned = workspace.pin(TableName(name))
-    sources = workspace.sources(tables, [pinned])
+    pinned = workspace.pin_target(name)
+    sources = workspace.sources(tables)
     target, source = workspace.target(pinned), workspace.source(pinned, keeps_files=False)
     written = workspace.engine.merge(target, source, using, clauses, sources, workspace.now_ms)
     return _outcome(workspace, pinned, "MERGE", _predicate(clauses.on), written)
@@ -113,6 +113,10 @@ def _outcome(
     # A statement that changed no row publishes nothing: readers need not learn of it.
     idle = not done.added and not done.removed
     return Outcome(done.counts, None if idle else TableChange(pinned, change))
+
+
+def _blind(statement: sql.Insert) -> bool:
+    return not statement.overwrite and statement.where is None and not statement.tables
 
 
 def _metrics(done: Rewritten) -> dict[str, int]:

@@ -26,20 +26,20 @@ BACK_OFF_SECONDS = 0.01
 BACK_OFF_LIMIT_SECONDS = 0.5
 
 
-def commit_change(environment: Environment, pending: TableChange, txn: str) -> Snapshot:
+def commit_change(environment: Environment, pending: TableChange, txn: str, attempt: str) -> Snapshot:
     """Publish the change and return the version that it became, or raise Conflict."""
     table, base = pending.pinned.table, pending.pinned.snapshot
     if environment.elapsed() - pending.pinned.pinned_at > PREMISE_SECONDS:
-        _renew_premise(pending)
+        renew_premise(pending)
     for losses in range(LOSSES_ALLOWED):
-        author = Author(txn, txn, environment.new_id())
+        author = Author(txn, attempt, environment.new_id())
         match table.publish(base, pending.change, author):
             case Published(snapshot):
                 return snapshot
             case Taken() as taken:
                 base = _rebase(pending, base, [taken])
                 if losses >= BACK_OFF_AFTER:
-                    _back_off(environment, losses)
+                    back_off(environment, losses)
                     base = _rebase(pending, base, table.since(base))
     raise Conflict(
         f"{pending.change.operation} on {pending.pinned.ref.name!r} lost {LOSSES_ALLOWED} races in a row: "
@@ -60,7 +60,7 @@ def _rebase(pending: TableChange, base: Snapshot, between: Sequence[Taken]) -> S
     return base
 
 
-def _renew_premise(pending: TableChange) -> None:
+def renew_premise(pending: TableChange) -> None:
     """Read again what the commit builds on, after a statement so long that it may have been cleaned away.
 
     The versions after our base must all still be there, or the create could take a number that was
@@ -82,7 +82,7 @@ def _renew_premise(pending: TableChange) -> None:
         )
 
 
-def _back_off(environment: Environment, losses: int) -> None:
+def back_off(environment: Environment, losses: int) -> None:
     """Step aside for a random time that grows with the losses, so that rivals spread out."""
     longest = min(BACK_OFF_LIMIT_SECONDS, BACK_OFF_SECONDS * 2.0 ** min(losses - BACK_OFF_AFTER, 10))
     environment.sleep(longest * environment.random())

@@ -97,8 +97,13 @@ def alter(workspace: Workspace, name: str, action: sql.Action) -> Outcome:
     """ALTER TABLE: columns, properties and constraints are a commit of the table, a name is not."""
     if isinstance(action, sql.RenameTable):
         return rename(workspace, name, action.to)
-    pinned = workspace.pin(TableName(name))
+    pinned = workspace.pin_target(name)
     pinned.snapshot.refuse_writes()
+    if workspace.rewrote(pinned):
+        raise InvalidInput(
+            f"the transaction has changed rows of {name!r} already: alter a table before that, or in a "
+            "transaction of its own"
+        )
     change = pinned.table.alter(pinned.snapshot, action)
     if isinstance(action, sql.AddConstraint):
         _check_rows(workspace, pinned, action)
@@ -146,7 +151,7 @@ def _check_rows(workspace: Workspace, pinned: Pinned, action: sql.AddConstraint)
     """A row for which the condition is not true violates it, also if it is NULL: so Delta has it."""
     name, check = pinned.ref.name, spark_text(parse_expression(action.check))
     query = select_from(name, "count(*) AS violations", f"NOT coalesce({check}, false)")
-    sources = workspace.sources(query.tables, [pinned])
+    sources = workspace.sources(query.tables)
     violations = workspace.engine.query(query.tree, sources, workspace.now_ms).collect()[0][0]
     if violations:
         raise InvalidInput(

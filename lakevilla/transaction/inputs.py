@@ -1,6 +1,7 @@
 """What users hand to the typed verbs, turned into what statements take."""
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import Any
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ from sqlglot import exp
 from lakevilla.engines.port import Engine
 from lakevilla.errors import InvalidInput
 from lakevilla.sql import statements as sql
+from lakevilla.sql.dialect import spark_text
 from lakevilla.sql.parameters import literal
 from lakevilla.sql.parsing import parse, parse_expression, select_from
 from lakevilla.sql.statements import MatchedClause, MergeClauses, NotMatchedClause, TableName
@@ -37,6 +39,52 @@ def assignments(columns: Mapping[str, Any]) -> dict[str, exp.Expr]:
         column: parse_expression(value) if isinstance(value, str) else literal(value)
         for column, value in columns.items()
     }
+
+
+def update_text(name: str, assigned: Mapping[str, exp.Expr], where: exp.Expr | None) -> str:
+    """An update as Spark SQL."""
+    columns = ", ".join(f"{_quoted(column)} = {spark_text(value)}" for column, value in assigned.items())
+    return f"UPDATE {_quoted(name)} SET {columns}{_where(where)}"
+
+
+def delete_text(name: str, where: exp.Expr | None) -> str:
+    """A delete as Spark SQL."""
+    return f"DELETE FROM {_quoted(name)}{_where(where)}"
+
+
+def _where(where: exp.Expr | None) -> str:
+    return "" if where is None else f" WHERE {spark_text(where)}"
+
+
+def _quoted(name: str) -> str:
+    return ".".join("`" + part.replace("`", "``") + "`" for part in name.split("."))
+
+
+def frozen(data: object) -> object:
+    """Rows that stay as they are when the client goes on with its own: a statement may be redone later."""
+    if isinstance(data, list):
+        return [_copied(row) for row in data]
+    return _pandas_copy(data) if _is_pandas(data) else data
+
+
+def _is_pandas(data: object) -> bool:
+    return type(data).__module__.partition(".")[0] == "pandas"
+
+
+def _pandas_copy(data: Any) -> object:
+    return data.copy()
+
+
+def _copied(value: object) -> object:
+    return deepcopy(value) if isinstance(value, dict | list | set | bytearray) else value
+
+
+def why_once(data: object) -> str:
+    """Why a statement that was given this data cannot run again; empty if it can."""
+    known = isinstance(data, list | pa.Table | pa.RecordBatch | str) or hasattr(data, "toPandas")
+    if data is None or known or _is_pandas(data):
+        return ""
+    return "its rows came from a stream that can be read once"
 
 
 def merge_clauses(

@@ -4,28 +4,32 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from lakevilla.errors import Aborted, InvalidInput
+from lakevilla.errors import Aborted, Fenced, InvalidInput
 from lakevilla.model import Receipt
 from lakevilla.transaction.transaction import Transaction
 
 logger = logging.getLogger("lakevilla.transaction")
 
 
-def run(begin: Callable[[], Transaction], work: Callable[[Transaction], Any], retries: int) -> Receipt:
-    """Call `work` in a new transaction and commit it; after `Aborted` call it again, `retries` times.
+def run(tx: Transaction, work: Callable[[Transaction], Any], retries: int) -> Receipt:
+    """Call `work(tx)` and commit; when what it read has changed call it again, `retries` times.
 
-    Only `Aborted` is retried: then nothing of the last try is visible. An unknown outcome never is.
+    Each call is a new attempt of the same transaction, which keeps its place in the queue of writers: who
+    has to run again is not overtaken for ever. Only `Aborted` is retried: then nothing of the last attempt is
+    visible. An unknown outcome never is, and neither is a transaction that somebody else goes on with.
     """
     if retries < 0:
         raise InvalidInput(f"retries is {retries}: it cannot be negative")
     for left in range(retries, -1, -1):
         try:
-            with begin() as tx:
-                work(tx)
-            assert tx.receipt is not None, "leaving the block commits"
-            return tx.receipt
+            return tx.attempt(work)
+        except Fenced:
+            tx.abort()
+            raise
         except Aborted as error:
             if not left:
+                tx.abort()
                 raise
-            logger.info("running the transaction again, %d tries left: %s", left, error)
+            logger.info("running transaction %s again, %d tries left: %s", tx.id, left, error)
+            tx.rewind()
     raise AssertionError("unreachable")

@@ -38,6 +38,14 @@ def run_statement(workspace: Workspace, statement: sql.Statement) -> Outcome:
             return Outcome(workspace.engine.result(reading.history(workspace, table)))
 
 
+def defines_tables(statement: sql.Statement) -> bool:
+    """Whether the statement changes the lake's registry."""
+    match statement:
+        case sql.CreateTable() | sql.DropTable() | sql.AlterTable(action=sql.RenameTable()):
+            return True
+    return False
+
+
 def _create(workspace: Workspace, statement: sql.CreateTable) -> Outcome:
     if statement.if_not_exists and workspace.catalog.find(statement.name, workspace.meter) is not None:
         return Outcome(None)

@@ -2,7 +2,8 @@
 
 OPEN ---> COMMITTING ---> COMMITTED
   |            |--------> ABORTED      a conflict, or the store refused before anything was decided
-  |            '--------> UNKNOWN      the commit was sent and its outcome could not be read
+  |            |--------> UNKNOWN      the commit was sent and its outcome could not be read
+  |            '--------> OPEN         what it read has changed: lake.run calls its function again
   '-----> ABORTED
 """
 
@@ -19,7 +20,7 @@ class State(enum.Enum):
 
 _NEXT = {
     State.OPEN: {State.COMMITTING, State.ABORTED},
-    State.COMMITTING: {State.COMMITTED, State.ABORTED, State.UNKNOWN},
+    State.COMMITTING: {State.COMMITTED, State.ABORTED, State.UNKNOWN, State.OPEN},
     State.COMMITTED: set[State](),
     State.ABORTED: set[State](),
     State.UNKNOWN: set[State](),

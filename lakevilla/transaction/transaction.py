@@ -1,27 +1,37 @@
-"""A transaction as users hold it: statements, then commit or abort.
+"""A transaction: begin, statements, commit or abort.
 
 Statements run when they are called and are visible to nobody else before the commit. With features NONE a
-transaction is one statement on one table, as the plain format has it.
+transaction is one statement on one table, as the plain format has it. With R it has any number of statements
+on one table, sees its own changes, and is redone instead of aborted when another commit came first.
 """
 
 import logging
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
 from lakevilla.engines.port import Engine
 from lakevilla.environment import Environment
-from lakevilla.errors import CommitUnknown, InvalidInput, LakeVillaError, Unsupported
+from lakevilla.errors import Aborted, CommitUnknown, InvalidInput, LakeVillaError, Unsupported
 from lakevilla.formats.port import Snapshot
+from lakevilla.markers.lease import Leases
 from lakevilla.model import Features, Receipt
+from lakevilla.sublogs.reads import Reads
 from lakevilla.transaction import defining
-from lakevilla.transaction.catalog import Catalog
+from lakevilla.transaction.catalog import Catalog, Pinned
 from lakevilla.transaction.committing import commit_change
-from lakevilla.transaction.outcome import LakeChange, TableChange
+from lakevilla.transaction.operations import Operation, Operations
+from lakevilla.transaction.outcome import Outcome, TableChange
+from lakevilla.transaction.recovering import Recovery
 from lakevilla.transaction.state import State, may_follow
-from lakevilla.transaction.verbs import Statement, Verbs
+from lakevilla.transaction.statement import Statement
+from lakevilla.transaction.turns import Turns
+from lakevilla.transaction.verbs import Verbs
 from lakevilla.transaction.workspace import Workspace
 
 logger = logging.getLogger("lakevilla.transaction")
+
+SUPPORTED = (Features.NONE, Features.R)
 
 
 class Transaction(Verbs):
@@ -29,18 +39,25 @@ class Transaction(Verbs):
     exception aborts. After the commit `tx.receipt` says what was done."""
 
     def __init__(
-        self, catalog: Catalog, engine: Engine, environment: Environment, features: Features
+        self, catalog: Catalog, engine: Engine, environment: Environment, features: Features, leases: Leases
     ) -> None:
-        if features != Features.NONE:
+        if features not in SUPPORTED:
             raise Unsupported(
-                f"{features!r} is not in this release: use lakevilla.NONE, one statement per transaction"
+                f"{features!r} is not in this release: use lakevilla.R, many statements on one table, "
+                "or lakevilla.NONE, one statement"
             )
         self.id = environment.new_id()
         self.receipt: Receipt | None = None
+        self._features = features
+        self._attempt = self.id
+        self._attempts = 1
         self._workspace = Workspace(catalog, engine, environment, self.id)
+        self._turns = Turns(self._workspace, leases)
+        if features & Features.R:
+            self._workspace.before_change = self._enter
+        self._leases = leases
+        self._operations = Operations()
         self._state = State.OPEN
-        self._statements = 0
-        self._pending: TableChange | LakeChange | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -56,64 +73,186 @@ class Transaction(Verbs):
             self.abort()
 
     def commit(self) -> Receipt:
-        """Make the transaction visible. Raises Conflict if another commit came first and concerns it."""
-        self._move(State.COMMITTING)
+        """Make the transaction visible.
+
+        Raises Conflict if another commit came first and concerns it: without R always, with R only if
+        something that the client was given has changed.
+        """
         try:
-            seq, snapshot = self._publish()
-        except CommitUnknown:
-            self._move(State.UNKNOWN)
+            return self._commit()
+        except Aborted:
+            self.abort()
             raise
-        except LakeVillaError:
-            self._move(State.ABORTED)
-            raise
-        except BaseException:
-            # Interrupted between sending and hearing: nobody knows whether the commit applied.
-            self._move(State.UNKNOWN)
-            logger.warning("transaction %s was interrupted in its commit: its outcome is unknown", self.id)
-            raise
-        self._move(State.COMMITTED)
-        versions = self._keep(snapshot)
-        self.receipt = Receipt(self.id, seq, versions, requests=self._workspace.meter.snapshot())
-        return self.receipt
 
     def abort(self) -> None:
         """End the transaction; nothing of it was or will be visible. Uploaded files are left to vacuum."""
         if self._state is not State.ABORTED:
             self._move(State.ABORTED)
+            self._turns.free()
 
-    def _publish(self) -> tuple[int | None, Snapshot | None]:
+    def savepoint(self, name: str) -> None:
+        """A place to which `rollback_to` can return. The same name again moves it here."""
+        self._check_open()
+        self._require_recovery("a savepoint")
+        self._operations.savepoint(name)
+
+    def rollback_to(self, name: str) -> None:
+        """Undo what the transaction did since the savepoint, which stays."""
+        self._check_open()
+        self._operations.roll_back_to(name)
+        for pinned in self._workspace.touched:
+            self._workspace.move(pinned.ref.location, pinned.snapshot, pinned.pinned_at)
+        for operation in self._operations:
+            self._show(operation)
+
+    def _commit(self) -> Receipt:
+        """Commit. After Aborted the state is COMMITTING: the caller ends the transaction, or rewinds it."""
+        self._move(State.COMMITTING)
+        recovery = Recovery(self._workspace, self._operations, self._turns, self._attempt)
+        try:
+            seq, snapshot = self._publish(recovery)
+        except Aborted:
+            raise
+        except CommitUnknown:
+            self._move(State.UNKNOWN)
+            self._turns.free()
+            raise
+        except LakeVillaError:
+            self.abort()
+            raise
+        except BaseException:
+            # Interrupted between sending and hearing: nobody knows whether the commit applied.
+            self._move(State.UNKNOWN)
+            logger.warning("transaction %s was interrupted in its commit: its outcome is unknown", self.id)
+            self._turns.free()
+            raise
+        self._move(State.COMMITTED)
+        self._turns.free()
+        self.receipt = Receipt(
+            self.id,
+            seq,
+            self._keep(snapshot),
+            redone=recovery.redone,
+            saved_bytes=recovery.saved_bytes,
+            requests=self._workspace.meter.snapshot(),
+            attempts=self._attempts,
+        )
+        return self.receipt
+
+    def attempt(self, work: Callable[[Self], Any]) -> Receipt:
+        """Call `work` and commit. After Aborted the transaction can be rewound, or must be aborted."""
+        try:
+            work(self)
+        except Aborted:
+            raise
+        except BaseException:
+            if self._state is State.OPEN:
+                self.abort()
+            raise
+        if self._state is State.ABORTED:
+            raise InvalidInput("the function aborted its transaction: lake.run has nothing to commit")
+        return self.receipt or self._commit()
+
+    def rewind(self) -> None:
+        """Start again from the beginning as a new attempt; our place in the queue of writers stays."""
+        if self._state is not State.OPEN:
+            self._move(State.OPEN)
+        self._attempt = self._workspace.environment.new_id()
+        self._attempts += 1
+        self._operations.clear()
+        self._workspace.forget()
+
+    def _publish(self, recovery: Recovery) -> tuple[int | None, Snapshot | None]:
         """The entry of the global log or the version of the table that the commit became."""
-        match self._pending:
-            case TableChange() as pending:
-                return None, commit_change(self._workspace.environment, pending, self.id)
-            case LakeChange() as change:
-                return defining.decide(self._workspace, change), None
-            case None:
-                return None, None
+        lake_change = self._operations.lake_change
+        if lake_change is not None:
+            return defining.decide(self._workspace, lake_change), None
+        target = self._target
+        if target is None:
+            return None, None
+        if self._features & Features.R:
+            return None, recovery.commit(target.ref.location)
+        change = self._operations.net(target.ref.location)
+        assert change is not None, "a statement that changes nothing leaves nothing to publish"
+        pending = TableChange(target, change)
+        return None, commit_change(self._workspace.environment, pending, self.id, self._attempt)
 
     def _keep(self, snapshot: Snapshot | None) -> dict[str, int]:
         """What comes after a commit: the next transaction starts here, and a checkpoint may be due."""
-        if snapshot is None or not isinstance(self._pending, TableChange):
+        target = self._target
+        if snapshot is None or target is None:
             return {}
-        pinned, workspace = self._pending.pinned, self._workspace
-        workspace.catalog.remember(pinned.ref, snapshot, workspace.environment.elapsed())
-        pinned.table.maintain(snapshot)
-        return {pinned.ref.name: snapshot.version}
+        workspace = self._workspace
+        workspace.catalog.remember(target.ref, snapshot, workspace.environment.elapsed())
+        target.table.maintain(snapshot)
+        return {target.ref.name: snapshot.version}
 
     def _run(self, statement: Statement) -> Any:
+        self._check_open()
+        self._check_next(statement)
+        workspace = self._workspace
+        workspace.reads = reads = Reads()
+        self._leases.busy(self.id)
+        try:
+            operation = Operation(statement, reads, statement.run(workspace))
+        except BaseException as error:
+            # Its failure may have told the client something about what it read.
+            self._operations.add(Operation(statement, reads, Outcome(None)).undone())
+            if isinstance(error, RecursionError):
+                raise InvalidInput("the statement is nested too deeply: split it") from error
+            raise
+        finally:
+            self._leases.idle(self.id)
+        self._operations.add(operation)
+        self._show(operation)
+        if isinstance(operation.pending, TableChange) and self._features & Features.R:
+            pinned = operation.pending.pinned
+            standing = operation.standing_on(pinned.ref.location)
+            self._turns.wrote(workspace.base(pinned.ref.location), standing is not None and standing.blind)
+        return operation.hand_out()
+
+    def _show(self, operation: Operation) -> None:
+        """Let the statements after it see what an operation did."""
+        if isinstance(operation.pending, TableChange) and self._features & Features.R:
+            self._workspace.write(operation.pending.pinned.ref.location, operation.pending.change)
+
+    def _enter(self, name: str, blind: bool) -> None:
+        """Before a statement changes a table."""
+        target = self._target
+        if target is not None and target.ref.name.casefold() != name.casefold():
+            raise InvalidInput(
+                f"the transaction changes {target.ref.name!r} already, and R alone is one table: "
+                f"change {name!r} in a transaction of its own"
+            )
+        if not blind:
+            self._turns.enter(name)
+
+    @property
+    def _target(self) -> Pinned | None:
+        """The table that the transaction changes."""
+        targets = self._operations.targets
+        return targets[0] if targets else None
+
+    def _check_open(self) -> None:
         if self._state is not State.OPEN:
             raise InvalidInput(f"the transaction is {self._state.value}: start a new one")
-        if self._statements:
+
+    def _check_next(self, statement: Statement) -> None:
+        """Refuse what the transaction's features do not promise, before it does anything."""
+        if not len(self._operations):
+            return
+        self._require_recovery("a second statement")
+        if statement.defines or self._operations.lake_change is not None:
             raise InvalidInput(
-                "a transaction with features NONE is one statement: start another one for the next statement"
+                "to create, register, rename or drop a table is a transaction of its own in this release"
             )
-        self._statements += 1
-        try:
-            outcome = statement(self._workspace)
-        except RecursionError as error:
-            raise InvalidInput("the statement is nested too deeply: split it") from error
-        self._pending = outcome.pending
-        return outcome.result
+
+    def _require_recovery(self, what: str) -> None:
+        if not self._features & Features.R:
+            raise InvalidInput(
+                f"a transaction with features NONE is one statement, and this is {what}: add lakevilla.R, "
+                "or start another transaction"
+            )
 
     def _move(self, after: State) -> None:
         if not may_follow(self._state, after):

@@ -5,6 +5,7 @@ On a transaction a verb is one of its statements; on a lake it is a transaction 
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -13,12 +14,21 @@ from lakevilla.engines.port import Result
 from lakevilla.model import Counts
 from lakevilla.sql.parsing import parse
 from lakevilla.transaction import changing, defining, reading
-from lakevilla.transaction.inputs import assignments, condition, merge_clauses, merge_source, table_schema
+from lakevilla.transaction.inputs import (
+    assignments,
+    condition,
+    delete_text,
+    frozen,
+    merge_clauses,
+    merge_source,
+    table_schema,
+    update_text,
+    why_once,
+)
 from lakevilla.transaction.outcome import Outcome
-from lakevilla.transaction.running import run_statement
+from lakevilla.transaction.running import defines_tables, run_statement
+from lakevilla.transaction.statement import Statement
 from lakevilla.transaction.workspace import Workspace
-
-Statement = Callable[[Workspace], Outcome]
 
 
 class Verbs(ABC):
@@ -28,30 +38,38 @@ class Verbs(ABC):
     def _run(self, statement: Statement) -> Any:
         """Run one statement and give its result."""
 
-    def _change(self, statement: Statement) -> Counts:
-        counts: Counts = self._run(statement)
+    def _change(self, run: Callable[[Workspace], Outcome], data: object = None) -> Counts:
+        """Run a change; `data` are the rows that it was given, if any."""
+        counts: Counts = self._run(Statement(run, once=why_once(data)))
         return counts
+
+    def _define(self, run: Callable[[Workspace], Outcome]) -> Any:
+        """Run a change of the lake's registry."""
+        return self._run(Statement(run, defines=True))
 
     def sql(self, text: str, /, **parameters: Any) -> Any:
         """Run one statement of Spark SQL; `:name` in the text takes the parameter of that name.
 
         A query gives a result, a change gives counts of rows, a definition gives None.
         """
-        statement = parse(text, parameters)
-        return self._run(lambda w: run_statement(w, statement))
+        parsed = parse(text, parameters)
+        run = partial(run_statement, statement=parsed)
+        return self._run(Statement(run, text, parameters, defines=defines_tables(parsed)))
 
     def read(self, name: str, *, version: int | None = None, at: Any = None) -> Result:
         """A table as it is now, or as it was at a version or a time."""
-        result: Result = self._run(lambda w: reading.read(w, name, version, at))
+        result: Result = self._run(Statement(lambda w: reading.read(w, name, version, at)))
         return result
 
     def append(self, name: str, data: object) -> Counts:
         """Add rows. Columns go by name."""
-        return self._change(lambda w: changing.append(w, name, data))
+        rows = frozen(data)
+        return self._change(lambda w: changing.append(w, name, rows), data)
 
     def overwrite(self, name: str, data: object, where: str | None = None) -> Counts:
         """Replace the rows for which `where` is true, or all rows, by the data."""
-        return self._change(lambda w: changing.overwrite(w, name, data, condition(where)))
+        rows, replaced = frozen(data), condition(where)
+        return self._change(lambda w: changing.overwrite(w, name, rows, replaced), data)
 
     def update(self, name: str, set: Mapping[str, Any], where: str | None = None) -> Counts:
         """Change columns of the rows for which `where` is true.
@@ -59,11 +77,17 @@ class Verbs(ABC):
         A value that is a string is a Spark SQL expression over the row (`"balance - 50"`, `"'text'"`);
         any other value is taken as it is.
         """
-        return self._change(lambda w: changing.update(w, name, assignments(set), condition(where)))
+        assigned, changed = assignments(set), condition(where)
+        run: Callable[[Workspace], Outcome] = lambda w: changing.update(w, name, assigned, changed)  # noqa: E731
+        counts: Counts = self._run(Statement(run, update_text(name, assigned, changed)))
+        return counts
 
     def delete(self, name: str, where: str | None = None) -> Counts:
         """Remove the rows for which `where` is true, or all rows."""
-        return self._change(lambda w: changing.delete(w, name, condition(where)))
+        gone = condition(where)
+        run: Callable[[Workspace], Outcome] = lambda w: changing.delete(w, name, gone)  # noqa: E731
+        counts: Counts = self._run(Statement(run, delete_text(name, gone)))
+        return counts
 
     def merge(
         self,
@@ -81,8 +105,8 @@ class Verbs(ABC):
         conditions give a list of `(condition, action)`, of which the first that holds is done.
         """
         clauses = merge_clauses(on, matched, not_matched, not_matched_by_source)
-        using, tables = merge_source(source)
-        return self._change(lambda w: changing.merge(w, name, using, clauses, tables))
+        using, tables = merge_source(frozen(source))
+        return self._change(lambda w: changing.merge(w, name, using, clauses, tables), source)
 
     def create(
         self,
@@ -111,20 +135,21 @@ class Verbs(ABC):
                 comment=comment,
             )
 
-        return self._change(run)
+        counts: Counts = self._define(run)
+        return counts
 
     def register(self, name: str, location: str) -> None:
         """Give an existing table a name in this lake."""
-        self._run(lambda w: defining.register(w, name, location))
+        self._define(lambda w: defining.register(w, name, location))
 
     def rename(self, name: str, to: str) -> None:
         """Give a table another name; it stays where it is."""
-        self._run(lambda w: defining.rename(w, name, to))
+        self._define(lambda w: defining.rename(w, name, to))
 
     def drop(self, name: str) -> None:
         """Remove a table from the lake. A table outside the lake's root is forgotten, not touched."""
-        self._run(lambda w: defining.drop(w, name))
+        self._define(lambda w: defining.drop(w, name))
 
     def add_column(self, name: str, column: str, type: str | pa.DataType) -> None:
         """Add a nullable column; existing rows have NULL in it."""
-        self._run(lambda w: defining.add_column(w, name, column, type))
+        self._run(Statement(lambda w: defining.add_column(w, name, column, type)))

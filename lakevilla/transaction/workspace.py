@@ -1,25 +1,33 @@
 """What a statement works with: the lake's tables pinned for it, and where its new files go.
 
-One workspace serves one transaction. It remembers what was read of each table, because a commit may only be
-rebased past commits that did not change it.
+One workspace serves one transaction. What a statement reads is noted, because a commit may only be rebased
+past commits that did not change it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from threading import Lock
 
 from lakevilla.engines.port import Engine, Source, Target
 from lakevilla.environment import Environment
-from lakevilla.model import DataFile, ReadSet
+from lakevilla.formats.port import Snapshot
+from lakevilla.model import Change, DataFile, ReadSet
 from lakevilla.predicates import Predicate
 from lakevilla.sql.parsing import parse_expression
 from lakevilla.sql.statements import TableName
 from lakevilla.store.metered import Meter
+from lakevilla.store.names import check_table_name
+from lakevilla.sublogs.reads import Reads
 from lakevilla.transaction.catalog import Catalog, Pinned
 
 
 class Workspace:
-    """The transaction's view of the lake."""
+    """The transaction's view of the lake.
+
+    Each table is pinned when it is first touched and stays at that version; what the transaction wrote since
+    lies over it. `reads` is where the statement that runs notes what it reads.
+    """
 
     def __init__(self, catalog: Catalog, engine: Engine, environment: Environment, txn: str) -> None:
         self.catalog = catalog
@@ -29,28 +37,83 @@ class Workspace:
         self.meter = Meter()
         self.now_ms = environment.now_ms()
         """What now() means in every statement of this transaction."""
+        self.reads = Reads()
+        self.before_change: Callable[[str, bool], None] | None = None
+        """Called with a table's name before a statement changes it, and whether it reads nothing."""
         self._lock = Lock()
-        self._reads: dict[str, ReadSet] = {}
+        self._places: dict[str, str] = {}
+        self._bases: dict[str, Pinned] = {}
+        self._views: dict[str, Snapshot] = {}
+        self._rewritten: set[str] = set()
 
     def pin(self, table: TableName) -> Pinned:
         """The table as this statement sees it."""
-        if table.version is None and table.timestamp_ms is None:
-            return self.catalog.pin(table.name, self.meter)
-        return self.catalog.pin_past(table.name, self.meter, table.version, table.timestamp_ms)
+        if table.version is not None or table.timestamp_ms is not None:
+            return self.catalog.pin_past(table.name, self.meter, table.version, table.timestamp_ms)
+        check_table_name(table.name)
+        pinned = self.pinned(table.name) or self.keep(table.name, self.catalog.pin(table.name, self.meter))
+        self.reads.touch(pinned.ref.location)
+        return replace(pinned, snapshot=self._views[pinned.ref.location])
 
-    def sources(self, tables: Iterable[TableName], known: Iterable[Pinned] = ()) -> Mapping[str, Source]:
-        """The tables that a query reads, by the names under which it calls them.
+    def pin_target(self, name: str, *, blind: bool = False) -> Pinned:
+        """The table that this statement changes; `blind` if it only appends and reads nothing for that."""
+        check_table_name(name)
+        if self.before_change is not None:
+            self.before_change(name, blind)
+        return self.pin(TableName(name))
 
-        A table that the statement also writes is read as it was pinned for that: `known`.
-        """
+    @property
+    def touched(self) -> list[Pinned]:
+        """Every table that is pinned, without our own writes."""
+        return list(self._bases.values())
+
+    def pinned(self, name: str) -> Pinned | None:
+        """The table as it was pinned, without our own writes; None if it was not touched yet."""
+        with self._lock:
+            location = self._places.get(name.casefold())
+            return None if location is None else self._bases[location]
+
+    def keep(self, name: str, pinned: Pinned) -> Pinned:
+        """From here on the name means this table at this version."""
+        with self._lock:
+            location = pinned.ref.location
+            self._places[name.casefold()] = location
+            self._views.setdefault(location, pinned.snapshot)
+            return self._bases.setdefault(location, pinned)
+
+    def base(self, location: str) -> Pinned:
+        """A touched table as it was pinned, without our own writes."""
+        return self._bases[location]
+
+    def move(self, location: str, base: Snapshot, seen_at: float) -> None:
+        """Stand on a newer version of a table, without our own writes."""
+        with self._lock:
+            self._bases[location] = replace(self._bases[location], snapshot=base, pinned_at=seen_at)
+            self._views[location] = base
+            self._rewritten.discard(location)
+
+    def write(self, location: str, change: Change) -> None:
+        """Lay a change over what the next statements see of the table."""
+        self._views[location] = self._bases[location].table.preview(self._views[location], change)
+        if change.added or change.removed:
+            self._rewritten.add(location)
+
+    def rewrote(self, pinned: Pinned) -> bool:
+        """Whether the transaction has changed rows of this table."""
+        return pinned.ref.location in self._rewritten
+
+    def forget(self) -> None:
+        """Pin everything anew: the transaction starts from the beginning."""
+        with self._lock:
+            self._places.clear()
+            self._bases.clear()
+            self._views.clear()
+            self._rewritten.clear()
+
+    def sources(self, tables: Iterable[TableName]) -> Mapping[str, Source]:
+        """The tables that a query reads, by the names under which it calls them."""
         wanted = list(dict.fromkeys(tables))
-        by_name = {pinned.ref.name.casefold(): pinned for pinned in known}
-
-        def pin(table: TableName) -> Pinned:
-            current = by_name.get(table.name.casefold()) if table.key == table.name else None
-            return current or self.pin(table)
-
-        pins = self.environment.fan_out([partial(pin, table) for table in wanted])
+        pins = self.environment.fan_out([partial(self.pin, table) for table in wanted])
         return {
             table.key: self.source(pinned, keeps_files=True)
             for table, pinned in zip(wanted, pins, strict=True)
@@ -63,14 +126,14 @@ class Workspace:
         DELETE or MERGE rewrites, a file in which nothing matched is no dependency: if it goes, nothing
         would have matched either, and whatever comes in its place is caught by the predicate.
         """
-        snapshot = pinned.snapshot
+        snapshot, reads, location = pinned.snapshot, self.reads, pinned.ref.location
+        # A version of the past is what it is, whatever others commit.
+        past = snapshot is not self._views.get(location)
 
         def files(predicate: Predicate) -> Sequence[DataFile]:
             found = snapshot.files(predicate)
-            seen = frozenset(file.identity for file in found) if keeps_files else frozenset[str]()
-            with self._lock:
-                before = self._reads.get(pinned.ref.location, ReadSet())
-                self._reads[pinned.ref.location] = before.union(ReadSet((predicate,), seen))
+            if not past:
+                reads.note(location, predicate, found, keeps_files)
             return found
 
         return Source(
@@ -103,6 +166,5 @@ class Workspace:
         return lambda: f"part-{self.txn}-{self.environment.new_id()}.parquet"
 
     def read_of(self, pinned: Pinned) -> ReadSet:
-        """What was read of this table so far."""
-        with self._lock:
-            return self._reads.get(pinned.ref.location, ReadSet())
+        """What the statement has read of this table so far."""
+        return self.reads.of(pinned.ref.location) or ReadSet()

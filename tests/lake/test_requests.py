@@ -24,7 +24,7 @@ def warm(any_place: tuple[str, dict[str, str]]) -> lv.Lake:
 
 
 def test_warm_read_of_an_unchanged_table_costs_one_request_beside_the_data(warm: lv.Lake) -> None:
-    with warm.transaction() as tx:
+    with warm.transaction(lv.NONE) as tx:
         result = tx.read("t")
     assert tx.receipt is not None
     assert _sent(tx.receipt.requests) == {"get": 1}
@@ -32,28 +32,42 @@ def test_warm_read_of_an_unchanged_table_costs_one_request_beside_the_data(warm:
 
 
 def test_point_read_costs_the_miss_and_one_data_file(warm: lv.Lake) -> None:
-    with warm.transaction() as tx:
+    with warm.transaction(lv.NONE) as tx:
         tx.sql("SELECT v FROM t WHERE id = 7").collect()
     assert tx.receipt is not None
     assert _sent(tx.receipt.requests) == {"get": 2}
 
 
 def test_update_costs_the_miss_the_data_and_one_create(warm: lv.Lake) -> None:
-    with warm.transaction() as tx:
+    with warm.transaction(lv.NONE) as tx:
         tx.update("t", {"v": 1}, where="id = 7")
     assert tx.receipt is not None
     assert _sent(tx.receipt.requests) == {"get": 2, "put": 1, "create": 1}
 
 
 def test_append_costs_the_miss_the_data_and_one_create(warm: lv.Lake) -> None:
-    with warm.transaction() as tx:
+    with warm.transaction(lv.NONE) as tx:
+        tx.append("t", [{"id": 100, "v": 0}])
+    assert tx.receipt is not None
+    assert _sent(tx.receipt.requests) == {"get": 1, "put": 1, "create": 1}
+
+
+def test_update_with_recovery_costs_two_gets_and_one_create_beside_the_data(warm: lv.Lake) -> None:
+    with warm.transaction(lv.R) as tx:
+        tx.update("t", {"v": 1}, where="id = 7")
+    assert tx.receipt is not None
+    assert _sent(tx.receipt.requests) == {"get": 3, "put": 1, "create": 1}
+
+
+def test_blind_append_with_recovery_costs_what_it_costs_without(warm: lv.Lake) -> None:
+    with warm.transaction(lv.R) as tx:
         tx.append("t", [{"id": 100, "v": 0}])
     assert tx.receipt is not None
     assert _sent(tx.receipt.requests) == {"get": 1, "put": 1, "create": 1}
 
 
 def test_read_that_prunes_every_file_costs_the_miss_alone(warm: lv.Lake) -> None:
-    with warm.transaction() as tx:
+    with warm.transaction(lv.NONE) as tx:
         assert tx.sql("SELECT v FROM t WHERE id = 7000").collect() == []
     assert tx.receipt is not None
     assert _sent(tx.receipt.requests) == {"get": 1}

@@ -37,7 +37,7 @@ def test_leaving_the_block_commits_and_gives_a_receipt(lake: lv.Lake) -> None:
 
 
 def test_exception_in_the_block_aborts(lake: lv.Lake) -> None:
-    with pytest.raises(ZeroDivisionError), lake.transaction() as tx:
+    with pytest.raises(ZeroDivisionError), lake.transaction(lv.NONE) as tx:
         tx.delete("t")
         raise ZeroDivisionError
     assert lake.read("t").count() == 20
@@ -45,14 +45,14 @@ def test_exception_in_the_block_aborts(lake: lv.Lake) -> None:
 
 
 def test_keyboard_interrupt_in_the_block_aborts(lake: lv.Lake) -> None:
-    with pytest.raises(KeyboardInterrupt), lake.transaction() as tx:
+    with pytest.raises(KeyboardInterrupt), lake.transaction(lv.NONE) as tx:
         tx.delete("t")
         raise KeyboardInterrupt
     assert lake.read("t").count() == 20
 
 
 def test_second_statement_is_refused_and_the_first_still_commits(lake: lv.Lake) -> None:
-    with lake.transaction() as tx:
+    with lake.transaction(lv.NONE) as tx:
         tx.update("t", {"v": 5}, where="id = 3")
         with pytest.raises(lv.InvalidInput, match="one statement"):
             tx.read("t")
@@ -60,7 +60,7 @@ def test_second_statement_is_refused_and_the_first_still_commits(lake: lv.Lake) 
 
 
 def test_ended_transaction_refuses_statements_and_commits(lake: lv.Lake) -> None:
-    committed, aborted = lake.transaction(), lake.transaction()
+    committed, aborted = lake.transaction(lv.NONE), lake.transaction(lv.NONE)
     committed.commit()
     aborted.abort()
     aborted.abort()
@@ -74,13 +74,13 @@ def test_ended_transaction_refuses_statements_and_commits(lake: lv.Lake) -> None
 
 
 def test_features_of_later_releases_are_refused(lake: lv.Lake) -> None:
-    for features in (lv.R, lv.CT, lv.I, lv.R | lv.CT):
+    for features in (lv.CT, lv.I, lv.R | lv.CT):
         with pytest.raises(lv.Unsupported):
             lake.transaction(features)
 
 
 def test_blind_appends_never_fail(lake: lv.Lake) -> None:
-    first, second = lake.transaction(), lake.transaction()
+    first, second = lake.transaction(lv.NONE), lake.transaction(lv.NONE)
     first.append("t", [{"id": 30, "v": 1}])
     second.append("t", [{"id": 31, "v": 1}])
     lake.update("t", {"v": 9})
@@ -90,7 +90,7 @@ def test_blind_appends_never_fail(lake: lv.Lake) -> None:
 
 
 def test_updates_of_different_files_both_succeed(lake: lv.Lake) -> None:
-    first, second = lake.transaction(), lake.transaction()
+    first, second = lake.transaction(lv.NONE), lake.transaction(lv.NONE)
     first.update("t", {"v": 1}, where="id = 5")
     second.update("t", {"v": 2}, where="id = 15")
     first.commit()
@@ -99,7 +99,7 @@ def test_updates_of_different_files_both_succeed(lake: lv.Lake) -> None:
 
 
 def test_second_update_of_one_file_conflicts_and_names_the_winner(lake: lv.Lake) -> None:
-    first, second = lake.transaction(), lake.transaction()
+    first, second = lake.transaction(lv.NONE), lake.transaction(lv.NONE)
     first.update("t", {"v": "v + 1"}, where="id = 5")
     second.update("t", {"v": "v + 1"}, where="id = 6")
     first.commit()
@@ -113,7 +113,7 @@ def test_second_update_of_one_file_conflicts_and_names_the_winner(lake: lv.Lake)
 
 
 def test_append_that_an_update_would_have_seen_conflicts(lake: lv.Lake) -> None:
-    update = lake.transaction()
+    update = lake.transaction(lv.NONE)
     update.update("t", {"v": 1}, where="id = 5")
     lake.append("t", [{"id": 5, "v": 0}])
     with pytest.raises(lv.Conflict, match="a file was added"):
@@ -121,7 +121,7 @@ def test_append_that_an_update_would_have_seen_conflicts(lake: lv.Lake) -> None:
 
 
 def test_append_elsewhere_does_not_disturb_an_update(lake: lv.Lake) -> None:
-    update = lake.transaction()
+    update = lake.transaction(lv.NONE)
     update.update("t", {"v": 1}, where="id = 5")
     lake.append("t", [{"id": 500, "v": 0}])
     update.commit()
@@ -129,7 +129,7 @@ def test_append_elsewhere_does_not_disturb_an_update(lake: lv.Lake) -> None:
 
 
 def test_insert_from_the_same_table_conflicts_when_its_rows_change(lake: lv.Lake) -> None:
-    insert = lake.transaction()
+    insert = lake.transaction(lv.NONE)
     insert.sql("INSERT INTO t SELECT id + 100, v FROM t WHERE id <= 10")
     lake.delete("t", where="id = 1")
     with pytest.raises(lv.Conflict, match="a file that this statement read was removed"):
@@ -137,7 +137,7 @@ def test_insert_from_the_same_table_conflicts_when_its_rows_change(lake: lv.Lake
 
 
 def test_new_column_stops_even_blind_appends(lake: lv.Lake) -> None:
-    append = lake.transaction()
+    append = lake.transaction(lv.NONE)
     append.append("t", [{"id": 30, "v": 1}])
     lake.add_column("t", "w", "STRING")
     with pytest.raises(lv.Conflict, match="schema or properties"):
@@ -160,7 +160,7 @@ def test_run_repeats_the_work_after_a_conflict(lake: lv.Lake) -> None:
             lake.update("t", {"v": "v + 10"}, where="id = 5")
         calls.append(1)
 
-    receipt = lake.run(work)
+    receipt = lake.run(work, features=lv.NONE)
     assert len(calls) == 2
     assert receipt.versions == {"t": 4}
     assert _value(lake, 5) == 11
@@ -172,7 +172,7 @@ def test_run_gives_up_after_its_retries_and_raises_the_conflict(lake: lv.Lake) -
         lake.update("t", {"v": "v + 10"}, where="id = 5")
 
     with pytest.raises(lv.Conflict):
-        lake.run(work, retries=2)
+        lake.run(work, retries=2, features=lv.NONE)
     assert _value(lake, 5) == 30
 
 
@@ -180,7 +180,9 @@ def test_one_lake_serves_many_threads_and_loses_nothing(lake: lv.Lake) -> None:
     def work(number: int) -> None:
         for step in range(5):
             lake.append("t", [{"id": 1000 + number * 10 + step, "v": 0}])
-            lake.run(lambda tx: tx.update("t", {"v": "v + 1"}, where="id = 5"), retries=1000)
+            lake.run(
+                lambda tx: tx.update("t", {"v": "v + 1"}, where="id = 5"), retries=1000, features=lv.NONE
+            )
 
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(work, range(6)))
@@ -190,7 +192,7 @@ def test_one_lake_serves_many_threads_and_loses_nothing(lake: lv.Lake) -> None:
 
 def test_one_who_is_far_behind_catches_up_without_trying_every_version(lake: lv.Lake, tmp_path: Path) -> None:
     other = lv.Lake(tmp_path, storage_options={"fsync": "false"}, engine="local")
-    with lake.transaction() as tx:
+    with lake.transaction(lv.NONE) as tx:
         tx.append("t", pa.table({"id": [100], "v": [1]}))
         for number in range(30):
             other.append("t", pa.table({"id": [200 + number], "v": [2]}))
@@ -202,7 +204,7 @@ def test_one_who_is_far_behind_catches_up_without_trying_every_version(lake: lv.
 
 def test_conflict_among_what_is_caught_up_with_is_found(lake: lv.Lake, tmp_path: Path) -> None:
     other = lv.Lake(tmp_path, storage_options={"fsync": "false"}, engine="local")
-    tx = lake.transaction()
+    tx = lake.transaction(lv.NONE)
     tx.update("t", {"v": "v + 1"}, where="id = 3")
     for number in range(12):
         other.append("t", pa.table({"id": [200 + number], "v": [2]}))

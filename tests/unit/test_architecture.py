@@ -20,11 +20,12 @@ ARROWS = {
     "formats": FOUNDATION | {"sql", "store", "files"},
     "versions": FOUNDATION | {"store"},
     "markers": FOUNDATION | {"store"},
+    "sublogs": FOUNDATION | {"store"},
     "conflicts": FOUNDATION,
     "engines": FOUNDATION | {"sql", "store", "files"},
     "settle": FOUNDATION | {"store", "versions"},
     "transaction": FOUNDATION
-    | {"sql", "store", "files", "formats", "versions", "markers", "conflicts", "engines", "settle"},
+    | {"sql", "store", "files", "formats", "versions", "markers", "sublogs", "conflicts", "engines", "settle"},
     "lake": FOUNDATION | {"store", "markers", "engines", "transaction"},
     "__init__": FOUNDATION | {"lake", "transaction"},
     "cli": {"__init__", "cli"},

@@ -1,0 +1,72 @@
+"""Which operations of a transaction still stand after other commits came first. Pure.
+
+An operation stands if no commit that came between concerns it, and no operation before it that was redone
+does now something else that it would have seen. One that stands keeps its files; one that does not is redone.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from lakevilla.conflicts.files import Hit, decide_conflict
+from lakevilla.model import Change, Footprint
+from lakevilla.predicates import ANYTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """What the redo of one operation does differently from its first run.
+
+    `footprint` removes what the first run had added and the second removes, and adds what the second adds.
+    `restored` says that files which the first run removed are there again.
+    """
+
+    footprint: Footprint
+    restored: bool
+
+
+def decide_standing(change: Change, foreign: Iterable[Footprint], shifts: Iterable[Shift]) -> Hit | None:
+    """Why the operation has to be redone, or None if it stands."""
+    for footprint in foreign:
+        hit = decide_conflict(change, footprint)
+        if hit is not None:
+            return hit
+    for shift in shifts:
+        if shift.restored and change.read.predicates:
+            return Hit("an earlier statement of the transaction left rows that it had removed before")
+        hit = decide_conflict(change, shift.footprint)
+        if hit is not None:
+            return Hit("an earlier statement of the transaction was redone", hit.file)
+    return None
+
+
+def shift_between(old: Footprint | None, new: Footprint | None) -> Shift | None:
+    """The difference that a redo made to a table; None if the operation did nothing, then and now."""
+    known = new or old
+    if known is None:
+        return None
+    gone = frozenset(old.added.matching(ANYTHING)) if old is not None else frozenset[str]()
+    removed = new.removed if new is not None else frozenset[str]()
+    return Shift(
+        Footprint(
+            version=known.version,
+            txn=known.txn,
+            attempt=known.attempt,
+            summary=known.summary,
+            removed=gone | removed,
+            added=new.added if new is not None else NO_FILES,
+            metadata_changed=any(f is not None and f.metadata_changed for f in (old, new)),
+            protocol_changed=any(f is not None and f.protocol_changed for f in (old, new)),
+        ),
+        restored=old is not None and bool(old.removed - removed),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class NoFiles:
+    """A commit that added nothing."""
+
+    def matching(self, predicate: object) -> tuple[str, ...]:  # noqa: ARG002 - the port's signature
+        return ()
+
+
+NO_FILES = NoFiles()

@@ -1,0 +1,46 @@
+"""What one operation read, noted while it runs, and later where its result is lazy."""
+
+from collections.abc import Sequence
+from threading import Lock
+
+from lakevilla.model import DataFile, ReadSet
+from lakevilla.predicates import Predicate
+
+
+class Reads:
+    """The read sets of one operation by the table's location. Safe to use from many threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._sets: dict[str, ReadSet] = {}
+        self._bytes = 0
+
+    def touch(self, location: str) -> None:
+        """The operation depends on what the table is, even if it looks at no row."""
+        with self._lock:
+            self._sets.setdefault(location, ReadSet())
+
+    def note(self, location: str, predicate: Predicate, files: Sequence[DataFile], keeps_files: bool) -> None:
+        """The operation asked for these files. They are kept only where their going would matter."""
+        seen = frozenset(file.identity for file in files) if keeps_files else frozenset[str]()
+        size = sum(file.size for file in files)
+        with self._lock:
+            before = self._sets.get(location, ReadSet())
+            self._sets[location] = before.union(ReadSet((predicate,), seen))
+            self._bytes += size
+
+    def of(self, location: str) -> ReadSet | None:
+        """What was read of a table so far; None if the operation has nothing to do with it."""
+        with self._lock:
+            return self._sets.get(location)
+
+    @property
+    def all(self) -> dict[str, ReadSet]:
+        """Every table that the operation depends on."""
+        with self._lock:
+            return dict(self._sets)
+
+    @property
+    def bytes(self) -> int:
+        """About how much data the operation looked at."""
+        return self._bytes

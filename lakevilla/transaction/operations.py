@@ -1,0 +1,139 @@
+"""The operations of a transaction: what each did, what it read, and what its client knows of it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lakevilla.errors import InvalidInput
+from lakevilla.model import Change, Counts, ReadSet
+from lakevilla.sublogs.net import net
+from lakevilla.sublogs.reads import Reads
+from lakevilla.transaction.catalog import Pinned
+from lakevilla.transaction.outcome import LakeChange, Outcome, TableChange
+from lakevilla.transaction.statement import Statement
+
+READ = "READ"
+"""The operation of a statement that changed nothing, in errors."""
+
+
+class WatchedCounts(Counts):
+    """Counts that note when somebody looks at them: from then on the client may depend on their values."""
+
+    def __init__(self, counts: Counts, looked: Callable[[], None]) -> None:
+        super().__init__(counts.inserted, counts.updated, counts.deleted)
+        object.__setattr__(self, "_looked", looked)
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in ("inserted", "updated", "deleted"):
+            looked = self.__dict__.get("_looked")
+            if looked is not None:
+                looked()
+        return super().__getattribute__(name)
+
+
+class Operation:
+    """One statement that ran. `seen` says that its client may depend on the result."""
+
+    def __init__(self, statement: Statement, reads: Reads, outcome: Outcome) -> None:
+        self.statement = statement
+        self.reads = reads
+        self.result = outcome.result
+        self.pending = outcome.pending
+        self.seen = not isinstance(outcome.result, Counts)
+
+    def hand_out(self) -> Any:
+        """The result, for the client."""
+        if not isinstance(self.result, Counts):
+            return self.result
+        return WatchedCounts(self.result, self._look)
+
+    def _look(self) -> None:
+        self.seen = True
+
+    @property
+    def name(self) -> str:
+        """What the statement is, for errors."""
+        return self.pending.change.operation if isinstance(self.pending, TableChange) else READ
+
+    def change_of(self, location: str) -> Change | None:
+        """What the operation does to a table."""
+        if isinstance(self.pending, TableChange) and self.pending.pinned.ref.location == location:
+            return self.pending.change
+        return None
+
+    def standing_on(self, location: str) -> Change | None:
+        """What it does to a table and has read of it, also lazily; None if it has nothing to do with it."""
+        change, read = self.change_of(location), self.reads.of(location)
+        if change is None and read is None:
+            return None
+        change = change or Change(READ)
+        # Files that the change itself asks not to be read, such as a constraint's rows, stand there already.
+        return replace(change, read=change.read.union(read or ReadSet()))
+
+    def undone(self) -> "Operation":
+        """The operation after it was rolled back: its client still knows what it gave."""
+        left = Operation(replace(self.statement, once="it was rolled back"), self.reads, Outcome(self.result))
+        left.seen = self.seen
+        return left
+
+
+@dataclass(frozen=True)
+class _Savepoint:
+    name: str
+    length: int
+
+
+class Operations:
+    """The operations so far, in order, with savepoints between them."""
+
+    def __init__(self) -> None:
+        self._all: list[Operation] = []
+        self._savepoints: list[_Savepoint] = []
+
+    def __iter__(self) -> Iterator[Operation]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def add(self, operation: Operation) -> None:
+        self._all.append(operation)
+
+    def clear(self) -> None:
+        self._all.clear()
+        self._savepoints.clear()
+
+    def savepoint(self, name: str) -> None:
+        """Remember this place. The same name again moves it here."""
+        self._savepoints = [s for s in self._savepoints if s.name != name]
+        self._savepoints.append(_Savepoint(name, len(self._all)))
+
+    def roll_back_to(self, name: str) -> None:
+        """Undo what came after the savepoint, which stays; those after it go."""
+        found = next((s for s in self._savepoints if s.name == name), None)
+        if found is None:
+            known = ", ".join(repr(s.name) for s in self._savepoints) or "none"
+            raise InvalidInput(f"there is no savepoint {name!r} in this transaction: it has {known}")
+        undone = self._all[found.length :]
+        self._all = self._all[: found.length] + [op.undone() for op in undone if op.seen]
+        self._savepoints = self._savepoints[: self._savepoints.index(found) + 1]
+
+    @property
+    def lake_change(self) -> LakeChange | None:
+        """The change of the registry that the transaction makes, if it does."""
+        found = (op.pending for op in self._all if isinstance(op.pending, LakeChange))
+        return next(found, None)
+
+    @property
+    def targets(self) -> list[Pinned]:
+        """The tables that the transaction changes, each as it was pinned for its first change."""
+        found: dict[str, Pinned] = {}
+        for operation in self._all:
+            if isinstance(operation.pending, TableChange):
+                found.setdefault(operation.pending.pinned.ref.location, operation.pending.pinned)
+        return list(found.values())
+
+    def net(self, location: str) -> Change | None:
+        """What the operations do to a table together; None if nothing is left of it."""
+        changes = (op.change_of(location) for op in self._all)
+        return net([change for change in changes if change is not None])

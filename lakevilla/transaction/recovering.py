@@ -1,0 +1,133 @@
+"""The commit of a transaction with recovery, on one table: publish, rebase, or wait for our turn and redo.
+
+Create the next version. If somebody else holds it, ask whether their commit concerns any of our operations.
+If not, rebase: nothing is redone. If so, take a place in the table's queue of writers, wait until it is the
+first, redo what does not stand any more on the newest version, and try again. Every version on the way is
+looked at: one that names our own transaction was written by whoever resumed it, and we are fenced.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+from lakevilla.errors import Conflict, Fenced
+from lakevilla.formats.port import Published, Snapshot, Taken
+from lakevilla.model import Author, Change, Footprint, ReadSet
+from lakevilla.transaction.catalog import PREMISE_SECONDS, Pinned
+from lakevilla.transaction.committing import (
+    BACK_OFF_AFTER,
+    LOSSES_ALLOWED,
+    back_off,
+    renew_premise,
+)
+from lakevilla.transaction.operations import Operations
+from lakevilla.transaction.outcome import TableChange
+from lakevilla.transaction.replaying import Replay, conflict_of
+from lakevilla.transaction.turns import Turns
+from lakevilla.transaction.workspace import Workspace
+
+logger = logging.getLogger("lakevilla.transaction")
+
+
+class Recovery:
+    """The commit of one attempt of a transaction. It counts what was redone and what was saved by that."""
+
+    def __init__(self, workspace: Workspace, operations: Operations, turns: Turns, attempt: str) -> None:
+        self._workspace = workspace
+        self._operations = operations
+        self._turns = turns
+        self._attempt = attempt
+        self.redone = 0
+        self.saved_bytes = 0
+
+    def commit(self, location: str) -> Snapshot | None:
+        """Publish what the operations do to the table; None if nothing is left to publish.
+
+        Raises Conflict if something that the client was given has changed; our place in the queue is kept.
+        """
+        workspace, environment = self._workspace, self._workspace.environment
+        for losses in range(LOSSES_ALLOWED):
+            change = self._change(location)
+            if change is None:
+                return None
+            if not change.blind:
+                self._let_pass(location, losses)
+                change = self._change(location)
+                if change is None:
+                    return None
+            pinned = workspace.base(location)
+            self._check_age(pinned, change)
+            author = Author(
+                workspace.txn, self._attempt, environment.new_id(), self._turns.ticket(pinned.ref)
+            )
+            match pinned.table.publish(pinned.snapshot, change, author):
+                case Published(snapshot):
+                    return snapshot
+                case Taken() as taken:
+                    self._catch_up(location, [taken])
+                    if change.blind and losses >= BACK_OFF_AFTER:
+                        back_off(environment, losses)
+                        self._catch_up(location, pinned.table.since(workspace.base(location).snapshot))
+        raise Conflict(
+            f"transaction {workspace.txn} lost {LOSSES_ALLOWED} races in a row: nothing was changed; "
+            "try again when fewer clients write",
+            table=workspace.base(location).ref.name,
+        )
+
+    def _change(self, location: str) -> Change | None:
+        """All that the transaction does to the table, with all that it has read of it."""
+        change = self._operations.net(location)
+        if change is None:
+            return None
+        read = ReadSet()
+        for operation in self._operations:
+            standing = operation.standing_on(location)
+            read = read if standing is None else read.union(standing.read)
+        return replace(change, read=read)
+
+    def _let_pass(self, location: str, losses: int) -> None:
+        """Wait for those before us: if we hold a place, or have lost so often that it is time to take one."""
+        pinned = self._workspace.base(location)
+        self._turns.probe(pinned)
+        if losses >= BACK_OFF_AFTER or self._turns.ticket(pinned.ref) is not None:
+            newest = self._turns.wait(pinned)
+            if newest.snapshot.version > pinned.snapshot.version:
+                self._catch_up(location, pinned.table.since(pinned.snapshot))
+
+    def _catch_up(self, location: str, between: Sequence[Taken]) -> None:
+        """Stand on the version after these commits, redoing what they concern."""
+        workspace = self._workspace
+        base, foreign = workspace.base(location), [taken.footprint for taken in between]
+        self._refuse_fenced(foreign, base)
+        if not between:
+            return
+        hit = conflict_of(self._operations, {location: foreign})
+        if hit is None:
+            logger.debug("rebasing %s past %s", base.ref.name, foreign[-1].summary)
+            workspace.move(location, between[-1].snapshot, workspace.environment.elapsed())
+            return
+        later: Sequence[Taken] = ()
+        if self._turns.ticket(base.ref) is None:
+            self._turns.wait(replace(base, snapshot=between[-1].snapshot))
+            later = base.table.since(between[-1].snapshot)
+            self._refuse_fenced([taken.footprint for taken in later], base)
+        newest = later[-1].snapshot if later else between[-1].snapshot
+        workspace.move(location, newest, workspace.environment.elapsed())
+        replay = Replay(workspace, {location: [*foreign, *(taken.footprint for taken in later)]})
+        replay.run(self._operations)
+        self.redone += replay.redone
+        self.saved_bytes += replay.saved_bytes
+
+    def _refuse_fenced(self, foreign: Sequence[Footprint], pinned: Pinned) -> None:
+        for footprint in foreign:
+            if footprint.txn == self._workspace.txn and footprint.attempt != self._attempt:
+                raise Fenced(
+                    f"transaction {self._workspace.txn} was resumed by another client, which committed it as "
+                    f"version {footprint.version} of {pinned.ref.name!r}: this one has nothing left to do"
+                )
+
+    def _check_age(self, pinned: Pinned, change: Change) -> None:
+        """Read again what a commit builds on, if it is so old that it may have been cleaned away."""
+        environment = self._workspace.environment
+        if environment.elapsed() - pinned.pinned_at > PREMISE_SECONDS:
+            renew_premise(TableChange(pinned, change))

@@ -1,0 +1,150 @@
+"""Redo: bring the operations of a transaction onto newer versions of its tables (module 2).
+
+Operations that still stand keep their files. The others are undone and run again, in order, on what is
+there now. What the client has been given is part of the transaction: if a value could have changed that it
+may depend on, the operations after it cannot be redone without it, and that is a Conflict.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from lakevilla.conflicts.files import Hit
+from lakevilla.conflicts.replays import Shift, decide_standing, shift_between
+from lakevilla.errors import Conflict, InvalidInput
+from lakevilla.model import Counts, Footprint
+from lakevilla.sublogs.reads import Reads
+from lakevilla.transaction.operations import Operation
+from lakevilla.transaction.outcome import TableChange
+from lakevilla.transaction.workspace import Workspace
+
+logger = logging.getLogger("lakevilla.transaction")
+
+COMPARED_BYTES = 64 * 1024 * 1024
+"""A result that was computed from more data than this is not computed again to see whether it changed."""
+
+Foreign = Mapping[str, Sequence[Footprint]]
+"""The commits of others since the version on which the operations ran, by the table's location."""
+
+
+def conflict_of(operations: Iterable[Operation], foreign: Foreign) -> tuple[Operation, str, Hit] | None:
+    """The first operation that does not stand any more, on which table, and why."""
+    for operation in operations:
+        for location, footprints in foreign.items():
+            change = operation.standing_on(location)
+            hit = None if change is None else decide_standing(change, footprints, ())
+            if hit is not None:
+                return operation, location, hit
+    return None
+
+
+class Replay:
+    """One redo. The workspace must already stand on the newer versions, without own writes."""
+
+    def __init__(self, workspace: Workspace, foreign: Foreign) -> None:
+        self._workspace = workspace
+        self._foreign = foreign
+        self._shifts: dict[str, list[Shift]] = {}
+        self.redone = 0
+        self.saved_bytes = 0
+
+    def run(self, operations: Iterable[Operation]) -> None:
+        """Redo what does not stand and keep the rest. Raises Conflict where a client's value changed."""
+        for operation in operations:
+            hit = self._hit(operation)
+            if hit is None:
+                self._keep(operation)
+            else:
+                self._redo(operation, *hit)
+
+    def _hit(self, operation: Operation) -> tuple[str, Hit] | None:
+        for location in {*self._foreign, *self._shifts}:
+            change = operation.standing_on(location)
+            if change is not None:
+                foreign, shifts = self._foreign.get(location, ()), self._shifts.get(location, ())
+                hit = decide_standing(change, foreign, shifts)
+                if hit is not None:
+                    return location, hit
+        return None
+
+    def _keep(self, operation: Operation) -> None:
+        if isinstance(operation.pending, TableChange):
+            change = operation.pending.change
+            self.saved_bytes += sum(file.size for file in change.added)
+            self._workspace.write(operation.pending.pinned.ref.location, change)
+
+    def _redo(self, operation: Operation, location: str, hit: Hit) -> None:
+        workspace = self._workspace
+        lasting = _why_not(operation, hit)
+        if lasting:
+            raise self._conflict(operation, location, hit, lasting)
+        logger.debug("redoing %s of %s: %s", operation.name, workspace.txn, hit.reason)
+        before = self._footprints(operation.pending)
+        workspace.reads = reads = Reads()
+        try:
+            outcome = operation.statement.run(workspace)
+            changed = operation.seen and not _same(operation.result, outcome.result)
+        except InvalidInput as error:
+            why = f"on the table as it is now it fails: {error}"
+            raise self._conflict(operation, location, hit, why) from error
+        if changed:
+            raise self._conflict(operation, location, hit, "what its client was given has changed")
+        operation.reads, operation.result, operation.pending = reads, outcome.result, outcome.pending
+        after = self._footprints(operation.pending)
+        for place in {*before, *after}:
+            shift = shift_between(before.get(place), after.get(place))
+            if shift is not None:
+                self._shifts.setdefault(place, []).append(shift)
+        if isinstance(operation.pending, TableChange):
+            workspace.write(operation.pending.pinned.ref.location, operation.pending.change)
+        self.redone += 1
+
+    def _footprints(self, pending: Any) -> dict[str, Footprint]:
+        if not isinstance(pending, TableChange):
+            return {}
+        pinned, change = pending.pinned, pending.change
+        return {pinned.ref.location: pinned.table.footprint(pinned.snapshot, change)}
+
+    def _conflict(self, operation: Operation, location: str, hit: Hit, why: str) -> Conflict:
+        name = self._workspace.base(location).ref.name
+        winners = self._foreign.get(location, ())
+        return conflict(operation.name, name, winners[-1].summary if winners else "", hit, why)
+
+
+def conflict(operation: str, table: str, winner: str, hit: Hit, why: str) -> Conflict:
+    """The error for a transaction that cannot go on by itself."""
+    about = f" ({hit.file})" if hit.file else ""
+    return Conflict(
+        f"{operation} on {table!r} conflicts with {winner or 'another commit'}: {hit.reason}{about}; it "
+        f"cannot be redone by itself, because {why}. Nothing was changed; run the transaction again, or let "
+        "lake.run do it",
+        table=table,
+        operation=operation,
+        file=hit.file,
+        winner=winner,
+    )
+
+
+def _why_not(operation: Operation, hit: Hit) -> str:
+    """Why the operation cannot be redone; empty if it may be tried."""
+    if hit.final:
+        return "there is nothing left to do it on"
+    if operation.seen and operation.reads.bytes > COMPARED_BYTES:
+        return "its client has seen a result that is too large to be compared"
+    return operation.statement.once
+
+
+def _same(before: Any, after: Any) -> bool:
+    """Whether a client that was given one would not notice the other."""
+    if isinstance(before, Counts) or before is None:
+        return bool(before == after)
+    old, new = before.toArrow(), after.toArrow()
+    return bool(old.schema == new.schema) and old.num_rows == new.num_rows and _rows(old) == _rows(new)
+
+
+def _rows(table: pa.Table) -> Counter[str]:
+    """Rows in no order, told apart also where they hold NaN."""
+    return Counter(repr(row) for row in table.to_pylist())

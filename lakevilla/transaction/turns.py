@@ -1,0 +1,119 @@
+"""A transaction's places in the queues of writers of its tables (module 1).
+
+Who competes with nobody pays one probe, in the same round as the look for the table's newest version, and
+holds no ticket. A place is taken where somebody waits already, after a lost race, and for a transaction that
+stays open long after its first change. Order is fairness; what may be published is decided elsewhere.
+"""
+
+import logging
+from dataclasses import replace
+from functools import partial
+
+from lakevilla.errors import Unavailable
+from lakevilla.formats.port import Snapshot
+from lakevilla.markers.lease import Leases
+from lakevilla.markers.side import SideQueue
+from lakevilla.model import TableRef
+from lakevilla.transaction.catalog import Pinned
+from lakevilla.transaction.workspace import Workspace
+
+logger = logging.getLogger("lakevilla.transaction")
+
+OPEN_SECONDS = 1.0
+"""A transaction that is still open so long after its first change takes a place in the queue."""
+
+
+class Turns:
+    """The queues of one transaction, by the table's location."""
+
+    def __init__(self, workspace: Workspace, leases: Leases) -> None:
+        self._workspace = workspace
+        self._leases = leases
+        self._queues: dict[str, SideQueue] = {}
+        self._probed: set[str] = set()
+        self._since: float | None = None
+
+    def enter(self, name: str) -> None:
+        """Before a statement changes a table by what it reads: let those pass who wait for it already."""
+        workspace = self._workspace
+        pinned = workspace.pinned(name)
+        if pinned is not None:
+            self.probe(pinned)
+            return
+        pinned, occupied = self._pin_and_probe(name)
+        if occupied:
+            pinned = self.wait(pinned)
+        workspace.keep(name, pinned)
+
+    def probe(self, pinned: Pinned) -> None:
+        """Ask once whether somebody waits for a table that is pinned already; if so, queue behind."""
+        location = pinned.ref.location
+        if location not in self._probed:
+            self._probed.add(location)
+            if self.of(pinned.ref).probe(pinned.snapshot.version + 1):
+                self.claim(pinned.ref, pinned.snapshot)
+
+    def wrote(self, pinned: Pinned, blind: bool) -> None:
+        """After a change: who stays open for long takes a place, so that others do not overtake for ever."""
+        now = self._workspace.environment.elapsed()
+        self._since = now if self._since is None else self._since
+        if not blind and now - self._since > OPEN_SECONDS:
+            self.claim(pinned.ref, pinned.snapshot)
+
+    def claim(self, ref: TableRef, seen: Snapshot) -> None:
+        """Take a place, if we have none on this table."""
+        self.of(ref).claim(seen.version, seen.ticket)
+
+    def wait(self, pinned: Pinned) -> Pinned:
+        """Take a place and wait until it is the first; the table as it is then."""
+        newest = pinned.snapshot
+
+        def dead() -> int:
+            nonlocal newest
+            newest = pinned.table.latest(newest) or newest
+            return newest.ticket
+
+        self.claim(pinned.ref, pinned.snapshot)
+        self.of(pinned.ref).wait(dead)
+        seen_at = self._workspace.environment.elapsed()
+        dead()
+        return replace(pinned, snapshot=newest, pinned_at=seen_at)
+
+    def ticket(self, ref: TableRef) -> int | None:
+        """Our place on a table, if we have one."""
+        queue = self._queues.get(ref.location)
+        return None if queue is None else queue.ticket
+
+    def free(self) -> None:
+        """Give all places back. Who cannot be reached now learns by our lease that we are gone."""
+        try:
+            self._workspace.environment.fan_out([queue.free for queue in self._queues.values()])
+            self._leases.release(self._workspace.txn)
+        except Unavailable as error:
+            logger.warning("transaction %s could not give back its places: %s", self._workspace.txn, error)
+
+    def of(self, ref: TableRef) -> SideQueue:
+        """Our place in the queue of a table."""
+        workspace = self._workspace
+        queue = self._queues.get(ref.location)
+        if queue is None:
+            store = workspace.catalog.store_of(ref.location, workspace.meter)
+            queue = SideQueue(store, self._leases, workspace.environment, workspace.txn, workspace.txn)
+            self._queues[ref.location] = queue
+        return queue
+
+    def _pin_and_probe(self, name: str) -> tuple[Pinned, bool]:
+        """The table and whether somebody waits for it, asked in one round if we know it from before."""
+        workspace = self._workspace
+        pin = partial(workspace.catalog.pin, name, workspace.meter)
+        known = workspace.catalog.known(name)
+        found: list[Pinned | bool] = [pin()] if known is None else []
+        if known is not None:
+            ref, version = known
+            found = workspace.environment.fan_out([pin, partial(self.of(ref).probe, version + 1)])
+        pinned = found[0]
+        assert isinstance(pinned, Pinned)
+        self._probed.add(pinned.ref.location)
+        if (pinned.ref, pinned.snapshot.version) == known:
+            return pinned, bool(found[1])
+        return pinned, self.of(pinned.ref).probe(pinned.snapshot.version + 1)
