@@ -45,11 +45,11 @@ class Both:
 
     def __init__(self, folder: Path, spark: Any) -> None:
         fill(lv.Lake(folder / "local", engine="local"))
-        fill(lv.Lake(folder / "spark"))
+        fill(lv.Lake(folder / "spark", engine="local"))
         self.local = lv.Lake(folder / "local", engine="local")
         self.spark = lv.Lake(folder / "spark", spark=spark)
         # What Spark wrote, seen without Spark.
-        self.judge = lv.Lake(folder / "spark")
+        self.judge = lv.Lake(folder / "spark", engine="local")
 
     def tables(self) -> list[tuple[Any, Any]]:
         """Rows and types of every table, in both lakes."""

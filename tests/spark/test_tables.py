@@ -21,7 +21,9 @@ VECTORS = "delta/delta-kernel-java/basic-dv-no-checkpoint/table"
 
 def twins(tmp_path: Path, spark: Any) -> tuple[lv.Lake, lv.Lake, lv.Lake]:
     """A lake on Spark, the same without it to judge, and an equal one on the local engine."""
-    return lv.Lake(tmp_path / "s", spark=spark), lv.Lake(tmp_path / "s"), lv.Lake(tmp_path / "l")
+    spark_lake, local = tmp_path / "s", tmp_path / "l"
+    judge = lv.Lake(spark_lake, engine="local")
+    return lv.Lake(spark_lake, spark=spark), judge, lv.Lake(local, engine="local")
 
 
 @pytest.mark.skipif(not MANIFEST.exists(), reason="there are no golden tables")
