@@ -7,21 +7,16 @@ process of its own too, because a process has one JVM.
 import contextlib
 import json
 import os
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyspark
 import pytest
 
 import lakevilla as lv
-from bench.seaweed import die_with_parent
+from tests.spark.processes import free_ports, running, wait_for
 
-SPARK = Path(pyspark.__file__).parent
-START_SECONDS = 60
 MEMORY = "1g"
 
 PROGRAM = """
@@ -68,35 +63,10 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
-@contextlib.contextmanager
-def node(folder: Path, name: str, *options: str) -> Iterator[None]:
-    """A process of the cluster, ended by its own handle."""
-    command = [str(SPARK / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", *options]
-    variables = {**os.environ, "SPARK_HOME": str(SPARK), "SPARK_DAEMON_MEMORY": "256m"}
-    with (folder / f"{name}.log").open("wb") as log:
-        process = subprocess.Popen(command, env=variables, stdout=log, stderr=log, preexec_fn=die_with_parent)
-        try:
-            yield
-        finally:
-            process.terminate()
-            process.wait()
-
-
-def wait_for(log: Path, words: str) -> None:
-    end = time.monotonic() + START_SECONDS
-    while words not in log.read_text(errors="replace"):
-        assert time.monotonic() < end, (
-            f"the cluster did not start:\n{log.read_text(errors='replace')[-3000:]}"
-        )
-        time.sleep(0.1)
-
-
-def free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
+def node(folder: Path, name: str, *options: str) -> contextlib.AbstractContextManager[None]:
+    """A process of the cluster."""
+    command = ["spark-class", f"org.apache.spark.deploy.{name}", *options]
+    return running(command, folder / f"{name}.log", {"SPARK_DAEMON_MEMORY": "256m"})
 
 
 def test_statements_run_on_executors_of_a_standalone_cluster(master: str, tmp_path: Path) -> None:

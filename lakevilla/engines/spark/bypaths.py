@@ -1,7 +1,8 @@
 """The same relation without a JVM beside us: files by their paths, values joined by path.
 
 For Spark Connect. Spark asks the store about each path again, and filters do not prune files; rows are the
-same.
+same. Plans with the options of their reads are in the server's event log and on its pages, so secrets do not
+travel: for a bucket the server has credentials of its own.
 """
 
 import unicodedata
@@ -13,6 +14,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 _PATH = "lakevilla_path"
+_SECRETS = ("fs.s3a.access.key", "fs.s3a.secret.key", "fs.s3a.session.token")
+_PROVIDER = "fs.s3a.aws.credentials.provider"
 # What Java's URI leaves as it is in a path.
 _SAFE = "/_-!.~'()*,;:$&+=@"
 
@@ -32,7 +35,7 @@ def relation(
         )
     paths = [file["path"] for file in files]
     # Brackets and stars in a path are letters here, not patterns.
-    read = session.read.schema(data).options(**options, recursiveFileLookup="true")
+    read = session.read.schema(data).options(**_open(options), recursiveFileLookup="true")
     frame = read.parquet(*(_literally(path) for path in paths)).select("*", "_metadata")
     names = [f"lakevilla_value_{i}" for i in range(len(partition.fields))]
     schema = StructType([StructField(name, StringType()) for name in (_PATH, *names)])
@@ -48,6 +51,12 @@ def relation(
     ]
     columns = [F.col("`" + field.name.replace("`", "``") + "`") for field in data.fields]
     return joined.select(*columns, *values, "_metadata")
+
+
+def _open(options: Mapping[str, str]) -> dict[str, str]:
+    """The options that anybody may see. Whoever gives keys names their provider too; it goes with them."""
+    hidden = {*_SECRETS, _PROVIDER} if any(name in options for name in _SECRETS) else set()
+    return {name: value for name, value in options.items() if name not in hidden}
 
 
 def _literally(path: str) -> str:

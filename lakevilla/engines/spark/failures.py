@@ -28,6 +28,13 @@ _USERS = (
 )
 
 
+_UNREADABLE = "a data file cannot be read: {}"
+_NOT_INSTALLED = (
+    "the Python of Spark's executors has no lakevilla: install it there, in the version that you have here, "
+    "or let PYSPARK_PYTHON name an interpreter that has it"
+)
+
+
 @contextmanager
 def explained() -> Iterator[None]:
     """Work with Spark whose failures are told in our words."""
@@ -37,13 +44,15 @@ def explained() -> Iterator[None]:
         # The JVM's own exception, where PySpark has none of its kind.
         text = _sentence(str(error.java_exception.toString()))
         if "[FAILED_READ_FILE" in text:
-            raise Corrupt(f"a data file cannot be read: {text}") from error
+            raise Corrupt(_UNREADABLE.format(text)) from error
         raise
     except PySparkException as error:
         condition = error.getCondition() or ""
         text = _sentence(str(error))
-        if condition.startswith("FAILED_READ_FILE"):
-            raise Corrupt(f"a data file cannot be read: {text}") from error
+        if condition.startswith(("FAILED_READ_FILE", "PATH_NOT_FOUND")):
+            raise Corrupt(_UNREADABLE.format(text)) from error
+        if "No module named 'lakevilla'" in str(error):
+            raise InvalidInput(_NOT_INSTALLED) from error
         if condition.startswith(("UNSUPPORTED", "NOT_SUPPORTED")):
             raise Unsupported(f"Spark cannot do this: {text}") from error
         if isinstance(error, _USERS):

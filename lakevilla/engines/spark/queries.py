@@ -1,7 +1,7 @@
 """Spark SQL over pinned tables: the text as the user wrote it, its tables replaced by views of DataFrames.
 
 Views have unique names and live only while the text is analysed; the plan that comes of it holds the
-relations themselves. now() and its kin mean the transaction's begin.
+relations themselves (for Spark Connect see `connect`). now() and its kin mean the transaction's begin.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,6 +12,7 @@ from typing import Any
 from sqlglot import exp
 
 from lakevilla.engines.port import Source
+from lakevilla.engines.spark import connect
 from lakevilla.engines.spark.failures import explained
 from lakevilla.engines.spark.reading import Reader
 from lakevilla.environment import Environment
@@ -42,13 +43,14 @@ class Statement:
     environment: Environment
     sources: Mapping[str, Source]
     now_ms: int
-    views: list[str] = field(default_factory=list)
+    views: dict[str, Any] = field(default_factory=dict)
 
     def view(self, frame: Any) -> str:
         """A name by which texts of this statement read the frame."""
         name = f"lakevilla_{self.environment.new_id()}"
-        frame.createOrReplaceTempView(name)
-        self.views.append(name)
+        self.views[name] = frame
+        if not connect.is_connect(self.reader.session):
+            frame.createOrReplaceTempView(name)
         return name
 
     def text(self, tree: exp.Expr) -> str:
@@ -66,12 +68,14 @@ class Statement:
 
     def run(self, sql: str) -> Any:
         """The text as a DataFrame, analysed."""
+        session = self.reader.session
         with explained():
-            return self.reader.session.sql(sql)
+            return connect.sql(session, sql, self.views) if connect.is_connect(session) else session.sql(sql)
 
     def close(self) -> None:
-        for name in self.views:
-            self.reader.session.catalog.dropTempView(name)
+        if not connect.is_connect(self.reader.session):
+            for name in self.views:
+                self.reader.session.catalog.dropTempView(name)
         self.views.clear()
 
     def _tables(self, tree: exp.Expr) -> set[str]:

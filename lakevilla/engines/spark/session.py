@@ -4,10 +4,7 @@ A session that somebody else made keeps its settings: what a read or a job needs
 """
 
 import os
-import shutil
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from threading import Lock
 from typing import Any, TypeVar, cast
@@ -16,13 +13,11 @@ from pyspark import inheritable_thread_target
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
-from lakevilla.engines.spark import packages
+from lakevilla.engines.spark.connect import is_connect
+from lakevilla.engines.spark.starting import start
 from lakevilla.environment import Environment
-from lakevilla.errors import InvalidInput
 
 T = TypeVar("T")
-
-_WITHOUT = "Without Java, open the lake with engine='local'."
 
 
 class Session:
@@ -39,7 +34,7 @@ class Session:
         """The session; a local one is started if there is none."""
         with self._lock:
             if self._session is None:
-                self._session = SparkSession.getActiveSession() or _start(self._url)
+                self._session = _existing() or start(self._url)
             return self._session
 
     def run(self, action: Callable[[], T]) -> T:
@@ -67,6 +62,14 @@ class Session:
         return cast(T, done[0])
 
 
+def _existing() -> Any:
+    """The session that is there: the one of this thread, or the one that all threads share."""
+    try:
+        return SparkSession.active()
+    except PySparkRuntimeError:
+        return None
+
+
 def _nothing() -> None:
     return None
 
@@ -76,45 +79,8 @@ def _same_python(session: Any) -> None:
     if "PYSPARK_PYTHON" in os.environ:
         return
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    context = getattr(session, "sparkContext", None) if hasattr(session, "_jsparkSession") else None
-    if context is not None and context.getConf().get("spark.pyspark.python") is None:
+    if session is None or is_connect(session):
+        return
+    if session.sparkContext.getConf().get("spark.pyspark.python") is None:
         # A session that is there already has read the variable before.
-        context.pythonExec = sys.executable
-
-
-def _start(url: str) -> Any:
-    cores = os.cpu_count() or 1
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": str(sys.stderr.isatty()).lower(),
-        "spark.log.level": "ERROR",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.memory": "2g",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": str(2 * cores),
-        "spark.sql.warehouse.dir": os.path.join(tempfile.gettempdir(), "lakevilla-warehouse"),
-        "spark.sql.execution.arrow.pyspark.enabled": "true",
-        **packages.settings(url),
-    }
-    builder: Any = SparkSession.builder
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    try:
-        return builder.master("local[*]").appName("LakeVilla").getOrCreate()
-    except PySparkRuntimeError as error:
-        raise InvalidInput(_why_not(str(error))) from error
-
-
-def _why_not(message: str) -> str:
-    """What is wrong with Java, if that is why Spark did not start."""
-    home = os.environ.get("JAVA_HOME")
-    java = os.path.join(home, "bin", "java") if home else shutil.which("java")
-    wanted = f"Spark needs Java 17 or 21: install it, or let JAVA_HOME point to it. {_WITHOUT}"
-    if java is None or not os.path.exists(java):
-        return f"there is no Java on this machine. {wanted}"
-    told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    version = told.partition('"')[2].partition('"')[0]
-    if version.partition(".")[0] not in ("17", "21"):
-        return f"the Java on this machine ({java}) is version {version or 'unknown'}. {wanted}"
-    return f"Spark does not start: {message.partition(chr(10))[0]}. {_WITHOUT}"
+        session.sparkContext.pythonExec = sys.executable

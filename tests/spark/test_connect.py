@@ -1,0 +1,208 @@
+"""Spark Connect: a real server in a process of its own, and statements through a session without a JVM.
+
+The server has keys of its own for the bucket, and an event log, in which ours must not be.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lakevilla as lv
+from bench.jars import S3A, JarsMissing, resolve
+from bench.seaweed import S3Server
+from lakevilla.engines.spark.connect import is_connect
+from lakevilla.engines.spark.places import Access
+from tests.golden.test_delta import GOLDEN, MANIFEST
+from tests.spark.both import Both, content
+from tests.spark.interrupting import SLEEP_SECONDS, interrupted, slow_rows
+from tests.spark.processes import free_ports, running, wait_for
+from tests.spark.test_changes import CHANGES
+from tests.spark.test_queries import QUERIES
+from tests.spark.test_tables import VECTORS
+
+
+@dataclass(frozen=True)
+class Server:
+    """Where the server listens, and where it writes what it does."""
+
+    url: str
+    events: Path
+
+
+@pytest.fixture(scope="module")
+def server(s3: S3Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("connect")
+    events = folder / "events"
+    events.mkdir()
+    (port,) = free_ports(1)
+    keys = Access(s3.storage_options).hadoop_options()
+    settings = {
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.host": "127.0.0.1",
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.dir": events.as_uri(),
+        "spark.eventLog.enabled": "true",
+        "spark.jars": ",".join(map(str, _jars())),
+        "spark.master": "local[2]",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.enabled": "false",
+        **{f"spark.hadoop.{name}": value for name, value in keys.items()},
+    }
+    listed = folder / "settings"
+    listed.write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
+    program = "org.apache.spark.sql.connect.service.SparkConnectServer"
+    command = ["spark-submit", "--properties-file", str(listed), "--class", program, "spark-internal"]
+    with running(command, folder / "log", {"PYSPARK_PYTHON": sys.executable}):
+        wait_for(folder / "log", "Spark Connect server started")
+        yield Server(f"sc://127.0.0.1:{port}", events)
+
+
+def _jars() -> list[Path]:
+    try:
+        return resolve(S3A)
+    except JarsMissing:
+        return []  # only the test on S3 fails then
+
+
+@pytest.fixture(scope="module")
+def remote(server: Server) -> Iterator[Any]:
+    """A session of the server. This process has a classic one too, so it says itself which are meant."""
+    from pyspark.sql.connect.session import SparkSession
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
+        session = SparkSession.builder.remote(server.url).create()
+        assert is_connect(session)
+        yield session
+        session.stop()
+
+
+@pytest.fixture(scope="module")
+def both(remote: Any, tmp_path_factory: pytest.TempPathFactory) -> Both:
+    return Both(tmp_path_factory.mktemp("both"), remote)
+
+
+@pytest.mark.parametrize("sql", QUERIES[::3])
+def test_query_gives_the_same_through_connect(both: Both, sql: str) -> None:
+    assert content(both.spark.sql(sql)) == content(both.local.sql(sql))
+
+
+@pytest.mark.parametrize("sql", [*CHANGES[:10:2], *CHANGES[15:20]])
+def test_change_does_the_same_through_connect(remote: Any, tmp_path: Path, sql: str) -> None:
+    both = Both(tmp_path, remote)
+    assert both.spark.sql(sql) == both.local.sql(sql)
+    for local, on_spark in both.tables():
+        assert on_spark == local
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT nothing FROM accounts",
+        "INSERT INTO orders VALUES (3000000000, 1, 'x', 1)",
+        "UPDATE orders SET amount = 1 DIV 0",
+        "UPDATE orders SET amount = 3000000000 WHERE id = 1",
+    ],
+)
+def test_wrong_statement_is_refused_through_connect_and_leaves_no_trace(both: Both, sql: str) -> None:
+    before = both.tables()
+    with pytest.raises(lv.InvalidInput):
+        both.spark.sql(sql)
+    assert both.tables() == before
+
+
+def test_missing_data_file_is_corrupt_through_connect(remote: Any, tmp_path: Path) -> None:
+    lake = lv.Lake(tmp_path, spark=remote)
+    lake.create("t", [{"id": 1}])
+    next(tmp_path.rglob("part-*.parquet")).unlink()
+    with pytest.raises(lv.Corrupt, match="cannot be read"):
+        lake.sql("UPDATE t SET id = id + 1")
+    assert lake.history("t")[0].operation != "UPDATE"
+
+
+def test_frames_and_braces_travel_through_connect(remote: Any, tmp_path: Path) -> None:
+    lake = lv.Lake(tmp_path, spark=remote)
+    lake.create("t", "id BIGINT, v STRING, p STRING", partition_by=["p"])
+    frame = remote.range(0, 100, 1, 2).selectExpr("id", "'{new}' AS v", "concat('[ü/{', id % 2) AS p")
+    assert lake.append("t", frame).inserted == 100
+    assert lake.append("t", [{"id": 1000, "v": "a {0} b", "p": "{}"}]).inserted == 1
+    rows = [(0, "{m}", "[ü/{0"), (2000, "{m}", "x")]
+    source = remote.createDataFrame(rows, "id BIGINT, v STRING, p STRING")
+    merged = lake.merge("t", source, "source.id = target.id", matched="update", not_matched="insert")
+    assert (merged.updated, merged.inserted) == (1, 1)
+    found = lake.sql("SELECT id, p FROM t WHERE v IN ('{m}', 'a {0} b') ORDER BY id").collect()
+    assert [tuple(row) for row in found] == [(0, "[ü/{0"), (1000, "{}"), (2000, "x")]
+    judge = lv.Lake(tmp_path, engine="local")
+    assert content(lake.read("t")) == content(judge.read("t"))
+
+
+@pytest.mark.skipif(not MANIFEST.exists(), reason="there are no golden tables")
+def test_deleted_rows_stay_away_through_connect(remote: Any, tmp_path: Path) -> None:
+    for root in ("s", "l"):
+        shutil.copytree(GOLDEN / VECTORS, tmp_path / root / "t")
+    lake, local = lv.Lake(tmp_path / "s", spark=remote), lv.Lake(tmp_path / "l", engine="local")
+    assert content(lake.read("t")) == content(local.read("t"))
+    text = f"UPDATE t SET `{local.read('t').columns[0]}` = 7"
+    assert lake.sql(text) == local.sql(text)
+    assert content(lake.read("t")) == content(local.read("t"))
+
+
+def test_interrupt_cancels_the_job_of_the_server(remote: Any, tmp_path: Path) -> None:
+    lake = lv.Lake(tmp_path, spark=remote)
+    lake.create("t", "id BIGINT")
+    start = time.monotonic()
+    with interrupted():
+        lake.append("t", slow_rows(remote))
+    assert lake.read("t").count() == 0
+    # The server has two cores; both would still sleep.
+    assert time.monotonic() - start < SLEEP_SECONDS
+    assert lake.history("t")[0].version == 0
+    assert not remote.getTags()
+
+
+PROGRAM = """
+import sys
+import lakevilla as lv
+lake = lv.Lake(sys.argv[1])
+lake.create("t", "id BIGINT")
+lake.append("t", lake.sql("SELECT id FROM range(10)"))
+print(type(lake.read("t")).__module__, lake.read("t").count())
+"""
+
+
+def test_server_that_the_environment_names_is_used(server: Server, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(tmp_path)],
+        env={**os.environ, "SPARK_REMOTE": server.url},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.stdout == "pyspark.sql.connect.dataframe 10\n", done.stderr[-3000:]
+
+
+def test_secrets_of_the_lake_stay_out_of_the_servers_event_log(
+    server: Server, remote: Any, s3: S3Server
+) -> None:
+    url, options = s3.new_url(), s3.storage_options
+    lake = lv.Lake(url, spark=remote, storage_options=options)
+    lake.create("t", "id BIGINT")
+    assert lake.append("t", remote.range(10)).inserted == 10
+    assert lake.sql("UPDATE t SET id = 100 WHERE id = 1").updated == 1
+    assert lake.sql("SELECT sum(id) AS s FROM t").collect()[0].s == 45 - 1 + 100
+    events = "".join(path.read_text() for path in server.events.rglob("events_*"))
+    assert url.removeprefix("s3://") in events
+    assert options["AWS_SECRET_ACCESS_KEY"] not in events
