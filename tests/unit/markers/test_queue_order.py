@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from lakevilla.errors import Unavailable
+from lakevilla.errors import Fenced, Unavailable
 from sim.faults import Calm, Storm
 from sim.world import World
 from tests.unit.markers.players import Player, Table, marker_at, run
@@ -71,3 +71,144 @@ def test_queue_moves_on_past_crashed_paused_and_cut_off_clients(seed: int) -> No
         run(world, *((player, partial(body, player)) for player in players))
         alive = {player.client.name for player in players if not player.client.process.dead}
         assert len(turns.taken) == len(set(turns.taken)) >= len(alive - set(gave_up))
+
+
+def test_living_owner_is_never_freed_however_long_its_statement_runs() -> None:
+    with World(1, Calm) as world:
+        owner, waiter = Player(world, "owner"), Player(world, "waiter")
+        table, ended = Table(), []
+
+        def own() -> None:
+            queue = owner.queue("long")
+            owner.leases.busy("long")
+            queue.claim(0, 0)
+            owner.environment.sleep(500)
+            ended.append(world.scheduler.now)
+            queue.free()
+            owner.leases.release("long")
+
+        def wait() -> None:
+            waiter.environment.sleep(2)
+            queue = waiter.queue("t")
+            queue.claim(0, 0)
+            queue.wait(table.dead)
+            assert ended, "the waiter did not overtake"
+            assert queue.ticket == 2
+            waiter.leases.release("t")
+
+        run(world, (owner, own), (waiter, wait))
+
+
+def test_waiter_that_waits_long_keeps_its_own_place() -> None:
+    with World(1, Calm) as world:
+        owner, second, third = (Player(world, name) for name in ("owner", "second", "third"))
+        order: list[str] = []
+
+        def play(player: Player, txn: str, begins: float, holds: float) -> None:
+            player.environment.sleep(begins)
+            queue = player.queue(txn)
+            queue.claim(0, 0)
+            queue.wait(lambda: 0)
+            player.leases.busy(txn)
+            player.environment.sleep(holds)
+            order.append(f"{txn} {queue.ticket}")
+            queue.free()
+            player.leases.release(txn)
+
+        run(
+            world,
+            (owner, lambda: play(owner, "first", 0, 300)),
+            (second, lambda: play(second, "second", 1, 1)),
+            (third, lambda: play(third, "third", 2, 1)),
+        )
+        assert order == ["first 1", "second 2", "third 3"]
+
+
+def test_crashed_owner_is_freed_one_lease_time_after_its_last_beat() -> None:
+    with World(1, Calm) as world:
+        owner, waiter = Player(world, "owner"), Player(world, "waiter")
+
+        def own() -> None:
+            owner.leases.busy("dies")
+            owner.queue("dies").claim(0, 0)
+            owner.environment.sleep(1000)
+
+        def wait() -> None:
+            waiter.environment.sleep(1)
+            queue = waiter.queue("t")
+            queue.claim(0, 0)
+            queue.wait(lambda: 0)
+            waiter.leases.release("t")
+            assert 106 < world.scheduler.now < 116
+
+        world.scheduler.at(100, lambda: world.scheduler.kill(owner.client.process))
+        run(world, (owner, own), (waiter, wait))
+        marker = marker_at(world, 1)
+        assert marker is not None
+        assert not marker.live
+
+
+def test_paused_owner_lets_the_queue_pass_and_then_queues_again() -> None:
+    with World(1, Calm) as world:
+        sleeper, other = Player(world, "sleeper"), Player(world, "other")
+        order: list[tuple[str, int | None]] = []
+
+        def sleep() -> None:
+            sleeper.leases.busy("sleeper")
+            queue = sleeper.queue("sleeper")
+            queue.claim(0, 0)
+            sleeper.client.process.frozen_until = world.scheduler.now + 100
+            sleeper.environment.sleep(1)
+            queue.wait(lambda: 0)
+            order.append(("sleeper", queue.ticket))
+            queue.free()
+            sleeper.leases.release("sleeper")
+
+        def pass_by() -> None:
+            other.environment.sleep(1)
+            queue = other.queue("other")
+            queue.claim(0, 0)
+            queue.wait(lambda: 0)
+            other.leases.busy("other")
+            other.environment.sleep(150)
+            order.append(("other", queue.ticket))
+            queue.free()
+            other.leases.release("other")
+
+        run(world, (sleeper, sleep), (other, pass_by))
+        assert order == [("other", 2), ("sleeper", 3)]
+
+
+def test_owner_that_was_resumed_elsewhere_stops_waiting_as_fenced() -> None:
+    with World(1, Calm) as world:
+        ahead, old, new = (Player(world, name) for name in ("ahead", "old", "new"))
+        turns: list[str] = []
+
+        def hold_up() -> None:
+            ahead.leases.busy("ahead")
+            queue = ahead.queue("ahead")
+            queue.claim(0, 0)
+            ahead.environment.sleep(60)
+            queue.free()
+            ahead.leases.release("ahead")
+
+        def lose() -> None:
+            old.environment.sleep(1)
+            queue = old.queue("t", "a1")
+            queue.claim(0, 0)
+            with pytest.raises(Fenced, match="another client resumed transaction t"):
+                queue.wait(lambda: 0)
+            queue.free()
+            old.leases.release("t")
+
+        def resume() -> None:
+            new.environment.sleep(10)
+            new.leases.take_over("t", "a2")
+            queue = new.queue("t", "a2")
+            queue.claim(0, 0)
+            queue.wait(lambda: 0)
+            turns.append(f"a2 at {queue.ticket}")
+            new.leases.release("t")
+
+        run(world, (ahead, hold_up), (old, lose), (new, resume))
+        assert turns == ["a2 at 2"]
