@@ -74,14 +74,16 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="a short form: few rounds, small tables")
     parser.add_argument("--only", help=f"cases, separated by commas: {', '.join((*GROUPS, *CASES))}")
     parser.add_argument("--places", help=f"places, separated by commas: {', '.join(stores.NAMES)}")
+    parser.add_argument("--rounds", type=int, help="rounds of every case, instead of its own number")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder for text, JSON and plot")
     given = parser.parse_args(arguments)
     names = _choose(parser, given.only, tuple(CASES), (*GROUPS, *CASES))
     names = [case for name in names for case in GROUPS.get(name, (name,))]
     places = _choose(parser, given.places, (stores.DIRECTORY,) if given.quick else stores.NAMES, stores.NAMES)
+    scale = QUICK if given.quick else FULL
     report = Report("base", OURS.name)
     try:
-        run_cases(report, names, places, QUICK if given.quick else FULL, say)
+        run_cases(report, names, places, scale.of(given.rounds) if given.rounds else scale, say)
     finally:
         # A long run that breaks off, or is broken off, still tells what it has found.
         report.tell(given.out)

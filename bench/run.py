@@ -1,7 +1,7 @@
 """What a case is given, and how much of it is done."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bench.report import Result
 from bench.spark_systems import Sparks
@@ -25,6 +25,16 @@ class Scale:
     spark_files: int
     spark_scale_factor: float
     spark_queries: tuple[int, ...]
+
+    def of(self, rounds: int) -> "Scale":
+        """The same in so many rounds."""
+        return replace(
+            self,
+            repetitions=rounds,
+            heavy_repetitions=rounds,
+            spark_repetitions=rounds,
+            spark_heavy_repetitions=rounds,
+        )
 
 
 FULL = Scale(

@@ -49,6 +49,14 @@ def test_only_one_case_is_run_when_one_is_asked_for(tmp_path: Path) -> None:
     assert {result["case"] for result in json.loads(report.read_text())["results"]} == {"insert 1 row"}
 
 
+def test_as_many_rounds_are_run_as_are_asked_for(tmp_path: Path) -> None:
+    base.main(["--quick", "--only", "read", "--rounds", "5", "--out", str(tmp_path)])
+
+    (report,) = tmp_path.glob("*.json")
+    (result,) = json.loads(report.read_text())["results"]
+    assert {len(values) for values in result["values"].values()} == {5}
+
+
 def test_unknown_case_is_refused_before_anything_runs(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         base.main(["--only", "reed"])
