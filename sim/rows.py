@@ -66,6 +66,7 @@ class RowsEngine:
     """The simulator's engine. `file_rows` rows go into one data file."""
 
     name = "rows"
+    composes = False
 
     def __init__(self, file_rows: int = 2) -> None:
         self._file_rows = file_rows

@@ -106,6 +106,12 @@ class Engine(Protocol):
     @property
     def name(self) -> str: ...
 
+    @property
+    def composes(self) -> bool:
+        """Whether clients can build on a result before it is read. Then what was read of a table may be less
+        than the whole result needs."""
+        ...
+
     def read(self, source: Source) -> Result:
         """The whole table, lazily."""
         ...

@@ -75,8 +75,12 @@ def _pandas_copy(data: Any) -> object:
     return data.copy()
 
 
-def _copied(value: object) -> object:
-    return deepcopy(value) if isinstance(value, dict | list | set | bytearray) else value
+def _copied(row: object) -> object:
+    """A row of its own; only where a value could be changed from inside it is copied in depth."""
+    if not isinstance(row, dict):
+        return deepcopy(row)
+    nested = any(isinstance(value, dict | list | set | bytearray) for value in row.values())
+    return deepcopy(row) if nested else dict(row)
 
 
 def why_once(data: object) -> str:

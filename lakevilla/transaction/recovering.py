@@ -90,9 +90,7 @@ class Recovery:
         pinned = self._workspace.base(location)
         self._turns.probe(pinned)
         if losses >= BACK_OFF_AFTER or self._turns.ticket(pinned.ref) is not None:
-            newest = self._turns.wait(pinned)
-            if newest.snapshot.version > pinned.snapshot.version:
-                self._catch_up(location, pinned.table.since(pinned.snapshot))
+            self._catch_up(location, self._turns.wait(pinned))
 
     def _catch_up(self, location: str, between: Sequence[Taken]) -> None:
         """Stand on the version after these commits, redoing what they concern."""
@@ -108,8 +106,7 @@ class Recovery:
             return
         later: Sequence[Taken] = ()
         if self._turns.ticket(base.ref) is None:
-            self._turns.wait(replace(base, snapshot=between[-1].snapshot))
-            later = base.table.since(between[-1].snapshot)
+            later = self._turns.wait(replace(base, snapshot=between[-1].snapshot))
             self._refuse_fenced([taken.footprint for taken in later], base)
         newest = later[-1].snapshot if later else between[-1].snapshot
         workspace.move(location, newest, workspace.environment.elapsed())

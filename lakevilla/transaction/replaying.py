@@ -78,7 +78,7 @@ class Replay:
 
     def _redo(self, operation: Operation, location: str, hit: Hit) -> None:
         workspace = self._workspace
-        lasting = _why_not(operation, hit)
+        lasting = self._why_not(operation, hit)
         if lasting:
             raise self._conflict(operation, location, hit, lasting)
         logger.debug("redoing %s of %s: %s", operation.name, workspace.txn, hit.reason)
@@ -101,6 +101,20 @@ class Replay:
         if isinstance(operation.pending, TableChange):
             workspace.write(operation.pending.pinned.ref.location, operation.pending.change)
         self.redone += 1
+
+    def _why_not(self, operation: Operation, hit: Hit) -> str:
+        """Why the operation cannot be redone; empty if it may be tried."""
+        if hit.final:
+            return "there is nothing left to do it on"
+        if operation.seen and self._bytes_to_compare(operation) > COMPARED_BYTES:
+            return "its client has seen a result that is too large to be compared"
+        return operation.statement.once
+
+    def _bytes_to_compare(self, operation: Operation) -> int:
+        if isinstance(operation.result, Counts) or not self._workspace.engine.composes:
+            return operation.reads.bytes
+        touched = (self._workspace.base(location) for location in operation.reads.all)
+        return sum(pinned.snapshot.about_bytes() for pinned in touched)
 
     def _footprints(self, pending: Any) -> dict[str, Footprint]:
         if not isinstance(pending, TableChange):
@@ -126,15 +140,6 @@ def conflict(operation: str, table: str, winner: str, hit: Hit, why: str) -> Con
         file=hit.file,
         winner=winner,
     )
-
-
-def _why_not(operation: Operation, hit: Hit) -> str:
-    """Why the operation cannot be redone; empty if it may be tried."""
-    if hit.final:
-        return "there is nothing left to do it on"
-    if operation.seen and operation.reads.bytes > COMPARED_BYTES:
-        return "its client has seen a result that is too large to be compared"
-    return operation.statement.once
 
 
 def _same(before: Any, after: Any) -> bool:

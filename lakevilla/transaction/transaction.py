@@ -20,6 +20,7 @@ from lakevilla.sublogs.reads import Reads
 from lakevilla.transaction import defining
 from lakevilla.transaction.catalog import Catalog, Pinned
 from lakevilla.transaction.committing import commit_change
+from lakevilla.transaction.inputs import frozen
 from lakevilla.transaction.operations import Operation, Operations
 from lakevilla.transaction.outcome import Outcome, TableChange
 from lakevilla.transaction.recovering import Recovery
@@ -210,6 +211,9 @@ class Transaction(Verbs):
             standing = operation.standing_on(pinned.ref.location)
             self._turns.wrote(workspace.base(pinned.ref.location), standing is not None and standing.blind)
         return operation.hand_out()
+
+    def _kept(self, data: object) -> object:
+        return frozen(data) if self._features & Features.R else data
 
     def _show(self, operation: Operation) -> None:
         """Let the statements after it see what an operation did."""

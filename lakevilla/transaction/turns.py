@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 
 from lakevilla.errors import Unavailable
-from lakevilla.formats.port import Snapshot
+from lakevilla.formats.port import Snapshot, Taken
 from lakevilla.markers.lease import Leases
 from lakevilla.markers.side import SideQueue
 from lakevilla.model import TableRef
@@ -42,7 +42,9 @@ class Turns:
             return
         pinned, occupied = self._pin_and_probe(name)
         if occupied:
-            pinned = self.wait(pinned)
+            between = self.wait(pinned)
+            newest = between[-1].snapshot if between else pinned.snapshot
+            pinned = replace(pinned, snapshot=newest, pinned_at=workspace.environment.elapsed())
         workspace.keep(name, pinned)
 
     def probe(self, pinned: Pinned) -> None:
@@ -64,20 +66,19 @@ class Turns:
         """Take a place, if we have none on this table."""
         self.of(ref).claim(seen.version, seen.ticket)
 
-    def wait(self, pinned: Pinned) -> Pinned:
-        """Take a place and wait until it is the first; the table as it is then."""
-        newest = pinned.snapshot
+    def wait(self, pinned: Pinned) -> list[Taken]:
+        """Take a place and wait until it is the first; what was committed since the pinned version."""
+        between: list[Taken] = []
 
         def dead() -> int:
-            nonlocal newest
-            newest = pinned.table.latest(newest) or newest
-            return newest.ticket
+            newest = between[-1].snapshot if between else pinned.snapshot
+            between.extend(pinned.table.since(newest))
+            return between[-1].snapshot.ticket if between else pinned.snapshot.ticket
 
         self.claim(pinned.ref, pinned.snapshot)
         self.of(pinned.ref).wait(dead)
-        seen_at = self._workspace.environment.elapsed()
         dead()
-        return replace(pinned, snapshot=newest, pinned_at=seen_at)
+        return between
 
     def ticket(self, ref: TableRef) -> int | None:
         """Our place on a table, if we have one."""

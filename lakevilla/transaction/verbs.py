@@ -18,7 +18,6 @@ from lakevilla.transaction.inputs import (
     assignments,
     condition,
     delete_text,
-    frozen,
     merge_clauses,
     merge_source,
     table_schema,
@@ -37,6 +36,10 @@ class Verbs(ABC):
     @abstractmethod
     def _run(self, statement: Statement) -> Any:
         """Run one statement and give its result."""
+
+    def _kept(self, data: object) -> object:
+        """The data as a statement takes it that may have to run again when the client has gone on."""
+        return data
 
     def _change(self, run: Callable[[Workspace], Outcome], data: object = None) -> Counts:
         """Run a change; `data` are the rows that it was given, if any."""
@@ -63,12 +66,12 @@ class Verbs(ABC):
 
     def append(self, name: str, data: object) -> Counts:
         """Add rows. Columns go by name."""
-        rows = frozen(data)
+        rows = self._kept(data)
         return self._change(lambda w: changing.append(w, name, rows), data)
 
     def overwrite(self, name: str, data: object, where: str | None = None) -> Counts:
         """Replace the rows for which `where` is true, or all rows, by the data."""
-        rows, replaced = frozen(data), condition(where)
+        rows, replaced = self._kept(data), condition(where)
         return self._change(lambda w: changing.overwrite(w, name, rows, replaced), data)
 
     def update(self, name: str, set: Mapping[str, Any], where: str | None = None) -> Counts:
@@ -105,7 +108,7 @@ class Verbs(ABC):
         conditions give a list of `(condition, action)`, of which the first that holds is done.
         """
         clauses = merge_clauses(on, matched, not_matched, not_matched_by_source)
-        using, tables = merge_source(frozen(source))
+        using, tables = merge_source(self._kept(source))
         return self._change(lambda w: changing.merge(w, name, using, clauses, tables), source)
 
     def create(

@@ -269,3 +269,24 @@ def test_read_modify_write_by_run_under_contention_loses_nothing(lake: lv.Lake) 
         receipts = list(pool.map(lambda _: lake.run(step), range(30)))
     assert _value(lake, 5) == 30
     assert sorted(receipt.versions["t"] for receipt in receipts) == list(range(3, 33))
+
+
+def test_own_files_with_odd_partition_names_are_known_again(tmp_path: Path) -> None:
+    lake = lv.Lake(tmp_path, engine="local")
+    lake.create("p", "id BIGINT, k STRING", partition_by=["k"])
+    with lake.transaction(lv.R) as tx:
+        tx.append("p", [{"id": 1, "k": "a b/c%20=ü"}, {"id": 2, "k": "a b/c%20=ü"}])
+        tx.update("p", {"id": "id + 10"}, where="id = 1")
+        tx.delete("p", where="id = 2")
+    assert lake.read("p").collect() == [(11, "a b/c%20=ü")]
+    assert len(list(tmp_path.rglob("part-*.parquet"))) == 3
+
+
+def test_rows_given_to_a_statement_may_be_changed_after_it(lake: lv.Lake) -> None:
+    rows = [{"id": 5, "v": 1}]
+    with lake.transaction(lv.R) as tx:
+        tx.merge("t", rows, on="target.id = source.id", matched="update")
+        rows[0]["v"] = 99
+        lake.update("t", {"v": 7}, where="id = 5")
+    assert tx.receipt is not None
+    assert (tx.receipt.redone, _value(lake, 5)) == (1, 1)

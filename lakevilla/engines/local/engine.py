@@ -36,6 +36,10 @@ class LocalEngine:
     def name(self) -> str:
         return "local"
 
+    @property
+    def composes(self) -> bool:
+        return False
+
     def read(self, source: Source) -> LocalResult:
         """The whole table. Files are chosen now and read when rows are asked for."""
         scan = Scan(self._environment, source, source.files(ANYTHING), source.schema)

@@ -47,6 +47,10 @@ class SparkEngine:
     def name(self) -> str:
         return "spark"
 
+    @property
+    def composes(self) -> bool:
+        return True
+
     def read(self, source: Source) -> Any:
         """The table as a DataFrame."""
         return self._reader().table(source)
