@@ -9,7 +9,7 @@ from typing import Any
 from lakevilla.engines.port import Engine
 from lakevilla.environment import Environment, SystemEnvironment
 from lakevilla.errors import InvalidInput
-from lakevilla.markers.lease import Leases
+from lakevilla.markers.lease import IDLE_SECONDS, LEASE_SECONDS, Leases
 from lakevilla.model import Features, HistoryEntry, Receipt
 from lakevilla.store.metered import Meter
 from lakevilla.store.opening import open_store
@@ -39,8 +39,9 @@ class Lake(Verbs):
     Spark where PySpark is installed and the lake is in a place that Spark can reach, else local.
 
     `storage_options` are the options of the store (`AWS_ENDPOINT_URL` and its kin); `credentials` is a
-    callable that gives fresh credentials whenever the store needs them. `store` and `environment` are for
-    tests, which bring their own world.
+    callable that gives fresh credentials whenever the store needs them. `lease_seconds` is how long a writer
+    that shows no sign of life is waited for; all clients of a lake should agree on it. `store` and
+    `environment` are for tests, which bring their own world.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Lake(Verbs):
         credentials: Callable[..., Any] | None = None,
         environment: Environment | None = None,
         store: Store | None = None,
+        lease_seconds: float = LEASE_SECONDS,
     ) -> None:
         if not isinstance(root, str | PurePath) or not str(root):
             raise InvalidInput(
@@ -64,7 +66,9 @@ class Lake(Verbs):
         self._store = store or self._open(str(root))
         self._engine = self._choose(engine, spark)
         self._catalog = Catalog(self._store, self._environment, self._open)
-        self._leases = Leases(self._store, self._environment)
+        self._leases = Leases(
+            self._store, self._environment, lease_seconds, IDLE_SECONDS / LEASE_SECONDS * lease_seconds
+        )
 
     def __repr__(self) -> str:
         return f"Lake({self.url!r}, engine={self._engine.name!r})"
