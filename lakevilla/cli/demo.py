@@ -73,5 +73,5 @@ def _say(sentence: str) -> None:
 
 
 def _refuse_full(folder: Path) -> None:
-    if folder.exists() and any(folder.iterdir()):
-        raise InvalidInput(f"{folder} is not empty: the demo wants a directory of its own")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InvalidInput(f"{folder} is not an empty directory: the demo wants one of its own")

@@ -2,9 +2,11 @@
 
 import argparse
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from lakevilla import Counts, Lake, LakeVillaError, __version__
 from lakevilla.cli.demo import demo
@@ -14,24 +16,42 @@ EXAMPLES = """examples:
   lakevilla tables ./lake
   lakevilla sql ./lake "SELECT * FROM accounts"
   lakevilla history s3://warehouse/bank accounts --option AWS_REGION=eu-central-1
+
+exit codes: 0 done, 1 failed (the reason is on standard error), 2 wrong arguments, 130 interrupted
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code is 0, 1 for an error that is explained, 130 after Ctrl-C."""
+    """Run one command and return its exit code, see EXAMPLES; wrong arguments exit by themselves."""
     options = _parser().parse_args(arguments)
     if options.verbose:
-        logging.basicConfig(level=logging.DEBUG, format="%(asctime)s %(name)s %(message)s")
+        # Ours alone: at this level PySpark logs each call to the JVM, with the secrets that a read needs.
+        logging.basicConfig(format="%(asctime)s %(name)s %(message)s")
         logging.getLogger("lakevilla").setLevel(logging.DEBUG)
     try:
         options.run(options)
+        sys.stdout.flush()
     except LakeVillaError as error:
         print(f"lakevilla: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        # Whoever read our output has enough, as `head` has; the flush at exit must not fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:
         print("lakevilla: interrupted; a change under way was made as a whole or not at all", file=sys.stderr)
         return 130
+    except Exception as error:
+        # Spark makes the rows of a query when they are shown, and fails in words of its own.
+        if options.verbose:
+            raise
+        print(f"lakevilla: {_first_line(error)}\n(lakevilla -v shows where)", file=sys.stderr)
+        return 1
     return 0
+
+
+def _first_line(error: Exception) -> str:
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -45,24 +65,46 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-v", "--verbose", action="store_true", help="tell what happens inside")
     commands = parser.add_subparsers(metavar="command", required=True)
 
-    show = commands.add_parser("demo", help="run the main job on a local directory and explain it")
+    show = _command(commands, "demo", "run the main job on a local directory and explain it")
     show.add_argument("--lake", help="where to build the demo lake; a temporary directory if left out")
     _with_engine(show)
     show.set_defaults(run=lambda options: demo(options.lake, options.engine))
 
-    query = _on_lake(commands.add_parser("sql", help="run one statement of Spark SQL"))
+    query = _on_lake(_command(commands, "sql", "run one statement of Spark SQL, as a transaction of its own"))
     query.add_argument("statement", help="a query, a change or a definition")
-    query.add_argument("-n", "--rows", type=int, default=20, help="how many rows to show (20)")
+    query.add_argument("-n", "--rows", type=_count, default=20, help="how many rows to show (20)")
     query.set_defaults(run=_sql)
 
-    tables = _on_lake(commands.add_parser("tables", help="list the tables of a lake"))
+    tables = _on_lake(_command(commands, "tables", "list the tables of a lake"))
     tables.set_defaults(run=_tables)
 
-    history = _on_lake(commands.add_parser("history", help="list the versions of a table"))
-    history.add_argument("table")
-    history.add_argument("-n", "--limit", type=int, help="only the newest ones")
+    history = _on_lake(_command(commands, "history", "list the versions of a table, newest first"))
+    history.add_argument("table", help="its name, as `lakevilla tables` lists it")
+    history.add_argument("-n", "--limit", type=_count, help="only so many, the newest ones")
     history.set_defaults(run=_history)
     return parser
+
+
+def _command(commands: Any, name: str, purpose: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}."
+    )
+    return parser
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{number} is negative")
+    return number
+
+
+def _option(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        # Not the text itself: it may be a secret.
+        raise argparse.ArgumentTypeError("an option is written NAME=VALUE")
+    return name, value
 
 
 def _on_lake(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
@@ -72,6 +114,7 @@ def _on_lake(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
         "--option",
         action="append",
         default=[],
+        type=_option,
         metavar="NAME=VALUE",
         help="an option of the store, such as AWS_ENDPOINT_URL=http://localhost:9000; may be repeated. "
         "Give secrets by environment variables instead: others on this machine can read a command line",
@@ -88,9 +131,7 @@ def _with_engine(parser: argparse.ArgumentParser) -> None:
 
 
 def _lake(options: argparse.Namespace) -> Lake:
-    pairs = [option.partition("=") for option in options.option]
-    given = {name: value for name, _, value in pairs}
-    return Lake(options.lake, engine=options.engine, storage_options=given)
+    return Lake(options.lake, engine=options.engine, storage_options=dict(options.option))
 
 
 def _sql(options: argparse.Namespace) -> None:
@@ -104,8 +145,12 @@ def _sql(options: argparse.Namespace) -> None:
 
 
 def _tables(options: argparse.Namespace) -> None:
-    for name in _lake(options).tables():
+    lake = _lake(options)
+    names = lake.tables()
+    for name in names:
         print(name)
+    if not names:
+        print(f"lakevilla: there are no tables in {lake.url}", file=sys.stderr)
 
 
 def _history(options: argparse.Namespace) -> None:
