@@ -53,6 +53,11 @@ class Snapshot(Protocol):
         """CHECK constraints by name, and column invariants, as Spark SQL text."""
         ...
 
+    @property
+    def retention_ms(self) -> int:
+        """How long files stay after they were removed, as the table wants it."""
+        ...
+
     def files(self, predicate: Predicate) -> Sequence[DataFile]:
         """The live files that may hold a row for which the predicate is true."""
         ...
@@ -97,6 +102,25 @@ class Taken:
 
     footprint: Footprint
     snapshot: Snapshot
+
+
+class References(Protocol):
+    """Which files a table's log names, for vacuum. Keys are relative to the table's root."""
+
+    def needed(self, keys: pa.Array) -> pa.BooleanArray:
+        """Which of these files a version needs that was current at the moment that was asked for, or later.
+
+        A file that the log spells in another way counts as needed too, wherever its name ends alike.
+        """
+        ...
+
+    def removed(self, keys: pa.Array) -> pa.BooleanArray:
+        """Which of these files the log removed, as far as it still tells; ask only for those not needed."""
+        ...
+
+    def refresh(self) -> bool:
+        """Learn what was published meanwhile; False if nothing was (one GET that misses)."""
+        ...
 
 
 class Table(Protocol):
@@ -185,6 +209,13 @@ class Table(Protocol):
 
     def missing(self, files: Sequence[WrittenFile]) -> Sequence[str]:
         """The keys of uploaded files that are not in the store any more."""
+        ...
+
+    def references(self, snapshot: Snapshot, since_ms: int) -> References:
+        """The files that any version needs which was current at this moment, by the store's clock, or later.
+
+        `snapshot` is the newest version.
+        """
         ...
 
     def maintain(self, snapshot: Snapshot) -> None:

@@ -38,6 +38,9 @@ _PROBES = "_lakevilla/probe/"
 TXNS = "_lakevilla/txns/"
 MARKERS = "_lakevilla/markers/"
 
+DATA_FILE = r"(^|/)part-(?P<txn>[0-9a-f]{32})-[^/]*\.parquet$"
+"""The keys of data files that LakeVilla wrote, as a pattern that Python and RE2 understand alike."""
+
 
 def slot(seq: int) -> str:
     """The entry of the global log with this sequence number."""
@@ -62,6 +65,17 @@ def lease(txn: str) -> str:
 def sublog(txn: str, attempt: str, number: int) -> str:
     """The record of one operation of a transaction's attempt."""
     return f"{txn_folder(txn)}{attempt}/{number:08d}.json"
+
+
+def txn_of(key: str) -> str | None:
+    """The transaction in whose folder this key lies; None for anything else."""
+    txn, slash, rest = key.removeprefix(TXNS).partition("/")
+    return txn if key.startswith(TXNS) and txn and slash and rest else None
+
+
+def data_file(txn: str, unique: str) -> str:
+    """The name of a data file: it holds the transaction's id, so that vacuum knows whose it was."""
+    return f"part-{txn}-{unique}.parquet"
 
 
 def marker(ticket: int) -> str:

@@ -16,6 +16,7 @@ from lakevilla.model import Change, DataFile, ReadSet
 from lakevilla.predicates import Predicate
 from lakevilla.sql.parsing import parse_expression
 from lakevilla.sql.statements import TableName
+from lakevilla.store import keys
 from lakevilla.store.metered import Meter
 from lakevilla.store.names import check_table_name
 from lakevilla.sublogs.reads import Reads
@@ -163,7 +164,7 @@ class Workspace:
     @property
     def new_key(self) -> Callable[[], str]:
         """Names for data files: each holds the transaction's id, so that vacuum knows whose it was."""
-        return lambda: f"part-{self.txn}-{self.environment.new_id()}.parquet"
+        return lambda: keys.data_file(self.txn, self.environment.new_id())
 
     def read_of(self, pinned: Pinned) -> ReadSet:
         """What the statement has read of this table so far."""

@@ -25,12 +25,11 @@ from lakevilla.formats.delta.create import dashed
 from lakevilla.formats.delta.entry import VECTOR_MARK, identity_of, parse_entry
 from lakevilla.formats.delta.log import Checkpoint, list_log, read_hint
 from lakevilla.formats.delta.paths import LAST_CHECKPOINT, LOG, checkpoint_key, checkpoint_v2_key
-from lakevilla.formats.delta.properties import duration_ms, whole_number
+from lakevilla.formats.delta.properties import whole_number
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.store.port import Exists, Store
 
 _INTERVAL = 10
-_RETENTION = "interval 7 days"
 
 
 def is_due(snapshot: DeltaSnapshot) -> bool:
@@ -41,8 +40,7 @@ def is_due(snapshot: DeltaSnapshot) -> bool:
 
 def write_checkpoint(store: Store, environment: Environment, snapshot: DeltaSnapshot) -> None:
     """Write the checkpoint of this version, and the hint that points to it."""
-    retention = snapshot.properties.get("delta.deletedFileRetentionDuration", _RETENTION)
-    oldest_ms = environment.now_ms() - duration_ms(retention)
+    oldest_ms = environment.now_ms() - snapshot.retention_ms
     tombstones = _tombstones(store, environment, snapshot.version, oldest_ms)
     shape = Shape.of(snapshot.layout)
     data, actions, files = _encode(checkpoint_tables(snapshot, tombstones, shape), shape.schema)
@@ -94,7 +92,7 @@ def _tombstones(store: Store, environment: Environment, version: int, oldest_ms:
         raise Corrupt(f"the Delta log that held version {version} is gone")
     reads = [lambda key=piece.key, end=piece.end: _commit(store, key, end) for piece in segment.tail]
     commits = environment.fan_out(reads)
-    old = _checkpoint_removes(store, environment, segment.checkpoint)
+    old = checkpoint_removes(store, environment, segment.checkpoint)
     return _reconciled(old, commits, oldest_ms)
 
 
@@ -105,9 +103,10 @@ def _commit(store: Store, key: str, version: int) -> Commit:
     return parse_entry(version, found.data)
 
 
-def _checkpoint_removes(
+def checkpoint_removes(
     store: Store, environment: Environment, checkpoint: Checkpoint | None
 ) -> list[pa.Array]:
+    """The `remove` actions of a checkpoint, as structs."""
     if checkpoint is None:
         return []
     content = gather(store, environment, environment.fan_out(part_readers(store, checkpoint)))

@@ -22,11 +22,13 @@ from lakevilla.formats.delta.features import refuse_write
 from lakevilla.formats.delta.layout import Layout, columns_of
 from lakevilla.formats.delta.lazily import lazy_property
 from lakevilla.formats.delta.paths import data_key, entry_key
+from lakevilla.formats.delta.properties import duration_ms
 from lakevilla.formats.delta.replay import LiveBlock, Mask, State
 from lakevilla.model import DataFile, Notice
 from lakevilla.predicates import ANYTHING, Bounds, Column, Predicate, may_match
 from lakevilla.store.port import Store
 
+_RETENTION = "delta.deletedFileRetentionDuration"
 _MAPS = [field.name for field in CORE if pa.types.is_map(field.type)]
 
 
@@ -79,6 +81,10 @@ class DeltaSnapshot:
     @property
     def checks(self) -> Mapping[str, str]:
         return self.layout.checks
+
+    @property
+    def retention_ms(self) -> int:
+        return duration_ms(self.properties.get(_RETENTION, "interval 7 days"))
 
     @property
     def notice(self) -> Notice | None:

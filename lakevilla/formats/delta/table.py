@@ -19,6 +19,7 @@ from lakevilla.formats.delta.log import Listing, adjusted_times, list_log, newes
 from lakevilla.formats.delta.opening import follow, open_state, read_entry
 from lakevilla.formats.delta.paths import is_absolute, split_url
 from lakevilla.formats.delta.publish import encode_first, publish, publish_first, publish_notice
+from lakevilla.formats.delta.references import DeltaReferences
 from lakevilla.formats.delta.replay import State
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.port import Published, Snapshot, Taken
@@ -140,6 +141,9 @@ class DeltaTable:
     def missing(self, files: Sequence[WrittenFile]) -> list[str]:
         found = self._environment.fan_out([partial(self._store.head, file.key) for file in files])
         return [file.key for file, meta in zip(files, found, strict=True) if meta is None]
+
+    def references(self, snapshot: Snapshot, since_ms: int) -> DeltaReferences:
+        return DeltaReferences.read(self._store, self._environment, _ours(snapshot), since_ms)
 
     def maintain(self, snapshot: Snapshot) -> None:
         """Write the checkpoint if this version is due. The commit stands without it."""

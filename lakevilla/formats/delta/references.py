@@ -1,0 +1,182 @@
+"""Which files a Delta table's log names, in columns: what vacuum must leave alone, and what it may take.
+
+A version that was current at some moment or later needs files that are live now, or that an entry removed
+after that moment. So these are needed: the live files of the newest version, whatever the entries written
+since the moment add or remove (by the store's clock, which no writer can get wrong), and the tombstones of
+the checkpoint that are younger by their writer's clock (their entries may have been cleaned away). A
+deletion vector is needed as long as an action that names it is.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakevilla.environment import Environment
+from lakevilla.errors import Corrupt
+from lakevilla.formats.delta.actions import Commit
+from lakevilla.formats.delta.checkpoint import checkpoint_removes
+from lakevilla.formats.delta.deletion_vectors import vector_key
+from lakevilla.formats.delta.log import Listing, list_log
+from lakevilla.formats.delta.opening import follow, read_entry
+from lakevilla.formats.delta.paths import data_key, is_absolute
+from lakevilla.formats.delta.snapshot import DeltaSnapshot
+from lakevilla.store.port import Store
+
+_ENTRIES_AT_ONCE = 256
+
+# Paths that are not simply the key: percent-encoded, absolute, or with segments that mean nothing.
+_DOTTED = r"(^|/)\.{0,2}(/|$)"
+_ODD = rf"%|^/|^[A-Za-z][A-Za-z0-9+.-]*:|{_DOTTED}"
+
+
+class Names:
+    """Files that the log names, collected in columns.
+
+    `odd` holds the last segment of files that lie outside of the root, or whose path is spelled in a way
+    that we cannot compare (another scheme, an alias of the same place, `./`).
+    """
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._keys: list[pa.Array] = []
+        self._odd: set[str] = set()
+
+    def add(self, actions: pa.RecordBatch | pa.StructArray) -> None:
+        """The files of `add` or `remove` actions, and those of their deletion vectors."""
+        columns = _members(actions)
+        self.add_paths(columns["path"])
+        vectors = columns.get("deletionVector")
+        if vectors is not None and vectors.null_count < len(vectors):
+            self._add_vectors(vectors.drop_null())
+
+    def add_entries(self, bodies: Iterable[Mapping[str, Any]]) -> None:
+        """The same for actions of log entries."""
+        bodies = list(bodies)
+        self.add_paths(pa.array([body["path"] for body in bodies], pa.string()))
+        vectors = [body.get("deletionVector") for body in bodies]
+        found = [vector_key(vector, self._root) for vector in vectors if vector is not None]
+        self._add_keys([key for key in found if key is not None])
+
+    def add_paths(self, paths: pa.Array) -> None:
+        odd = pc.match_substring_regex(paths, _ODD)
+        self._keys.append(paths.filter(pc.invert(odd)))
+        self._add_keys([data_key(path, self._root) for path in paths.filter(odd).to_pylist()])
+
+    def hold(self, keys: pa.Array) -> pa.BooleanArray:
+        """Which of these keys are among the files."""
+        known = pa.chunked_array(self._keys, pa.string()).combine_chunks()
+        found = pc.is_in(keys, value_set=known)
+        if self._odd:
+            last = pc.replace_substring_regex(keys, "^.*/", "")
+            found = pc.or_(found, pc.is_in(last, value_set=pa.array(sorted(self._odd), pa.string())))
+        return found
+
+    def _add_keys(self, keys: Sequence[str]) -> None:
+        strange = {key for key in keys if is_absolute(key) or re.search(_DOTTED, key)}
+        self._odd |= {unquote(key.rstrip("/").rpartition("/")[2]) for key in strange}
+        self._keys.append(pa.array([key for key in keys if key not in strange], pa.string()))
+
+    def _add_vectors(self, vectors: pa.StructArray) -> None:
+        kinds, places = pc.struct_field(vectors, "storageType"), pc.struct_field(vectors, "pathOrInlineDv")
+        # Many files share one file of vectors: a name for each file, not for each vector.
+        together = pc.unique(pc.binary_join_element_wise(kinds, places, ""))
+        found = [
+            vector_key({"storageType": text[:1], "pathOrInlineDv": text[1:]}, self._root)
+            for text in together.to_pylist()
+            if text and text[0] != "i"
+        ]
+        self._add_keys([key for key in found if key is not None])
+
+
+class DeltaReferences:
+    """What `formats.port.References` promises, for one table at one moment."""
+
+    def __init__(
+        self,
+        store: Store,
+        environment: Environment,
+        version: int,
+        needed: Names,
+        removed: Names,
+        old: list[int],
+    ) -> None:
+        self._store = store
+        self._environment = environment
+        self._version = version
+        self._needed = needed
+        self._removed = removed
+        self._old = old
+
+    @staticmethod
+    def read(
+        store: Store, environment: Environment, newest: DeltaSnapshot, since_ms: int
+    ) -> "DeltaReferences":
+        """One LIST of the log, its newest checkpoint's tombstones, and every entry since the moment."""
+        listing = list_log(store)
+        needed, removed = Names(store.url), Names(store.url)
+        for block in newest.state.folded().blocks:
+            for _, batch, living in block.batches():
+                needed.add(batch.filter(pa.array(living)))
+        for tombstones in _tombstones(store, environment, listing):
+            young = pc.greater_equal(pc.fill_null(tombstones.field("deletionTimestamp"), 0), since_ms)
+            needed.add(tombstones.filter(young))
+            removed.add(tombstones.filter(pc.invert(young)))
+        versions = sorted(listing.commits)
+        recent = [v for v in versions if v > newest.version or listing.commits[v].modified_ms >= since_ms]
+        first = min(recent, default=newest.version + 1)
+        recent = [version for version in versions if version >= first]
+        for some in _portions(recent):
+            for version, commit in zip(some, _entries(store, environment, some), strict=True):
+                if commit is None:
+                    raise Corrupt(
+                        f"entry {version} of {store.url} vanished while the log was read; try again"
+                    )
+                needed.add_entries([*commit.adds, *commit.removes])
+        old = [version for version in versions if version < first]
+        return DeltaReferences(store, environment, max([newest.version, *versions]), needed, removed, old)
+
+    def needed(self, keys: pa.Array) -> pa.BooleanArray:
+        return self._needed.hold(keys)
+
+    def removed(self, keys: pa.Array) -> pa.BooleanArray:
+        """Reads older entries, newest first, until every key is found or the log ends."""
+        found = self._removed.hold(keys)
+        while self._old and not pc.all(found).as_py():
+            some, self._old = self._old[-_ENTRIES_AT_ONCE:], self._old[:-_ENTRIES_AT_ONCE]
+            for commit in _entries(self._store, self._environment, some):
+                if commit is not None:
+                    self._removed.add_entries(commit.removes)
+            found = self._removed.hold(keys)
+        return found
+
+    def refresh(self) -> bool:
+        commits = follow(self._store, self._environment, self._version + 1)
+        for commit in commits:
+            self._needed.add_entries([*commit.adds, *commit.removes])
+            self._version = commit.version
+        return bool(commits)
+
+
+def _tombstones(store: Store, environment: Environment, listing: Listing) -> list[pa.Array]:
+    newest = max(listing.checkpoints, default=None)
+    return checkpoint_removes(store, environment, None if newest is None else listing.checkpoints[newest])
+
+
+def _entries(store: Store, environment: Environment, versions: Sequence[int]) -> list[Commit | None]:
+    return environment.fan_out([partial(read_entry, store, version) for version in versions])
+
+
+def _portions(versions: list[int]) -> Iterable[list[int]]:
+    for start in range(0, len(versions), _ENTRIES_AT_ONCE):
+        yield versions[start : start + _ENTRIES_AT_ONCE]
+
+
+def _members(actions: pa.RecordBatch | pa.StructArray) -> dict[str, pa.Array]:
+    if isinstance(actions, pa.RecordBatch):
+        return dict(zip(actions.schema.names, actions.columns, strict=True))
+    return {field.name: pc.struct_field(actions, field.name) for field in actions.type}
