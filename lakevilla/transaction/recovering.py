@@ -30,13 +30,16 @@ logger = logging.getLogger("lakevilla.transaction")
 
 
 class Recovery:
-    """The commit of one attempt of a transaction. It counts what was redone and what was saved by that."""
+    """How one transaction gets past the commits of others. It counts what was redone and what that saved.
+
+    `attempt` is the one that runs: each time that `lake.run` starts from the beginning it is another.
+    """
 
     def __init__(self, workspace: Workspace, operations: Operations, turns: Turns, attempt: str) -> None:
+        self.attempt = attempt
         self._workspace = workspace
         self._operations = operations
         self._turns = turns
-        self._attempt = attempt
         self.redone = 0
         self.saved_bytes = 0
 
@@ -57,9 +60,7 @@ class Recovery:
                     return None
             pinned = workspace.base(location)
             self._check_age(pinned, change)
-            author = Author(
-                workspace.txn, self._attempt, environment.new_id(), self._turns.ticket(pinned.ref)
-            )
+            author = Author(workspace.txn, self.attempt, environment.new_id(), self._turns.ticket(pinned.ref))
             match pinned.table.publish(pinned.snapshot, change, author):
                 case Published(snapshot):
                     return snapshot
@@ -73,6 +74,17 @@ class Recovery:
             "try again when fewer clients write",
             table=workspace.base(location).ref.name,
         )
+
+    def enter(self, name: str) -> None:
+        """Before a statement changes a table: let those pass who wait for it, and stand on what they did.
+
+        So the statement works on the state that it will commit on. Raises Conflict if they changed
+        something that the client was given: then no commit could stand.
+        """
+        between = self._turns.enter(name)
+        pinned = self._workspace.pinned(name)
+        if between and pinned is not None:
+            self._catch_up(pinned.ref.location, between)
 
     def _change(self, location: str) -> Change | None:
         """All that the transaction does to the table, with all that it has read of it."""
@@ -88,8 +100,8 @@ class Recovery:
     def _let_pass(self, location: str, losses: int) -> None:
         """Wait for those before us: if we hold a place, or have lost so often that it is time to take one."""
         pinned = self._workspace.base(location)
-        self._turns.probe(pinned)
-        if losses >= BACK_OFF_AFTER or self._turns.ticket(pinned.ref) is not None:
+        held = self._turns.ticket(pinned.ref) is not None
+        if held or losses >= BACK_OFF_AFTER or self._turns.probe(pinned):
             self._catch_up(location, self._turns.wait(pinned))
 
     def _catch_up(self, location: str, between: Sequence[Taken]) -> None:
@@ -103,6 +115,10 @@ class Recovery:
         if hit is None:
             logger.debug("rebasing %s past %s", base.ref.name, foreign[-1].summary)
             workspace.move(location, between[-1].snapshot, workspace.environment.elapsed())
+            for operation in self._operations:
+                change = operation.change_of(location)
+                if change is not None:
+                    workspace.write(location, change)
             return
         later: Sequence[Taken] = ()
         if self._turns.ticket(base.ref) is None:
@@ -117,7 +133,7 @@ class Recovery:
 
     def _refuse_fenced(self, foreign: Sequence[Footprint], pinned: Pinned) -> None:
         for footprint in foreign:
-            if footprint.txn == self._workspace.txn and footprint.attempt != self._attempt:
+            if footprint.txn == self._workspace.txn and footprint.attempt != self.attempt:
                 raise Fenced(
                     f"transaction {self._workspace.txn} was resumed by another client, which committed it as "
                     f"version {footprint.version} of {pinned.ref.name!r}: this one has nothing left to do"

@@ -50,7 +50,6 @@ class Transaction(Verbs):
         self.id = environment.new_id()
         self.receipt: Receipt | None = None
         self._features = features
-        self._attempt = self.id
         self._attempts = 1
         self._workspace = Workspace(catalog, engine, environment, self.id)
         self._turns = Turns(self._workspace, leases)
@@ -58,6 +57,7 @@ class Transaction(Verbs):
             self._workspace.before_change = self._enter
         self._leases = leases
         self._operations = Operations()
+        self._recovery = Recovery(self._workspace, self._operations, self._turns, self.id)
         self._state = State.OPEN
 
     def __enter__(self) -> Self:
@@ -109,9 +109,8 @@ class Transaction(Verbs):
     def _commit(self) -> Receipt:
         """Commit. After Aborted the state is COMMITTING: the caller ends the transaction, or rewinds it."""
         self._move(State.COMMITTING)
-        recovery = Recovery(self._workspace, self._operations, self._turns, self._attempt)
         try:
-            seq, snapshot = self._publish(recovery)
+            seq, snapshot = self._publish()
         except Aborted:
             raise
         except CommitUnknown:
@@ -133,8 +132,8 @@ class Transaction(Verbs):
             self.id,
             seq,
             self._keep(snapshot),
-            redone=recovery.redone,
-            saved_bytes=recovery.saved_bytes,
+            redone=self._recovery.redone,
+            saved_bytes=self._recovery.saved_bytes,
             requests=self._workspace.meter.snapshot(),
             attempts=self._attempts,
         )
@@ -158,12 +157,12 @@ class Transaction(Verbs):
         """Start again from the beginning as a new attempt; our place in the queue of writers stays."""
         if self._state is not State.OPEN:
             self._move(State.OPEN)
-        self._attempt = self._workspace.environment.new_id()
+        self._recovery.attempt = self._workspace.environment.new_id()
         self._attempts += 1
         self._operations.clear()
         self._workspace.forget()
 
-    def _publish(self, recovery: Recovery) -> tuple[int | None, Snapshot | None]:
+    def _publish(self) -> tuple[int | None, Snapshot | None]:
         """The entry of the global log or the version of the table that the commit became."""
         lake_change = self._operations.lake_change
         if lake_change is not None:
@@ -172,11 +171,11 @@ class Transaction(Verbs):
         if target is None:
             return None, None
         if self._features & Features.R:
-            return None, recovery.commit(target.ref.location)
+            return None, self._recovery.commit(target.ref.location)
         change = self._operations.net(target.ref.location)
         assert change is not None, "a statement that changes nothing leaves nothing to publish"
         pending = TableChange(target, change)
-        return None, commit_change(self._workspace.environment, pending, self.id, self._attempt)
+        return None, commit_change(self._workspace.environment, pending, self.id, self._recovery.attempt)
 
     def _keep(self, snapshot: Snapshot | None) -> dict[str, int]:
         """What comes after a commit: the next transaction starts here, and a checkpoint may be due."""
@@ -229,7 +228,7 @@ class Transaction(Verbs):
                 f"change {name!r} in a transaction of its own"
             )
         if not blind:
-            self._turns.enter(name)
+            self._recovery.enter(name)
 
     @property
     def _target(self) -> Pinned | None:

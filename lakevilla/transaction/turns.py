@@ -6,6 +6,7 @@ stays open long after its first change. Order is fairness; what may be published
 """
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -33,27 +34,30 @@ class Turns:
         self._probed: set[str] = set()
         self._since: float | None = None
 
-    def enter(self, name: str) -> None:
-        """Before a statement changes a table by what it reads: let those pass who wait for it already."""
+    def enter(self, name: str) -> Sequence[Taken]:
+        """Before a statement changes a table by what it reads: let those pass who wait for it already.
+
+        What they committed meanwhile, if the table was pinned before; else it is pinned after them.
+        """
         workspace = self._workspace
         pinned = workspace.pinned(name)
         if pinned is not None:
-            self.probe(pinned)
-            return
+            return self.wait(pinned) if self.probe(pinned) else ()
         pinned, occupied = self._pin_and_probe(name)
         if occupied:
             between = self.wait(pinned)
             newest = between[-1].snapshot if between else pinned.snapshot
             pinned = replace(pinned, snapshot=newest, pinned_at=workspace.environment.elapsed())
         workspace.keep(name, pinned)
+        return ()
 
-    def probe(self, pinned: Pinned) -> None:
-        """Ask once whether somebody waits for a table that is pinned already; if so, queue behind."""
+    def probe(self, pinned: Pinned) -> bool:
+        """Ask whether somebody waits for a table that is pinned already; it is asked once."""
         location = pinned.ref.location
-        if location not in self._probed:
-            self._probed.add(location)
-            if self.of(pinned.ref).probe(pinned.snapshot.version + 1):
-                self.claim(pinned.ref, pinned.snapshot)
+        if location in self._probed:
+            return False
+        self._probed.add(location)
+        return self.of(pinned.ref).probe(pinned.snapshot.version + 1)
 
     def wrote(self, pinned: Pinned, blind: bool) -> None:
         """After a change: who stays open for long takes a place, so that others do not overtake for ever."""

@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import sleep
 
 import pyarrow as pa
 import pytest
@@ -290,3 +291,42 @@ def test_rows_given_to_a_statement_may_be_changed_after_it(lake: lv.Lake) -> Non
         lake.update("t", {"v": 7}, where="id = 5")
     assert tx.receipt is not None
     assert (tx.receipt.redone, _value(lake, 5)) == (1, 1)
+
+
+def _waiting(lake: lv.Lake) -> lv.Transaction:
+    """A transaction that waits in the queue of writers, with its change done."""
+    tx = lake.transaction(lv.R)
+    tx.update("t", {"v": "v + 100"}, where="id = 20")
+    tx._turns.claim(tx._workspace.base("t").ref, tx._workspace.base("t").snapshot)
+    return tx
+
+
+def test_statement_lets_those_pass_who_wait_and_keeps_what_it_wrote_before(lake: lv.Lake) -> None:
+    first = _waiting(lake)
+    with lake.transaction(lv.R) as tx:
+        tx.append("t", [{"id": 30, "v": 0}])
+        with ThreadPoolExecutor(1) as pool:
+            later = pool.submit(lambda: (sleep(0.3), first.commit()))
+            tx.update("t", {"v": "v + 1"}, where="id IN (20, 30)")
+            later.result()
+        assert (_value(tx, 20), _value(tx, 30)) == (101, 1)
+    assert tx.receipt is not None
+    assert (tx.receipt.versions, tx.receipt.redone) == ({"t": 4}, 0)
+    assert (_value(lake, 20), _value(lake, 30)) == (101, 1)
+
+
+def test_run_that_waited_before_its_change_does_its_data_work_once(lake: lv.Lake) -> None:
+    first = _waiting(lake)
+    seen: list[int] = []
+
+    def work(tx: lv.Transaction) -> None:
+        seen.append(_value(tx, 20))
+        tx.update("t", {"v": seen[-1] + 1}, where="id = 20")
+
+    with ThreadPoolExecutor(1) as pool:
+        receipt = pool.submit(lake.run, work)
+        sleep(0.3)
+        first.commit()
+        assert receipt.result().attempts == 2
+    assert (seen, _value(lake, 20)) == ([0, 100], 101)
+    assert receipt.result().requests["put"] == 1, "only the attempt that could stand wrote a file"
