@@ -59,7 +59,7 @@ class _Holder:
 
     def leaves_lease(self) -> bool:
         """Whether its end leaves a lease to delete. The lease of one who took over stays, as a fence."""
-        return (self.etag is not None or self.doubtful) and not self.fenced and not self.took_over
+        return (self.etag is not None or self.doubtful) and not self.took_over
 
 
 class _State:
@@ -135,8 +135,6 @@ class Leases:
         state, now = self._state(), self._environment.elapsed()
         with state.lock:
             holder = state.holders.setdefault(txn, _Holder(now))
-            if holder.attempt is not None and not holder.wants_beats(now, self._idle_seconds):
-                holder.due = now
             holder.statements += 1
             holder.active_at = now
         self._start(state)

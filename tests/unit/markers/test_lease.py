@@ -184,6 +184,28 @@ def test_owner_that_was_taken_over_is_fenced_by_its_next_beat(held_seconds: floa
         assert lease.beat > 5
 
 
+def test_fenced_owner_that_ends_leaves_the_fence() -> None:
+    world, _ = _world()
+    with world:
+        old, new = Player(world, "old"), Player(world, "new")
+
+        def owner() -> None:
+            old.leases.hold("t", "a1")
+            old.environment.sleep(12)
+            assert old.leases.fenced("t")
+            old.leases.release("t")
+
+        def resumer() -> None:
+            new.environment.sleep(5)
+            new.leases.take_over("t", "a2")
+            new.leases.release("t")
+
+        run(world, (old, owner), (new, resumer))
+        lease = lease_of(world, "t")
+        assert lease is not None
+        assert lease.attempt == "a2"
+
+
 def test_owner_that_ends_unaware_of_a_take_over_does_not_fence_its_successor() -> None:
     world, _ = _world()
     with world:
@@ -219,6 +241,25 @@ def test_owner_whose_lease_was_vacuumed_is_fenced() -> None:
             assert player.leases.fenced("t")
 
         run(world, (player, body))
+
+
+def test_lost_beat_of_an_earlier_attempt_does_not_fence_the_owner() -> None:
+    world, plan = _world()
+    with world:
+        player = Player(world, "a")
+        plan.fates["a", "create"] = Fate("lost", applies=(0.01,), error="timeout", gives_up=5.0, cut=30.0)
+
+        def body() -> None:
+            player.leases.busy("t")
+            player.leases.hold("t", "a1")
+            player.environment.sleep(20)
+            player.leases.hold("t", "a2")
+            player.environment.sleep(40)
+            assert not player.leases.fenced("t")
+            player.leases.release("t")
+
+        run(world, (player, body))
+        assert _beats(world)[-1] > 55
 
 
 def test_new_attempt_of_the_same_owner_is_not_fenced() -> None:

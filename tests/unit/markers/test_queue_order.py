@@ -139,7 +139,7 @@ def test_crashed_owner_is_freed_one_lease_time_after_its_last_beat() -> None:
             queue.claim(0, 0)
             queue.wait(lambda: 0)
             waiter.leases.release("t")
-            assert 106 < world.scheduler.now < 116
+            assert 106 < world.scheduler.now < 118
 
         world.scheduler.at(100, lambda: world.scheduler.kill(owner.client.process))
         run(world, (owner, own), (waiter, wait))
@@ -212,3 +212,23 @@ def test_owner_that_was_resumed_elsewhere_stops_waiting_as_fenced() -> None:
 
         run(world, (ahead, hold_up), (old, lose), (new, resume))
         assert turns == ["a2 at 2"]
+
+
+def test_owner_that_was_resumed_elsewhere_is_fenced_also_while_its_ticket_is_its_own() -> None:
+    with World(1, Calm) as world:
+        ahead, old, new = (Player(world, name) for name in ("ahead", "old", "new"))
+
+        def lose() -> None:
+            ahead.queue("ahead").claim(0, 0)
+            queue = old.queue("t", "a1")
+            queue.claim(0, 0)
+            with pytest.raises(Fenced):
+                queue.wait(lambda: 0)
+            assert world.scheduler.now < 5
+
+        def resume() -> None:
+            new.environment.sleep(1)
+            new.leases.take_over("t", "a2")
+            new.leases.release("t")
+
+        run(world, (old, lose), (new, resume))
