@@ -49,14 +49,22 @@ def free_stale(
     has changed since the survey is left alone.
     """
     suspects = [(store, seen) for store, seen in found if seen.marker.live]
-    for look in range(_LOOKS):
-        if look and suspects:
-            environment.sleep(leases.seconds / (_LOOKS - 1) + _MARGIN_SECONDS)
-        stale = environment.fan_out(
-            [partial(leases.is_stale, seen.marker.txn, seen.marker.put) for _, seen in suspects]
-        )
+    stale = find_stale([(seen.marker.txn, seen.marker.put) for _, seen in suspects], leases, environment)
     gone = [suspect for suspect, is_stale in zip(suspects, stale, strict=True) if is_stale]
     return [(store, seen) for store, seen in gone if _free(store, environment, seen)]
+
+
+def find_stale(suspects: Sequence[tuple[str, str]], leases: Leases, environment: Environment) -> list[bool]:
+    """Which of these transactions (each with a sign, see `Leases.is_stale`) show no sign of life.
+
+    Takes one lease time, however many there are; no time if there are none.
+    """
+    stale = [False] * len(suspects)
+    for look in range(_LOOKS if suspects else 0):
+        if look:
+            environment.sleep(leases.seconds / (_LOOKS - 1) + _MARGIN_SECONDS)
+        stale = environment.fan_out([partial(leases.is_stale, txn, sign) for txn, sign in suspects])
+    return stale
 
 
 def _free(store: Store, environment: Environment, seen: Seen) -> bool:
