@@ -20,7 +20,7 @@ from lakevilla.settle import entries
 from lakevilla.store import keys
 from lakevilla.store.port import Ambiguous, Created, Exists, Unanswered
 from lakevilla.store.retrying import Retrying
-from lakevilla.transaction.outcome import TableChange
+from lakevilla.transaction.effect import TableChange
 from lakevilla.versions.log import GlobalLog, ReadHead
 from lakevilla.versions.records import Entry, Head
 

@@ -20,18 +20,18 @@ from lakevilla.sql.dialect import spark_text
 from lakevilla.sql.statements import TableName
 from lakevilla.sql.tables import tables_of
 from lakevilla.transaction.catalog import Pinned
-from lakevilla.transaction.outcome import Outcome, TableChange
+from lakevilla.transaction.effect import Effect, TableChange
 from lakevilla.transaction.workspace import Workspace
 
 
-def append(workspace: Workspace, name: str, data: object) -> Outcome:
+def append(workspace: Workspace, name: str, data: object) -> Effect:
     """Rows given as data. Reads nothing, so it conflicts with nobody."""
     pinned = workspace.pin_target(name, blind=True)
     written = workspace.engine.append(workspace.target(pinned), data)
-    return _outcome(workspace, pinned, "WRITE", {"mode": "Append"}, written)
+    return _effect(workspace, pinned, "WRITE", {"mode": "Append"}, written)
 
 
-def insert(workspace: Workspace, statement: sql.Insert) -> Outcome:
+def insert(workspace: Workspace, statement: sql.Insert) -> Effect:
     """INSERT INTO, INSERT OVERWRITE and INSERT ... REPLACE WHERE, from a query."""
     pinned = workspace.pin_target(statement.table, blind=_blind(statement))
     target = workspace.target(pinned)
@@ -45,10 +45,10 @@ def insert(workspace: Workspace, statement: sql.Insert) -> Outcome:
     else:
         columns = statement.columns or tuple(target.schema.names)
         written = workspace.engine.insert(target, statement.query, columns, sources, workspace.now_ms)
-    return _outcome(workspace, pinned, "WRITE", {"mode": "Append"}, written)
+    return _effect(workspace, pinned, "WRITE", {"mode": "Append"}, written)
 
 
-def overwrite(workspace: Workspace, name: str, data: object, where: exp.Expr | None) -> Outcome:
+def overwrite(workspace: Workspace, name: str, data: object, where: exp.Expr | None) -> Effect:
     """Replace the rows for which `where` is true, or all rows."""
     return _overwrite(workspace, workspace.pin_target(name), data, where)
 
@@ -59,7 +59,7 @@ def update(
     assigned: Mapping[str, exp.Expr],
     where: exp.Expr | None,
     alias: str | None = None,
-) -> Outcome:
+) -> Effect:
     """UPDATE name SET assigned WHERE where."""
     if not assigned:
         raise InvalidInput(f"the update of {name!r} sets no column")
@@ -67,41 +67,41 @@ def update(
     sources = workspace.sources(tables_of(*assigned.values(), where))
     target, source = workspace.target(pinned), _called(workspace.source(pinned, keeps_files=False), alias)
     written = workspace.engine.update(target, source, assigned, where, sources, workspace.now_ms)
-    return _outcome(workspace, pinned, "UPDATE", _predicate(where), written)
+    return _effect(workspace, pinned, "UPDATE", _predicate(where), written)
 
 
-def delete(workspace: Workspace, name: str, where: exp.Expr | None, alias: str | None = None) -> Outcome:
+def delete(workspace: Workspace, name: str, where: exp.Expr | None, alias: str | None = None) -> Effect:
     """DELETE FROM name WHERE where."""
     pinned = workspace.pin_target(name)
     sources = workspace.sources(tables_of(where))
     target, source = workspace.target(pinned), _called(workspace.source(pinned, keeps_files=False), alias)
     written = workspace.engine.delete(target, source, where, sources, workspace.now_ms)
-    return _outcome(workspace, pinned, "DELETE", _predicate(where), written)
+    return _effect(workspace, pinned, "DELETE", _predicate(where), written)
 
 
 def merge(
     workspace: Workspace, name: str, using: object, clauses: sql.MergeClauses, tables: Sequence[TableName]
-) -> Outcome:
+) -> Effect:
     """MERGE INTO name USING data or a query."""
     pinned = workspace.pin_target(name)
     sources = workspace.sources(tables)
     target, source = workspace.target(pinned), workspace.source(pinned, keeps_files=False)
     written = workspace.engine.merge(target, source, using, clauses, sources, workspace.now_ms)
-    return _outcome(workspace, pinned, "MERGE", _predicate(clauses.on), written)
+    return _effect(workspace, pinned, "MERGE", _predicate(clauses.on), written)
 
 
-def _overwrite(workspace: Workspace, pinned: Pinned, data: object, where: exp.Expr | None) -> Outcome:
+def _overwrite(workspace: Workspace, pinned: Pinned, data: object, where: exp.Expr | None) -> Effect:
     source = workspace.source(pinned, keeps_files=False)
     if where is None:
         # Everything goes, also what somebody appends meanwhile: that is a conflict, not a leftover.
         source.files(ANYTHING)
     written = workspace.engine.overwrite(workspace.target(pinned), source, data, where, workspace.now_ms)
-    return _outcome(workspace, pinned, "WRITE", {"mode": "Overwrite", **_predicate(where)}, written)
+    return _effect(workspace, pinned, "WRITE", {"mode": "Overwrite", **_predicate(where)}, written)
 
 
-def _outcome(
+def _effect(
     workspace: Workspace, pinned: Pinned, operation: str, parameters: Mapping[str, str], done: Rewritten
-) -> Outcome:
+) -> Effect:
     change = Change(
         operation=operation,
         parameters=parameters,
@@ -112,7 +112,7 @@ def _outcome(
     )
     # A statement that changed no row publishes nothing: readers need not learn of it.
     idle = not done.added and not done.removed
-    return Outcome(done.counts, None if idle else TableChange(pinned, change))
+    return Effect(done.counts, None if idle else TableChange(pinned, change))
 
 
 def _blind(statement: sql.Insert) -> bool:

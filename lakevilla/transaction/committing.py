@@ -16,7 +16,7 @@ from lakevilla.errors import Conflict
 from lakevilla.formats.port import Published, Snapshot, Taken
 from lakevilla.model import Author, Footprint
 from lakevilla.transaction.catalog import PREMISE_SECONDS
-from lakevilla.transaction.outcome import TableChange
+from lakevilla.transaction.effect import TableChange
 
 logger = logging.getLogger("lakevilla.transaction")
 

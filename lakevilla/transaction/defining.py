@@ -20,7 +20,7 @@ from lakevilla.sql.statements import TableName
 from lakevilla.sql.types import type_named
 from lakevilla.store.names import check_table_name
 from lakevilla.transaction.catalog import Pinned
-from lakevilla.transaction.outcome import LakeChange, Outcome, TableChange
+from lakevilla.transaction.effect import Effect, LakeChange, TableChange
 from lakevilla.transaction.workspace import Workspace
 from lakevilla.versions import registry
 from lakevilla.versions.records import CreateTable, DropTable, RegisterTable, RenameTable
@@ -37,7 +37,7 @@ def create(
     location: str | None = None,
     properties: Mapping[str, str] | None = None,
     comment: str | None = None,
-) -> Outcome:
+) -> Effect:
     """A new table, with rows if data is given. Rows are uploaded now; the table appears at the commit."""
     ref = _place(workspace, name, format_name, location)
     table = workspace.catalog.open(ref, workspace.meter)
@@ -62,10 +62,10 @@ def create(
         rows = written.counts
     author = Author(workspace.txn, workspace.txn, workspace.environment.new_id())
     first = table.encode_first(change, author).decode()
-    return Outcome(rows, LakeChange(lambda _: CreateTable(ref, first)))
+    return Effect(rows, LakeChange(lambda _: CreateTable(ref, first)))
 
 
-def register(workspace: Workspace, name: str, location: str) -> Outcome:
+def register(workspace: Workspace, name: str, location: str) -> Effect:
     """An existing table gets a name in this lake."""
     check_table_name(name)
     place = workspace.catalog.place_of(location)
@@ -73,10 +73,10 @@ def register(workspace: Workspace, name: str, location: str) -> Outcome:
     table = workspace.catalog.open(ref, workspace.meter)
     if table.latest() is None:
         raise InvalidInput(f"there is no table at {location!r}")
-    return Outcome(None, LakeChange(lambda _: RegisterTable(ref)))
+    return Effect(None, LakeChange(lambda _: RegisterTable(ref)))
 
 
-def rename(workspace: Workspace, name: str, to: str) -> Outcome:
+def rename(workspace: Workspace, name: str, to: str) -> Effect:
     """A table gets another name and stays where it is."""
     check_table_name(to)
     pinned = workspace.pin(TableName(name))
@@ -84,16 +84,16 @@ def rename(workspace: Workspace, name: str, to: str) -> Outcome:
     taken = None if to.casefold() == ref.name.casefold() else workspace.catalog.find(to, workspace.meter)
     if taken is not None:
         raise InvalidInput(f"the lake already has a table {taken.ref.name!r}: choose another name")
-    return Outcome(None, LakeChange(lambda _: RenameTable(ref, to, _seen(pinned))))
+    return Effect(None, LakeChange(lambda _: RenameTable(ref, to, _seen(pinned))))
 
 
-def drop(workspace: Workspace, name: str) -> Outcome:
+def drop(workspace: Workspace, name: str) -> Effect:
     """A table loses its name. Its files stay until vacuum; a table outside the root is not touched."""
     pinned = workspace.pin(TableName(name))
-    return Outcome(None, LakeChange(lambda _: DropTable(pinned.ref, _seen(pinned))))
+    return Effect(None, LakeChange(lambda _: DropTable(pinned.ref, _seen(pinned))))
 
 
-def alter(workspace: Workspace, name: str, action: sql.Action) -> Outcome:
+def alter(workspace: Workspace, name: str, action: sql.Action) -> Effect:
     """ALTER TABLE: columns, properties and constraints are a commit of the table, a name is not."""
     if isinstance(action, sql.RenameTable):
         return rename(workspace, name, action.to)
@@ -109,10 +109,10 @@ def alter(workspace: Workspace, name: str, action: sql.Action) -> Outcome:
         _check_rows(workspace, pinned, action)
         # Rows that come between would not have been checked.
         change = replace(change, read=ReadSet((ANYTHING,)))
-    return Outcome(None, TableChange(pinned, change))
+    return Effect(None, TableChange(pinned, change))
 
 
-def add_column(workspace: Workspace, name: str, column: str, type_: str | pa.DataType) -> Outcome:
+def add_column(workspace: Workspace, name: str, column: str, type_: str | pa.DataType) -> Effect:
     """A nullable column at the end."""
     data_type = type_named(type_) if isinstance(type_, str) else type_
     return alter(workspace, name, sql.AddColumns((pa.field(column, data_type),)))

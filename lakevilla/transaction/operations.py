@@ -9,7 +9,7 @@ from lakevilla.model import Change, Counts, ReadSet
 from lakevilla.sublogs.net import net
 from lakevilla.sublogs.reads import Reads
 from lakevilla.transaction.catalog import Pinned
-from lakevilla.transaction.outcome import LakeChange, Outcome, TableChange
+from lakevilla.transaction.effect import Effect, LakeChange, TableChange
 from lakevilla.transaction.statement import Statement
 
 READ = "READ"
@@ -34,12 +34,12 @@ class WatchedCounts(Counts):
 class Operation:
     """One statement that ran. `seen` says that its client may depend on the result."""
 
-    def __init__(self, statement: Statement, reads: Reads, outcome: Outcome) -> None:
+    def __init__(self, statement: Statement, reads: Reads, effect: Effect) -> None:
         self.statement = statement
         self.reads = reads
-        self.result = outcome.result
-        self.pending = outcome.pending
-        self.seen = not isinstance(outcome.result, Counts)
+        self.result = effect.result
+        self.pending = effect.pending
+        self.seen = not isinstance(effect.result, Counts)
 
     def hand_out(self) -> Any:
         """The result, for the client."""
@@ -72,7 +72,7 @@ class Operation:
 
     def undone(self) -> "Operation":
         """The operation after it was rolled back: its client still knows what it gave."""
-        left = Operation(replace(self.statement, once="it was rolled back"), self.reads, Outcome(self.result))
+        left = Operation(replace(self.statement, once="it was rolled back"), self.reads, Effect(self.result))
         left.seen = self.seen
         return left
 

@@ -9,24 +9,24 @@ from lakevilla.errors import InvalidInput
 from lakevilla.sql import statements as sql
 from lakevilla.sql.statements import TableName
 from lakevilla.sql.types import type_name
-from lakevilla.transaction.outcome import Outcome
+from lakevilla.transaction.effect import Effect
 from lakevilla.transaction.workspace import Workspace
 
 
-def read(workspace: Workspace, name: str, version: int | None = None, at: Any = None) -> Outcome:
+def read(workspace: Workspace, name: str, version: int | None = None, at: Any = None) -> Effect:
     """The whole table, lazily, at one version."""
     if version is not None and at is not None:
         raise InvalidInput("give a version or a time, not both")
     if version is not None and not isinstance(version, int):
         raise InvalidInput(f"a version is a number; found {version!r}")
     pinned = workspace.pin(TableName(name, version, None if at is None else milliseconds(at)))
-    return Outcome(workspace.engine.read(workspace.source(pinned, keeps_files=True)))
+    return Effect(workspace.engine.read(workspace.source(pinned, keeps_files=True)))
 
 
-def query(workspace: Workspace, statement: sql.Query) -> Outcome:
+def query(workspace: Workspace, statement: sql.Query) -> Effect:
     """The result of a SELECT over pinned tables."""
     sources = workspace.sources(statement.tables)
-    return Outcome(workspace.engine.query(statement.tree, sources, workspace.now_ms))
+    return Effect(workspace.engine.query(statement.tree, sources, workspace.now_ms))
 
 
 def milliseconds(moment: Any) -> int:

@@ -20,8 +20,8 @@ from lakevilla.transaction.committing import (
     back_off,
     renew_premise,
 )
+from lakevilla.transaction.effect import TableChange
 from lakevilla.transaction.operations import Operations
-from lakevilla.transaction.outcome import TableChange
 from lakevilla.transaction.replaying import Replay, conflict_of
 from lakevilla.transaction.turns import Turns
 from lakevilla.transaction.workspace import Workspace

@@ -17,8 +17,8 @@ from lakevilla.conflicts.replays import Shift, decide_standing, shift_between
 from lakevilla.errors import Conflict, InvalidInput
 from lakevilla.model import Counts, Footprint
 from lakevilla.sublogs.reads import Reads
+from lakevilla.transaction.effect import TableChange
 from lakevilla.transaction.operations import Operation
-from lakevilla.transaction.outcome import TableChange
 from lakevilla.transaction.workspace import Workspace
 
 logger = logging.getLogger("lakevilla.transaction")
@@ -85,14 +85,14 @@ class Replay:
         before = self._footprints(operation.pending)
         workspace.reads = reads = Reads()
         try:
-            outcome = operation.statement.run(workspace)
-            changed = operation.seen and not _same(operation.result, outcome.result)
+            effect = operation.statement.run(workspace)
+            changed = operation.seen and not _same(operation.result, effect.result)
         except InvalidInput as error:
             why = f"on the table as it is now it fails: {error}"
             raise self._conflict(operation, location, hit, why) from error
         if changed:
             raise self._conflict(operation, location, hit, "what its client was given has changed")
-        operation.reads, operation.result, operation.pending = reads, outcome.result, outcome.pending
+        operation.reads, operation.result, operation.pending = reads, effect.result, effect.pending
         after = self._footprints(operation.pending)
         for place in {*before, *after}:
             shift = shift_between(before.get(place), after.get(place))

@@ -5,11 +5,11 @@ from dataclasses import replace
 from lakevilla.errors import InvalidInput
 from lakevilla.sql import statements as sql
 from lakevilla.transaction import changing, defining, reading
-from lakevilla.transaction.outcome import Outcome
+from lakevilla.transaction.effect import Effect
 from lakevilla.transaction.workspace import Workspace
 
 
-def run_statement(workspace: Workspace, statement: sql.Statement) -> Outcome:
+def run_statement(workspace: Workspace, statement: sql.Statement) -> Effect:
     """Run one statement of Spark SQL."""
     match statement:
         case sql.Query():
@@ -26,16 +26,16 @@ def run_statement(workspace: Workspace, statement: sql.Statement) -> Outcome:
             return _create(workspace, statement)
         case sql.DropTable(name=name, if_exists=if_exists):
             if if_exists and workspace.catalog.find(name, workspace.meter) is None:
-                return Outcome(None)
+                return Effect(None)
             return defining.drop(workspace, name)
         case sql.AlterTable(name=name, action=action):
             return defining.alter(workspace, name, action)
         case sql.ShowTables():
-            return Outcome(workspace.engine.result(reading.show_tables(workspace, statement)))
+            return Effect(workspace.engine.result(reading.show_tables(workspace, statement)))
         case sql.Describe(table=table):
-            return Outcome(workspace.engine.result(reading.describe(workspace, table)))
+            return Effect(workspace.engine.result(reading.describe(workspace, table)))
         case sql.DescribeHistory(table=table):
-            return Outcome(workspace.engine.result(reading.history(workspace, table)))
+            return Effect(workspace.engine.result(reading.history(workspace, table)))
 
 
 def defines_tables(statement: sql.Statement) -> bool:
@@ -46,9 +46,9 @@ def defines_tables(statement: sql.Statement) -> bool:
     return False
 
 
-def _create(workspace: Workspace, statement: sql.CreateTable) -> Outcome:
+def _create(workspace: Workspace, statement: sql.CreateTable) -> Effect:
     if statement.if_not_exists and workspace.catalog.find(statement.name, workspace.meter) is not None:
-        return Outcome(None)
+        return Effect(None)
     schema, data = statement.columns, None
     if statement.as_query is not None:
         sources = workspace.sources(statement.tables)

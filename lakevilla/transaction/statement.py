@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lakevilla.transaction.outcome import Outcome
+from lakevilla.transaction.effect import Effect
 from lakevilla.transaction.workspace import Workspace
 
 
@@ -17,7 +17,7 @@ class Statement:
     it can. `defines` is True for what changes the lake's registry.
     """
 
-    run: Callable[[Workspace], Outcome]
+    run: Callable[[Workspace], Effect]
     text: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     once: str = ""

@@ -20,9 +20,9 @@ from lakevilla.sublogs.reads import Reads
 from lakevilla.transaction import defining
 from lakevilla.transaction.catalog import Catalog, Pinned
 from lakevilla.transaction.committing import commit_change
+from lakevilla.transaction.effect import Effect, TableChange
 from lakevilla.transaction.inputs import frozen
 from lakevilla.transaction.operations import Operation, Operations
-from lakevilla.transaction.outcome import Outcome, TableChange
 from lakevilla.transaction.recovering import Recovery
 from lakevilla.transaction.state import State, may_follow
 from lakevilla.transaction.statement import Statement
@@ -197,7 +197,7 @@ class Transaction(Verbs):
             operation = Operation(statement, reads, statement.run(workspace))
         except BaseException as error:
             # Its failure may have told the client something about what it read.
-            self._operations.add(Operation(statement, reads, Outcome(None)).undone())
+            self._operations.add(Operation(statement, reads, Effect(None)).undone())
             if isinstance(error, RecursionError):
                 raise InvalidInput("the statement is nested too deeply: split it") from error
             raise

@@ -14,6 +14,7 @@ from lakevilla.engines.port import Result
 from lakevilla.model import Counts
 from lakevilla.sql.parsing import parse
 from lakevilla.transaction import changing, defining, reading
+from lakevilla.transaction.effect import Effect
 from lakevilla.transaction.inputs import (
     assignments,
     condition,
@@ -24,7 +25,6 @@ from lakevilla.transaction.inputs import (
     update_text,
     why_once,
 )
-from lakevilla.transaction.outcome import Outcome
 from lakevilla.transaction.running import defines_tables, run_statement
 from lakevilla.transaction.statement import Statement
 from lakevilla.transaction.workspace import Workspace
@@ -41,12 +41,12 @@ class Verbs(ABC):
         """The data as a statement takes it that may have to run again when the client has gone on."""
         return data
 
-    def _change(self, run: Callable[[Workspace], Outcome], data: object = None) -> Counts:
+    def _change(self, run: Callable[[Workspace], Effect], data: object = None) -> Counts:
         """Run a change; `data` are the rows that it was given, if any."""
         counts: Counts = self._run(Statement(run, once=why_once(data)))
         return counts
 
-    def _define(self, run: Callable[[Workspace], Outcome]) -> Any:
+    def _define(self, run: Callable[[Workspace], Effect]) -> Any:
         """Run a change of the lake's registry."""
         return self._run(Statement(run, defines=True))
 
@@ -81,14 +81,14 @@ class Verbs(ABC):
         any other value is taken as it is.
         """
         assigned, changed = assignments(set), condition(where)
-        run: Callable[[Workspace], Outcome] = lambda w: changing.update(w, name, assigned, changed)  # noqa: E731
+        run: Callable[[Workspace], Effect] = lambda w: changing.update(w, name, assigned, changed)  # noqa: E731
         counts: Counts = self._run(Statement(run, update_text(name, assigned, changed)))
         return counts
 
     def delete(self, name: str, where: str | None = None) -> Counts:
         """Remove the rows for which `where` is true, or all rows."""
         gone = condition(where)
-        run: Callable[[Workspace], Outcome] = lambda w: changing.delete(w, name, gone)  # noqa: E731
+        run: Callable[[Workspace], Effect] = lambda w: changing.delete(w, name, gone)  # noqa: E731
         counts: Counts = self._run(Statement(run, delete_text(name, gone)))
         return counts
 
@@ -124,7 +124,7 @@ class Verbs(ABC):
     ) -> Counts:
         """Make a table from an Arrow schema, columns as DDL text (`"id BIGINT, day DATE"`), or data."""
 
-        def run(workspace: Workspace) -> Outcome:
+        def run(workspace: Workspace) -> Effect:
             schema, data = table_schema(workspace.engine, schema_or_data)
             return defining.create(
                 workspace,

@@ -25,7 +25,7 @@ class LakeChange:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Effect:
     """A statement's result for the user, and what the commit has to publish; None for a read."""
 
     result: Any
