@@ -14,9 +14,10 @@ from functools import partial
 from sim.bucket import Bucket
 from sim.checkers.history import History
 from sim.faults import WRITES, Calm, Fate
+from sim.judging import judge
+from sim.lakes import EngineOf, first_image, open_lake
 from sim.rows import rows_engine
 from sim.session import Session
-from sim.suite import EngineOf, first_image, judge, open_lake
 from sim.world import Client, World
 
 MODES = ("before", "applied", "answered", "late")

@@ -130,6 +130,8 @@ class RowsEngine:
         sources: Mapping[str, Source],  # noqa: ARG002
         now_ms: int,  # noqa: ARG002
     ) -> Rewritten:
+        if unknown := [name for name in set if name not in target.schema.names]:
+            raise InvalidInput(f"the table {target.name} has no column {unknown[0]!r}")
         values = {name: compile_row(tree) for name, tree in set.items()}
         return self._rewrite(
             target, source, where, lambda row: {**row, **{name: value(row) for name, value in values.items()}}

@@ -16,8 +16,9 @@ from functools import partial
 
 from lakevilla.engines.local.engine import LocalEngine
 from sim import planted
+from sim.lakes import EngineOf, first_image
 from sim.rows import rows_engine
-from sim.suite import EngineOf, Report, first_image, play
+from sim.suite import SUITES, Report, play
 
 ENGINES: dict[str, EngineOf] = {"rows": rows_engine, "local": LocalEngine}
 """The row engine for speed, and the real one."""
@@ -28,7 +29,7 @@ def main() -> int:
     # Faults are the point here; what LakeVilla logs about them is not.
     logging.disable(logging.CRITICAL)
     if options.seed is not None:
-        report = _play(options.seed, options.engine, options.plant)
+        report = _play(options.seed, options.suite, options.engine, options.plant)
         _print_report(report, options.trace)
         return 1 if report.violations else 0
     first, _, last = options.seeds.partition(":")
@@ -42,7 +43,8 @@ def main() -> int:
         if report.violations:
             failed += 1
             _print_report(report, False)
-            print(f"  replay: python -m sim.run --seed {report.seed} --engine {options.engine} --trace")
+            chosen = f"--suite {options.suite} --engine {options.engine}"
+            print(f"  replay: python -m sim.run --seed {report.seed} {chosen} --trace")
         if done % 200 == 0 or done == len(seeds):
             rate = done / (time.monotonic() - start)
             print(f"{done} seeds, {failed} with violations, {rate:.1f} seeds/s", flush=True)
@@ -58,14 +60,14 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, help="replay this one seed")
     parser.add_argument("--trace", action="store_true", help="print what happened, event by event")
     parser.add_argument("--engine", choices=sorted(ENGINES), default="rows")
-    parser.add_argument("--suite", choices=("base",), default="base")
+    parser.add_argument("--suite", choices=sorted(SUITES), default="base")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--plant", choices=sorted(planted.BUGS), help="plant this bug first")
     return parser.parse_args()
 
 
 def _reports(seeds: Iterable[int], options: argparse.Namespace) -> Iterator[Report]:
-    run = partial(_play_lightly, engine=options.engine, plant=options.plant)
+    run = partial(_play_lightly, suite=options.suite, engine=options.engine, plant=options.plant)
     if options.processes == 1:
         yield from map(run, seeds)
         return
@@ -73,16 +75,16 @@ def _reports(seeds: Iterable[int], options: argparse.Namespace) -> Iterator[Repo
         yield from pool.imap(run, seeds, chunksize=10)
 
 
-def _play(seed: int, engine: str, plant: str | None) -> Report:
+def _play(seed: int, suite: str, engine: str, plant: str | None) -> Report:
     # The lake is made before the bug is planted: the probe of a new lake would refuse some of them.
     first_image(ENGINES[engine])
     with planted.BUGS[plant]() if plant else nullcontext():
-        return play(seed, engine=ENGINES[engine])
+        return play(seed, suite, engine=ENGINES[engine])
 
 
-def _play_lightly(seed: int, engine: str, plant: str | None) -> Report:
+def _play_lightly(seed: int, suite: str, engine: str, plant: str | None) -> Report:
     """Without the trace, which is long and has to travel between processes."""
-    report = _play(seed, engine, plant)
+    report = _play(seed, suite, engine, plant)
     report.trace = []
     return report
 
@@ -96,7 +98,8 @@ def _print_report(report: Report, trace: bool) -> None:
                 f"{op.invoked:10.3f} - {op.completed:10.3f}  {op.client} {op.table} {op.action} {op.key} ",
                 end="",
             )
-            print(f"{op.value} -> {op.outcome} {op.version or ''} {op.error}")
+            steps = [(step.action, step.key, step.value, step.undone_at) for step in op.steps] or op.value
+            print(f"{steps} -> {op.outcome} {op.version or ''} {op.error}")
     print(f"seed {report.seed}: {len(report.violations)} violations, trace {report.trace_hash[:16]}")
     for violation in report.violations:
         print(f"  {violation}")

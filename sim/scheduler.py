@@ -75,6 +75,9 @@ class Scheduler:
         self._real_seconds = real_seconds
         self._tasks: list[Task] = []
         self._running: Task | None = None
+        self._next: Task | None = None
+        self._error: BaseException | None = None
+        self._count = 0
         self._finished = False
         self._broken = False
         self._baton = threading.Lock()
@@ -107,16 +110,20 @@ class Scheduler:
 
     def run(self) -> None:
         """Until all tasks are done and nothing is on its way. A task's own failure is raised."""
-        count = 0
-        while self._tasks or self._events:
-            if not self._events:
+        self._count = 0
+        while True:
+            self._forget_finished()
+            if self._error is not None:
+                error, self._error = self._error, None
+                raise error
+            following = self._advance()
+            if following is not None:
+                self._hand_over(following)
+            elif self._tasks:
                 names = sorted({task.process.name for task in self._tasks})
                 raise Stuck(f"nobody can run; blocked: {', '.join(names)}")
-            count += 1
-            if count > self._event_limit:
-                raise Stuck(f"no end after {self._event_limit} events, at {self.now:.1f} simulated seconds")
-            self._step()
-            self._forget_finished()
+            else:
+                return
 
     def kill(self, process: Process) -> None:
         """The process is dead from now on; its tasks unwind at once."""
@@ -136,7 +143,9 @@ class Scheduler:
             task.process.dead = True
         for task in self._tasks:
             if not self._broken:
-                self._resume(task)
+                if not task.done:
+                    self._start_thread(task)
+                    self._hand_over(task)
             elif task.baton.locked():
                 task.baton.release()
         for task in self._tasks:
@@ -173,15 +182,24 @@ class Scheduler:
             return
         ticket.value = value
         ticket.done = True
-        self._hand_over(ticket.task)
+        self._next = ticket.task
 
     def wait(self, ticket: Ticket) -> Any:
-        """Give the baton back until the ticket is woken."""
+        """Give the baton back until the ticket is woken.
+
+        Whoever waits runs the events until one of them wakes somebody: often itself, and then no thread
+        has to change places with another.
+        """
         task = ticket.task
         assert task is self._running, "a task waits for its own tickets"
         if not task.process.dead:
-            self._baton.release()
-            task.baton.acquire()
+            self._running = None
+            following = self._advance_for_all()
+            if following is not task:
+                self._pass(following)
+                task.baton.acquire()
+            else:
+                self._running = task
         if task.process.dead:
             raise Crashed(task.process.name)
         return ticket.value
@@ -199,10 +217,32 @@ class Scheduler:
 
     # How the baton goes round.
 
-    def _step(self) -> None:
-        time, _, _, action = heapq.heappop(self._events)
-        self.now = max(self.now, time)
-        action()
+    def _advance(self) -> Task | None:
+        """Run events until one of them wakes a task, which is to have the baton; None if none is left."""
+        while self._events:
+            self._count += 1
+            if self._count > self._event_limit:
+                raise Stuck(f"no end after {self._event_limit} events, at {self.now:.1f} simulated seconds")
+            time, _, _, action = heapq.heappop(self._events)
+            self.now = max(self.now, time)
+            action()
+            if self._next is not None:
+                following, self._next = self._next, None
+                return following
+        return None
+
+    def _advance_for_all(self) -> Task | None:
+        """The same in a task's thread: what goes wrong is raised in the scheduler's own."""
+        try:
+            return self._advance()
+        except BaseException as error:  # noqa: BLE001 - raised again by `run`
+            self._error = error
+            return None
+
+    def _pass(self, following: Task | None) -> None:
+        """Give the baton to a task, or to the scheduler's own thread."""
+        self._running = following
+        (self._baton if following is None else following.baton).release()
 
     def _start(self, task: Task, ticket: Ticket) -> None:
         if not task.done and task.thread is not None and task.thread.ident is None:
@@ -217,15 +257,19 @@ class Scheduler:
         """Let a killed task find out that it is dead."""
         if not task.done:
             self._start_thread(task)
-            self._hand_over(task)
+            self._next = task
 
     def _hand_over(self, task: Task) -> None:
-        self._running = task
-        task.baton.release()
-        if not self._baton.acquire(timeout=self._real_seconds):
-            # From here on more than one thread may run: all that is left is to end them.
-            self._broken = True
-            raise Stuck(f"{task.process.name} holds the baton and does not come back: a lock of its own?")
+        """Give the baton to a task; it comes back when a task has ended, or nobody can go on."""
+        self._pass(task)
+        seen = -1
+        while not self._baton.acquire(timeout=self._real_seconds):
+            if seen == self._count:
+                # From here on more than one thread may run: all that is left is to end them.
+                self._broken = True
+                name = self._running.process.name if self._running else task.process.name
+                raise Stuck(f"{name} holds the baton and does not come back: a lock of its own?")
+            seen = self._count
         self._running = None
 
     def _thread(self, task: Task) -> None:
@@ -243,7 +287,7 @@ class Scheduler:
             task.done = True
             self._finished = True
             if not self._broken:
-                self._baton.release()
+                self._pass(None)
 
     def _forget_finished(self) -> None:
         if not self._finished:

@@ -1,16 +1,17 @@
 """One client at work: runs transactions on its lake and writes down what it was told.
 
 Contract: an error of LakeVilla becomes an outcome by the meaning that `lakevilla.errors` gives it:
-`Aborted`, `Unavailable`, `InvalidInput` promise that nothing is visible; `CommitUnknown` promises nothing.
-Any other exception is a finding and passes through; so does the client's own death.
+`Aborted`, `Unavailable`, `InvalidInput` promise that nothing is visible; `CommitUnknown` promises nothing,
+and `Fenced` only that this client did nothing. Any other exception is a finding and passes through; so
+does the client's own death.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-from lakevilla.errors import Aborted, CommitUnknown, InvalidInput, Unavailable
+from lakevilla.errors import Aborted, CommitUnknown, Fenced, InvalidInput, Unavailable
 from lakevilla.lake import Lake
-from sim.checkers.history import History, Operation
+from sim.checkers.history import History, Operation, Outcome
 from sim.world import Client
 
 
@@ -30,13 +31,26 @@ class Session:
         self, table: str, action: str, key: Any, value: Any, run: Callable[[Operation], None]
     ) -> Operation:
         """Run one transaction; `run` notes its result or receipt in the operation."""
-        op = self.history.begin(self.client.name, table, action, key, value, self.now)
-        try:
-            run(op)
-            op.outcome = "ok"
-        except CommitUnknown as error:
-            op.error = str(error)
-        except (Aborted, Unavailable, InvalidInput) as error:
-            op.outcome, op.error = "failed", f"{type(error).__name__}: {error}"
-        op.completed = self.now
+        op = self.begin(table, action, key, value)
+        self.conclude(lambda: run(op), lambda: op)
         return op
+
+    def begin(self, table: str, action: str, key: Any = None, value: Any = None) -> Operation:
+        return self.history.begin(self.client.name, table, action, key, value, self.now)
+
+    def conclude(self, run: Callable[[], None], last: Callable[[], Operation]) -> None:
+        """Run a transaction and write its outcome down in the last of its attempts."""
+        outcome: Outcome = "unknown"
+        error = ""
+        try:
+            run()
+            outcome = "ok"
+        except (CommitUnknown, Fenced) as failure:
+            # Who took a fenced transaction over may have committed it.
+            error = f"{type(failure).__name__}: {failure}"
+        except (Aborted, Unavailable, InvalidInput) as failure:
+            outcome, error = "failed", f"{type(failure).__name__}: {failure}"
+        self.end(last(), outcome, error)
+
+    def end(self, op: Operation, outcome: Outcome, error: str = "") -> None:
+        op.outcome, op.error, op.completed = outcome, error, self.now

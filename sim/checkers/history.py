@@ -7,11 +7,31 @@ Outcome = Literal["ok", "failed", "unknown"]
 
 
 @dataclass(slots=True)
+class Step:
+    """One statement of a transaction: a change as `effects` knows it, or what a client was shown.
+
+    A `read` gave the rows in `value`, a `count` their number; `key` is the column and the value that they
+    were asked for, None for all rows; `refused` only told that the statement is wrong. `undone_at`
+    is the number of steps that had been taken when this one was rolled back, None if it was not.
+    """
+
+    action: str
+    key: Any
+    value: Any
+    undone_at: int | None = None
+
+    @property
+    def shows(self) -> bool:
+        return self.action in ("read", "count", "refused")
+
+
+@dataclass(slots=True)
 class Operation:
-    """One transaction of one client.
+    """One attempt of one client's transaction.
 
     `failed` promises that nothing of it is visible, ever; `unknown` allows all or nothing, and is the
-    outcome of everything that a crash cut off. `version` is the table version that the receipt told.
+    outcome of everything that a crash cut off. `version` is the table version that the receipt told. A
+    transaction of several statements has the action `steps`, and its steps.
     """
 
     number: int
@@ -27,6 +47,16 @@ class Operation:
     version: int | None = None
     txn: str | None = None
     error: str = ""
+    steps: list[Step] = field(default_factory=list)
+
+    def changes(self, at: int | None = None) -> list[Step]:
+        """The changes in effect when so many steps had been taken, or at the end."""
+        taken = self.steps if at is None else self.steps[:at]
+        return [
+            step
+            for step in taken
+            if not step.shows and (step.undone_at is None or (at is not None and step.undone_at > at))
+        ]
 
 
 @dataclass

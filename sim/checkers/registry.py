@@ -12,7 +12,7 @@ from typing import Any
 
 from sim.checkers.history import Operation
 from sim.checkers.published import HEAD, SLOT
-from sim.checkers.replay import TimedWrite
+from sim.checkers.versions import TimedWrite
 
 
 @dataclass

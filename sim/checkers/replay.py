@@ -3,68 +3,15 @@
 This is the strongest check of single-table commits. It follows that acknowledged operations are present
 exactly once, failed ones are absent, no update is lost, and no statement was published on a state that it
 had not seen. Operations that ended before others began have smaller versions, and a read gives a version
-that was the newest at some moment while it ran.
+that was the newest at some moment while it ran. What was shown within transactions is judged by `steps`.
 """
 
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
 
-from sim.checkers.delta import LOG_ENTRY, data_key, live_files, parse_commit, parse_rows
-from sim.checkers.effects import Row, bag, rows_after
+from sim.checkers.effects import bag, rows_after
 from sim.checkers.history import Operation
-
-Bag = list[tuple[tuple[str, str], ...]]
-
-
-class TimedWrite(Protocol):
-    """What this checker wants to know of a write."""
-
-    @property
-    def at(self) -> float: ...
-    @property
-    def key(self) -> str: ...
-    @property
-    def data(self) -> bytes | None: ...
-
-
-@dataclass(frozen=True)
-class Version:
-    """The rows of one version, and when it was published."""
-
-    at: float
-    rows: list[Row]
-    bag: Bag
-
-
-def table_versions(writes: Iterable[TimedWrite], root: str) -> list[Version]:
-    """All versions of a table, from 0 on. Data files that are missing hold no rows here: another check."""
-    objects: dict[str, bytes] = {}
-    published: dict[int, float] = {}
-    for write in writes:
-        if write.data is None or not write.key.startswith(f"{root}/"):
-            continue
-        entry = LOG_ENTRY.match(write.key)
-        if entry and entry["root"] == root:
-            published.setdefault(int(entry["version"]), write.at)
-            objects.setdefault(write.key, write.data)
-        else:
-            objects[write.key] = write.data
-    commits = []
-    versions: list[Version] = []
-    parsed: dict[str, list[Row]] = {}
-    while len(versions) in published:
-        key = f"{root}/_delta_log/{len(versions):020d}.json"
-        commits.append(parse_commit(len(versions), objects[key]))
-        rows: list[Row] = []
-        for path in live_files(commits):
-            if path not in parsed:
-                data = objects.get(data_key(root, path))
-                parsed[path] = [] if data is None else parse_rows(data)
-            rows.extend(parsed[path])
-        versions.append(Version(published[len(versions)], rows, bag(rows)))
-    return versions
+from sim.checkers.steps import check_steps
+from sim.checkers.versions import Version, newest_during
 
 
 def check_replay(versions: Sequence[Version], operations: Sequence[Operation]) -> list[str]:
@@ -76,6 +23,7 @@ def check_replay(versions: Sequence[Version], operations: Sequence[Operation]) -
             violations.append(f"{_name(op)} was acknowledged and is in no version")
     violations.extend(_out_of_order(owners, changes))
     violations.extend(v for op in operations if op.action == "read" for v in _bad_read(op, versions))
+    violations.extend(check_steps(versions, operations, {op: version for version, op in owners.items()}))
     return violations
 
 
@@ -95,7 +43,8 @@ def _owners(versions: Sequence[Version], changes: Sequence[Operation]) -> tuple[
                 o for o in changes if o.number not in used and bag(rows_after(o, before.rows)) == after
             ]
             # An operation that promised to be absent is blamed only if no other explains the version.
-            fitting.sort(key=lambda o: ("unknown", "ok", "failed").index(o.outcome))
+            named = versions[number].txn
+            fitting.sort(key=lambda o: (o.txn != named, ("unknown", "ok", "failed").index(o.outcome)))
             op = fitting[0] if fitting else None
             if op is None:
                 violations.append(f"version {number} is the effect of no operation on version {number - 1}")
@@ -113,14 +62,8 @@ def _owners(versions: Sequence[Version], changes: Sequence[Operation]) -> tuple[
 
 def _changes_something(op: Operation, versions: Sequence[Version]) -> bool:
     """False for a statement that found no row while it ran: nothing needs to be published."""
-    first, last = _newest_during(op, versions)
+    first, last = newest_during(op, versions)
     return all(bag(rows_after(op, v.rows)) != v.bag for v in versions[first : last + 1])
-
-
-def _newest_during(op: Operation, versions: Sequence[Version]) -> tuple[int, int]:
-    """The first and the last version that were the newest while the operation ran."""
-    times = [version.at for version in versions]
-    return max(bisect_right(times, op.invoked) - 1, 0), bisect_right(times, op.completed) - 1
 
 
 def _out_of_order(owners: dict[int, int], changes: Sequence[Operation]) -> Iterable[str]:
@@ -135,7 +78,7 @@ def _out_of_order(owners: dict[int, int], changes: Sequence[Operation]) -> Itera
 def _bad_read(op: Operation, versions: Sequence[Version]) -> Iterable[str]:
     if op.outcome != "ok":
         return
-    first, last = _newest_during(op, versions)
+    first, last = newest_during(op, versions)
     seen = bag(op.result)
     if not any(seen == versions[number].bag for number in range(first, last + 1)):
         old = [number for number in range(first) if versions[number].bag == seen]
@@ -144,4 +87,7 @@ def _bad_read(op: Operation, versions: Sequence[Version]) -> Iterable[str]:
 
 
 def _name(op: Operation) -> str:
+    if op.action == "steps":
+        steps = ", ".join(f"{step.action} {step.key} {step.value}" for step in op.changes())
+        return f"operation {op.number} ({op.client}: {steps} on {op.table})"
     return f"operation {op.number} ({op.client}: {op.action} {op.key} {op.value} on {op.table})"

@@ -10,7 +10,8 @@ from sim.bucket import Write
 from sim.checkers.history import History, Operation
 from sim.checkers.published import check_published
 from sim.checkers.registry import check_registry, read_registry
-from sim.checkers.replay import check_replay, table_versions
+from sim.checkers.replay import check_replay
+from sim.checkers.versions import table_versions
 
 FIRST = [{"protocol": {"minReaderVersion": 1}}, {"metaData": {"id": "t"}}]
 HEAD = "_lakevilla/global/HEAD.json"

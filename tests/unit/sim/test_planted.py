@@ -2,9 +2,10 @@
 
 import pytest
 
+from sim.lakes import first_image
 from sim.planted import BUGS
 from sim.rows import rows_engine
-from sim.suite import first_image, play
+from sim.suite import play
 
 SEEDS = 400
 

@@ -1,0 +1,190 @@
+"""What clients with recovery do: transactions of several statements on one of the actors' tables.
+
+Each actor draws a program, some steps on one table, before it begins, so that `lake.run` runs the same
+program again. What is in between (savepoints, rollbacks, pauses) is the same for every table.
+"""
+
+from collections.abc import Callable
+from random import Random
+
+from sim import actors
+from sim.actors import KEYS, PARTS, Actor
+from sim.journal import Journal, Work, give_up, run_again, transact, walk_away
+from sim.lakes import LEASE_SECONDS
+from sim.session import Session
+
+Draw = Callable[[Random], Work]
+
+PAUSES = (0.2, 0.2, 1.5, 1.5, 4.0, 7 * LEASE_SECONDS)
+"""Nothing, longer than a transaction stays open without a ticket, than a lease, than one idles with one."""
+
+
+def pause(random: Random) -> Work:
+    seconds = random.choice(PAUSES)
+    return lambda journal: journal.pause(seconds)
+
+
+def append_item(random: Random) -> Work:
+    key = random.randrange(KEYS)
+
+    def work(journal: Journal) -> None:
+        value = journal.fresh()
+        assigned = {"items": f"concat(items, ',{value}')"}
+        journal.change(
+            "list-append", key, value, lambda tx: tx.update("lists", set=assigned, where=f"k = {key}")
+        )
+
+    return work
+
+
+def read_key(random: Random) -> Work:
+    key = random.randrange(KEYS)
+    return lambda journal: _drop(journal.read(("k", key)))
+
+
+def read_part(random: Random) -> Work:
+    part = random.randrange(PARTS)
+    return lambda journal: _drop(journal.read(("part", part)))
+
+
+def read_all(random: Random) -> Work:  # noqa: ARG001
+    return lambda journal: _drop(journal.read())
+
+
+def add(random: Random) -> Work:
+    key = random.randrange(KEYS)
+    action, operator = random.choice((("increment", "="), ("increment-from", ">=")))
+
+    def work(journal: Journal) -> None:
+        value = journal.fresh()
+        where = f"k {operator} {key}"
+        journal.change(
+            action, key, value, lambda tx: tx.update("registers", set={"v": f"v + {value}"}, where=where)
+        )
+
+    return work
+
+
+def write_back(random: Random) -> Work:
+    """Read a register and write what was read, and one more: a lost update would show."""
+    key = random.randrange(KEYS)
+
+    def work(journal: Journal) -> None:
+        value = journal.read(("k", key))[0]["v"] + 1
+        journal.change(
+            "set", key, value, lambda tx: tx.update("registers", set={"v": value}, where=f"k = {key}")
+        )
+
+    return work
+
+
+def insert_count(random: Random) -> Work:  # noqa: ARG001
+    def work(journal: Journal) -> None:
+        value = journal.fresh()
+        text = f"INSERT INTO counts SELECT count(*) AS n, {value} AS op FROM counts"
+        journal.change("count-insert", None, value, lambda tx: tx.sql(text))
+
+    return work
+
+
+def append_count(random: Random) -> Work:  # noqa: ARG001
+    """The number of rows goes through the client, and comes back as data."""
+
+    def work(journal: Journal) -> None:
+        rows = [{"n": journal.count(), "op": journal.fresh()}]
+        journal.change("append", None, rows, lambda tx: tx.append("counts", rows))
+
+    return work
+
+
+def append_rows(random: Random) -> Work:
+    parts = [random.randrange(PARTS) for _ in range(random.randint(1, 3))]
+
+    def work(journal: Journal) -> None:
+        rows = [{"op": journal.fresh(), "part": part} for part in parts]
+        journal.change("append", None, rows, lambda tx: tx.append("blind", rows))
+
+    return work
+
+
+def delete_part(random: Random) -> Work:
+    part = random.randrange(PARTS)
+    return lambda journal: journal.change(
+        "delete", part, None, lambda tx: tx.delete("blind", where=f"part = {part}")
+    )
+
+
+def delete_and_look(random: Random) -> Work:
+    part = random.randrange(PARTS)
+    return lambda journal: journal.delete(part)
+
+
+def overwrite_part(random: Random) -> Work:
+    part = random.randrange(PARTS)
+
+    def work(journal: Journal) -> None:
+        rows = [{"op": journal.fresh(), "part": part}]
+        where = f"part = {part}"
+        journal.change("overwrite", part, rows, lambda tx: tx.overwrite("blind", rows, where=where))
+
+    return work
+
+
+CHANGES: dict[str, tuple[Draw, ...]] = {
+    "lists": (append_item, append_item, append_item),
+    "registers": (add, write_back, write_back),
+    "counts": (insert_count, append_count),
+    "blind": (append_rows, append_rows, delete_part, delete_and_look, overwrite_part),
+}
+READS: dict[str, tuple[Draw, ...]] = {
+    "lists": (read_key, read_key, read_all),
+    "registers": (read_key, read_all),
+    "counts": (read_all,),
+    "blind": (read_part, read_all),
+}
+
+
+def program(table: str, random: Random) -> Work:
+    """Up to four steps on a table, with what may come between them."""
+    steps: list[Work] = []
+    for _ in range(random.choice((1, 2, 2, 3, 4))):
+        between = random.random()
+        if between < 0.12:
+            steps.append(Journal.savepoint)
+        elif between < 0.2:
+            steps.append(pause(random))
+        elif between < 0.23:
+            steps.append(Journal.fail)
+        kind = READS if random.random() < 0.3 else CHANGES
+        steps.append(random.choice(kind[table])(random))
+        if random.random() < 0.12:
+            steps.append(Journal.roll_back)
+
+    def work(journal: Journal) -> None:
+        for step in steps:
+            step(journal)
+
+    return work
+
+
+def recovering(table: str) -> Actor:
+    """Somebody who runs programs on this table, and ends them in every way."""
+
+    def act(session: Session, random: Random) -> None:
+        how = random.choice((transact, transact, transact, run_again, run_again, run_again, run_again))
+        if random.random() < 0.1:
+            how = random.choice((give_up, walk_away))
+        how(session, table, program(table, random))
+
+    return act
+
+
+def _drop(_: object) -> None:
+    """The client was shown it; nothing else is done with it."""
+
+
+MIXES: dict[str, tuple[Actor, ...]] = {
+    table: (recovering(table), recovering(table), recovering(table), *actors.MIXES[table])
+    for table in CHANGES
+}
+"""Clients with recovery, mixed with those that have none on the same tables."""
