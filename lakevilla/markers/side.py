@@ -94,10 +94,11 @@ class SideQueue:
     def wait(self, dead: Callable[[], int]) -> None:
         """Return when no live ticket of another transaction precedes ours; at once if we hold none.
 
-        Watches the nearest predecessor: one GET per look, with short random growing pauses. `dead` follows
-        the table's log and gives the highest ticket that a published entry named; it is asked whenever a
-        predecessor is gone, and now and then. A ticket whose owner's lease is stale is freed. If
-        somebody freed ours, because we slept, we claim again, behind all others.
+        `dead` follows the table's log and gives the highest ticket that a published entry named. Each look
+        costs one GET: of the log, which says how far the queue has come, or of the nearest predecessor's
+        marker, which says whether it was given up. Who is next looks often, who is far behind less so. A
+        ticket whose owner's lease is stale is freed. If somebody freed ours, because we slept, we
+        claim again, behind all others.
         """
         if self._held is None:
             return
@@ -105,13 +106,15 @@ class SideQueue:
         try:
             watch = None
             while self._keep_place():
-                nearest = max(self._ahead)
+                now, nearest = self._environment.elapsed(), max(self._ahead)
                 if watch is None or watch.ticket != nearest:
-                    watch = _Watch.begin(nearest, self._environment.elapsed(), self._leases.seconds)
-                if self._is_gone(watch, dead):
-                    self._ahead.pop(nearest, None)
+                    watch = _Watch(nearest, now, now + _FIRST_LOOK * self._leases.seconds)
+                ahead = len(self._ahead)
+                self._look(watch, dead)
+                if len(self._ahead) < ahead:
+                    watch.moved_at = self._environment.elapsed()
                 else:
-                    watch.pause(self._environment)
+                    watch.pause(ahead, self._environment)
         finally:
             self._leases.idle(self._txn)
 
@@ -219,28 +222,31 @@ class SideQueue:
         self._confirmed = now
         return found is None or found.marker.put != held.marker.put
 
-    def _is_gone(self, watch: "_Watch", dead: Callable[[], int]) -> bool:
-        """Whether the watched ticket no longer precedes us. Frees it if its owner is stale."""
+    def _look(self, watch: "_Watch", dead: Callable[[], int]) -> None:
+        """Take those from `_ahead` that no longer precede us. Frees the nearest if its owner is stale."""
+        watch.looks += 1
+        if len(self._ahead) > 1 and watch.looks % 2:
+            self._follow(dead())
+            return
         found = read_marker(self._store, watch.ticket)
         if found is None or not self._precedes(found):
+            del self._ahead[watch.ticket]
             self._follow(dead())
-            return True
-        if not watch.look_is_due(self._environment.elapsed()):
-            return False
-        # Its owner may have published, and died before it freed the ticket.
-        self._follow(dead())
-        if watch.ticket not in self._ahead:
-            return True
-        if not self._leases.is_stale(found.marker.txn, found.marker.put):
-            return False
+        elif self._environment.elapsed() >= watch.lease_look_at:
+            watch.lease_look_at = self._environment.elapsed() + _NEXT_LOOK * self._leases.seconds
+            # Its owner may have published, and died before it freed the ticket.
+            self._follow(dead())
+            if watch.ticket in self._ahead and self._leases.is_stale(found.marker.txn, found.marker.put):
+                self._free_stale(found)
+
+    def _free_stale(self, found: ReadMarker) -> None:
+        # If another waiter was faster, or the owner came back, the next look tells.
         if bury(self._store, self._environment, found):
             _log.warning(
                 "freed ticket %d: its owner, transaction %s, shows no sign of life",
                 found.ticket,
                 found.marker.txn,
             )
-        # If another waiter was faster, or the owner came back, the next look tells.
-        return False
 
     def _follow(self, dead: int) -> None:
         self._dead = max(self._dead, dead)
@@ -249,23 +255,15 @@ class SideQueue:
 
 @dataclass(slots=True)
 class _Watch:
-    """How one predecessor is watched: the next pause, and when its owner's lease is looked at next."""
+    """How the nearest predecessor is watched; `moved_at` is when the queue moved last, as far as we know."""
 
     ticket: int
-    seconds: float
-    next_look: float
-    pause_seconds: float = FIRST_PAUSE_SECONDS
+    moved_at: float
+    lease_look_at: float
+    looks: int = 0
 
-    @staticmethod
-    def begin(ticket: int, now: float, seconds: float) -> "_Watch":
-        return _Watch(ticket, seconds, now + _FIRST_LOOK * seconds)
-
-    def look_is_due(self, now: float) -> bool:
-        if now < self.next_look:
-            return False
-        self.next_look = now + _NEXT_LOOK * self.seconds
-        return True
-
-    def pause(self, environment: Environment) -> None:
-        environment.sleep(self.pause_seconds * (0.5 + environment.random()))
-        self.pause_seconds = min(self.pause_seconds * 1.5, LONGEST_PAUSE_SECONDS)
+    def pause(self, ahead: int, environment: Environment) -> None:
+        """A tenth of what we waited already, more for each one ahead: nobody's turn is shorter than that."""
+        waited = environment.elapsed() - self.moved_at
+        pause = max(FIRST_PAUSE_SECONDS * ahead, waited / 10)
+        environment.sleep(min(pause, LONGEST_PAUSE_SECONDS) * (0.5 + environment.random()))
