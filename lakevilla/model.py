@@ -167,13 +167,15 @@ class Change:
 class Author:
     """Who commits: the transaction, its attempt, and the id of this very write (the put-id).
 
-    `ticket` is the place in the table's queue of writers that the commit uses up, if it had one.
+    `ticket` is the place in the table's queue of writers that the commit uses up, if it had one. `slot` is
+    the entry of the lake's global log that decided the commit, if one did.
     """
 
     txn: str
     attempt: str
     put: str
     ticket: int | None = None
+    slot: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from lakevilla.store import keys
 from lakevilla.store.port import Ambiguous, Created, Exists, Unanswered
 from lakevilla.store.retrying import Retrying
 from lakevilla.transaction.effect import TableChange
+from lakevilla.versions.commits import Settled
 from lakevilla.versions.log import GlobalLog, ReadHead
 from lakevilla.versions.records import Entry, Head
 
@@ -212,14 +213,15 @@ def head_replaced_without_match(self: GlobalLog, read: ReadHead, head: Head) -> 
 def decided_entry_said_to_be_undecided(
     log: GlobalLog, environment: Environment, read: ReadHead, entry: Entry, open_table: entries.OpenTable
 ) -> entries.Decided:
-    published = entries.settle(read.head.lake, entry, open_table)
-    return entries.Decided(entry, entries._move(log, environment, read, entry, published), published)
+    settled = entries.settle(read.head.lake, entry, environment, open_table)
+    return entries.Decided(entry, entries._move(log, environment, read, entry, settled), settled)
 
 
 @_bug(f"{_SETTLE}.settle")
 def head_moves_before_the_table_is_there(
     lake: str,  # noqa: ARG001
     entry: Entry,  # noqa: ARG001
+    environment: Environment,  # noqa: ARG001
     open_table: entries.OpenTable,  # noqa: ARG001
-) -> bool:
-    return True
+) -> Settled:
+    return Settled(True)

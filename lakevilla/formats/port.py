@@ -46,6 +46,11 @@ class Snapshot(Protocol):
         ...
 
     @property
+    def slot(self) -> int:
+        """The newest entry of the lake's global log that decided one of the log entries that were read."""
+        ...
+
+    @property
     def properties(self) -> Mapping[str, str]: ...
 
     @property
@@ -190,6 +195,10 @@ class Table(Protocol):
 
     def footprint(self, base: Snapshot, change: Change) -> Footprint:
         """What the change would do to the table at `base`, as the conflict rules see it."""
+        ...
+
+    def inverse(self, base: Snapshot, change: Change) -> Change:
+        """The change that undoes this one: its files go, those that it removed come back."""
         ...
 
     def encode_change(self, base: Snapshot, change: Change) -> Mapping[str, Any]:

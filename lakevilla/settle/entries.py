@@ -9,13 +9,16 @@ its result is fixed by the first who reached it, and HEAD after an entry is a pu
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
 
 from lakevilla.environment import Environment
 from lakevilla.errors import CommitUnknown, Corrupt, Unavailable
+from lakevilla.formats.port import Snapshot, Table
 from lakevilla.model import Notice, TableRef
+from lakevilla.settle.commits import CommitSettler
 from lakevilla.store.port import Ambiguous, Created, Exists
 from lakevilla.versions import registry
+from lakevilla.versions.commits import Commit, Settled
 from lakevilla.versions.log import GlobalLog, ReadHead
 from lakevilla.versions.records import CreateTable, DropTable, Entry, Head, RenameTable
 
@@ -25,29 +28,16 @@ HELP_AFTER_SECONDS = 0.05
 """Whoever finds an unsettled entry first gives its owner this long, and a random time more."""
 
 
-class Publisher(Protocol):
-    """What settling asks of a table."""
-
-    def publish_first(self, data: bytes, attempt: str) -> bool:
-        """Create version 0; True if version 0 is this attempt's, False if somebody else's."""
-        ...
-
-    def publish_notice(self, base: int, notice: Notice, txn: str, attempt: str) -> None:
-        """Publish an empty entry about the table's name at the first free version above base."""
-        ...
-
-
-OpenTable = Callable[[TableRef], Publisher]
+OpenTable = Callable[[TableRef], Table]
 
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """An entry that is settled, and HEAD as it was left. `published` is False if its table's place
-    was taken by somebody else's table: then the entry changed nothing."""
+    """An entry that is settled, and HEAD as it was left."""
 
     entry: Entry
     read: ReadHead
-    published: bool
+    settled: Settled
 
 
 def decide_entry(
@@ -77,20 +67,30 @@ def help_next(log: GlobalLog, environment: Environment, read: ReadHead, open_tab
     if entry is None:
         return now
     logger.info("settling entry %d of transaction %s, whose owner did not", seq, entry.txn)
-    return _move(log, environment, now, entry, settle(now.head.lake, entry, open_table))
+    return _move(log, environment, now, entry, settle(now.head.lake, entry, environment, open_table))
 
 
-def settle(lake: str, entry: Entry, open_table: OpenTable) -> bool:
-    """Publish what the entry decided. False if the place of its new table was taken."""
+def settle(lake: str, entry: Entry, environment: Environment, open_table: OpenTable) -> Settled:
+    """Publish what the entry decided."""
     match entry.change:
         case CreateTable(table=ref, first=first):
-            return open_table(ref).publish_first(first.encode(), entry.attempt)
+            return Settled(open_table(ref).publish_first(first.encode(), entry.attempt))
         case DropTable(table=ref, base=base) | RenameTable(table=ref, base=base) if base is not None:
             notice = Notice(lake, entry.seq, dropped=isinstance(entry.change, DropTable))
             open_table(ref).publish_notice(base, notice, entry.txn, entry.attempt)
-            return True
+            return Settled(True)
+        case Commit() as commit:
+            settler = CommitSettler(
+                entry.seq, entry.txn, entry.attempt, environment, partial(_open_at, open_table)
+            )
+            return settler.settle(commit)[0]
         case _:
-            return True
+            return Settled(True)
+
+
+def _open_at(open_table: OpenTable, ref: TableRef, version: int) -> tuple[Table, Snapshot]:
+    table = open_table(ref)
+    return table, table.at_version(version)
 
 
 def _create(log: GlobalLog, entry: Entry) -> bool:
@@ -114,8 +114,8 @@ def _finish(
 ) -> Decided:
     """Settle our own entry. It is decided, so a store that goes away now cannot undo it."""
     try:
-        published = settle(read.head.lake, entry, open_table)
-        return Decided(entry, _move(log, environment, read, entry, published), published)
+        settled = settle(read.head.lake, entry, environment, open_table)
+        return Decided(entry, _move(log, environment, read, entry, settled), settled)
     except Unavailable as error:
         raise CommitUnknown(
             f"transaction {entry.txn} is entry {entry.seq} of the global log, but the store went away before "
@@ -124,9 +124,9 @@ def _finish(
 
 
 def _move(
-    log: GlobalLog, environment: Environment, read: ReadHead, entry: Entry, published: bool
+    log: GlobalLog, environment: Environment, read: ReadHead, entry: Entry, settled: Settled
 ) -> ReadHead:
-    head = registry.apply(read.head, entry, published, environment.new_id())
+    head = registry.apply(read.head, entry, settled, environment.new_id())
     return log.replace_head(read, head) or _read(log)
 
 

@@ -27,7 +27,7 @@ from lakevilla.store.prefixed import Prefixed
 from lakevilla.store.probe import probe
 from lakevilla.versions import registry
 from lakevilla.versions.log import GlobalLog
-from lakevilla.versions.records import Entry, Head, RegistryChange
+from lakevilla.versions.records import CreateTable, Entry, Head, RegistryChange
 
 REGISTRY_SECONDS = 10.0
 PREMISE_SECONDS = 3600.0
@@ -173,11 +173,13 @@ class Catalog:
 
         decided = decide_entry(log, self._environment, propose, lambda ref: self.open(ref, meter))
         self._remember_head(decided.read.head, now)
-        if not decided.published:
-            place = decided.entry.change.table.location
+        if not decided.settled.published:
+            made = decided.entry.change
+            assert isinstance(made, CreateTable), "only a new table can find its place taken"
             raise Conflict(
-                f"another client created a table at {place!r} first: read it, or choose another name",
-                table=decided.entry.change.table.name,
+                f"another client created a table at {made.table.location!r} first: read it, or choose "
+                "another name",
+                table=made.table.name,
             )
         return decided
 

@@ -12,6 +12,7 @@ from typing import Any
 from lakevilla.errors import Corrupt
 from lakevilla.model import TableRef
 from lakevilla.store.records import decode, encode, number, text
+from lakevilla.versions.commits import Commit, Void, decode_commit, encode_commit
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,9 @@ class Head:
     """The lake at one instant: its id, the last settled entry, and every registered table.
 
     `dropped` holds locations below the root that are no tables any more, although their files still
-    lie there: such a folder is not found as a table, and its name gets a new folder.
+    lie there: such a folder is not found as a table, and its name gets a new folder. `versions` are the
+    newest versions that entries made, by location; `torn` are tables where a commit that had to be taken
+    back could not be, because somebody had built on it.
     """
 
     lake: str
@@ -27,6 +30,8 @@ class Head:
     put: str
     tables: Mapping[str, TableRef] = field(default_factory=dict)
     dropped: frozenset[str] = frozenset()
+    versions: Mapping[str, int] = field(default_factory=dict)
+    torn: frozenset[str] = frozenset()
 
     def encode(self) -> bytes:
         return encode(
@@ -39,6 +44,8 @@ class Head:
                     for name, ref in sorted(self.tables.items())
                 },
                 "dropped": sorted(self.dropped),
+                "versions": dict(sorted(self.versions.items())),
+                "torn": sorted(self.torn),
             }
         )
 
@@ -55,6 +62,8 @@ class Head:
                     for name, ref in record["tables"].items()
                 },
                 dropped=frozenset(text(location) for location in record["dropped"]),
+                versions={text(place): number(v) for place, v in record.get("versions", {}).items()},
+                torn=frozenset(text(location) for location in record.get("torn", ())),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise Corrupt(f"{where} is not a valid HEAD: {error!r}") from error
@@ -109,7 +118,7 @@ class Entry:
     attempt: str
     put: str
     time_ms: int
-    change: RegistryChange
+    change: RegistryChange | Commit | Void
 
     def encode(self) -> bytes:
         return encode(
@@ -139,7 +148,12 @@ class Entry:
             raise Corrupt(f"{where} is not a valid entry of the global log: {error!r}") from error
 
 
-def _encode_change(change: RegistryChange) -> dict[str, Any]:
+def _encode_change(change: RegistryChange | Commit | Void) -> dict[str, Any]:
+    match change:
+        case Commit():
+            return encode_commit(change)
+        case Void():
+            return {"kind": "void"}
     ref = change.table
     record: dict[str, Any] = {"name": ref.name, "location": ref.location, "format": ref.format}
     match change:
@@ -153,7 +167,12 @@ def _encode_change(change: RegistryChange) -> dict[str, Any]:
             return {"kind": "drop", **record, "base": base}
 
 
-def _decode_change(record: Mapping[str, Any]) -> RegistryChange:
+def _decode_change(record: Mapping[str, Any]) -> RegistryChange | Commit | Void:
+    match record["kind"]:
+        case "commit":
+            return decode_commit(record)
+        case "void":
+            return Void()
     ref = TableRef(text(record["name"]), text(record["location"]), text(record["format"]))
     match record["kind"]:
         case "create":

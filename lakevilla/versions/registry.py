@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from lakevilla.errors import InvalidInput
 from lakevilla.model import TableRef
+from lakevilla.versions.commits import Commit, Settled, Void
 from lakevilla.versions.records import (
     CreateTable,
     DropTable,
@@ -73,14 +74,15 @@ def check(head: Head, change: RegistryChange) -> None:
             _refuse_moved(head, ref)
 
 
-def apply(head: Head, entry: Entry, published: bool, put: str) -> Head:
+def apply(head: Head, entry: Entry, settled: Settled, put: str) -> Head:
     """HEAD after this entry was settled.
 
     A pure function of what the log fixed, so that every helper writes the same HEAD but for its
     put-id. An entry whose table could not be published moves HEAD on and changes nothing else.
     """
-    moved = replace(head, seq=entry.seq, put=put)
-    if not published:
+    versions = {**head.versions, **settled.versions}
+    moved = replace(head, seq=entry.seq, put=put, versions=versions, torn=head.torn | settled.torn)
+    if not settled.published:
         return moved
     tables = dict(head.tables)
     match entry.change:
@@ -94,7 +96,15 @@ def apply(head: Head, entry: Entry, published: bool, put: str) -> Head:
         case DropTable(table=ref, base=base):
             tables.pop(ref.name, None)
             gone = head.dropped if base is None else head.dropped | {ref.location}
-            return replace(moved, tables=tables, dropped=gone)
+            kept = {place: version for place, version in versions.items() if place != ref.location}
+            return replace(moved, tables=tables, dropped=gone, versions=kept)
+        case Commit(writes=writes):
+            found = {
+                write.table.name: write.table for write in writes if find(head, write.table.name) is None
+            }
+            return replace(moved, tables={**tables, **found})
+        case Void():
+            return moved
 
 
 def _refuse_taken(head: Head, name: str) -> None:

@@ -24,11 +24,24 @@ ARROWS = {
     "sublogs": FOUNDATION | {"store", "encoding"},
     "conflicts": FOUNDATION,
     "engines": FOUNDATION | {"sql", "store", "files"},
-    "settle": FOUNDATION | {"store", "versions"},
+    "settle": FOUNDATION | {"store", "formats", "versions", "conflicts"},
     "transaction": FOUNDATION
-    | {"sql", "store", "files", "formats", "versions", "markers", "sublogs", "conflicts", "engines", "settle"},
-    "lake": FOUNDATION | {"store", "markers", "engines", "transaction"},
-    "__init__": FOUNDATION | {"lake", "transaction"},
+    | {
+        "sql",
+        "store",
+        "files",
+        "formats",
+        "versions",
+        "markers",
+        "sublogs",
+        "conflicts",
+        "engines",
+        "settle",
+    },
+    "maintenance": FOUNDATION
+    | {"store", "formats", "versions", "markers", "sublogs", "settle", "transaction"},
+    "lake": FOUNDATION | {"store", "markers", "engines", "transaction", "maintenance"},
+    "__init__": FOUNDATION | {"lake", "transaction", "maintenance"},
     "cli": {"__init__", "cli"},
 }
 

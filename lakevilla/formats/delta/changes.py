@@ -9,7 +9,7 @@ from typing import Any
 
 from lakevilla.errors import Corrupt
 from lakevilla.formats.delta.actions import Commit
-from lakevilla.formats.delta.encode import Action
+from lakevilla.formats.delta.encode import CARRIED, Action
 from lakevilla.formats.delta.entry import commit_of, identity_of
 from lakevilla.formats.delta.landing import Ground, land
 from lakevilla.formats.delta.paths import data_key
@@ -22,6 +22,22 @@ _NOBODY = Author("", "", "")
 def unpublished(base: DeltaSnapshot, change: Change, now_ms: int) -> Commit:
     """The change as the entry after `base`."""
     return commit_of(base.version + 1, _actions(base, change, now_ms))
+
+
+def inverse(base: DeltaSnapshot, change: Change, now_ms: int) -> Change:
+    """The change that undoes this one, which was published on `base`.
+
+    Files that come back have no statistics: what a removal tells of a file has none.
+    """
+    commit = unpublished(base, change, now_ms)
+    root = base.store.url
+    return Change(
+        operation="ROLLBACK",
+        parameters={"of": change.operation},
+        added=tuple(_written(_added_again(remove), root) for remove in commit.removes),
+        removed=tuple(_removed(add, root) for add in commit.adds),
+        metadata=base.metadata if commit.metadata is not None else None,
+    )
 
 
 def encode_change(base: DeltaSnapshot, change: Change, now_ms: int) -> dict[str, Any]:
@@ -60,6 +76,17 @@ def _actions(base: DeltaSnapshot, change: Change, now_ms: int) -> list[Action]:
 def _written(add: Mapping[str, Any], root: str) -> WrittenFile:
     key = data_key(add["path"], root)
     return WrittenFile(key, int(add["size"]), 0, {}, {}, int(add["modificationTime"]), entry=dict(add))
+
+
+def _added_again(remove: Mapping[str, Any]) -> dict[str, Any]:
+    """The `add` that brings back what a `remove` of ours took away."""
+    carried = {name: value for name, value in remove.items() if name in CARRIED}
+    return {
+        "path": remove["path"],
+        **carried,
+        "modificationTime": remove["deletionTimestamp"],
+        "dataChange": remove["dataChange"],
+    }
 
 
 def _removed(remove: Mapping[str, Any], root: str) -> DataFile:

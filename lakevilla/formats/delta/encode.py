@@ -27,7 +27,7 @@ FORMAT = 1
 Action = dict[str, Any]
 
 # What a `remove` repeats of the `add` that it ends.
-_CARRIED = ("partitionValues", "size", "tags", "deletionVector", "baseRowId", "defaultRowCommitVersion")
+CARRIED = ("partitionValues", "size", "tags", "deletionVector", "baseRowId", "defaultRowCommitVersion")
 
 
 def encode_entry(actions: Iterable[Action]) -> bytes:
@@ -60,6 +60,8 @@ def commit_info(
         info["lakevilla"]["notice"] = asdict(change.notice)
     if author.ticket is not None:
         info["lakevilla"]["ticket"] = author.ticket
+    if author.slot is not None:
+        info["lakevilla"]["slot"] = author.slot
     return {"commitInfo": info}
 
 
@@ -87,6 +89,12 @@ def notice_of(info: Mapping[str, Any] | None) -> Notice | None:
         case {"lake": str(lake), "seq": int(seq), "dropped": bool(dropped)}:
             return Notice(lake, seq, dropped)
     return None
+
+
+def slot_of(info: Mapping[str, Any] | None) -> int:
+    """The entry of the global log that decided the commit; 0 if none did."""
+    slot = _ours(info).get("slot")
+    return slot if isinstance(slot, int) else 0
 
 
 def _ours(info: Mapping[str, Any] | None) -> Mapping[str, Any]:
@@ -135,7 +143,7 @@ def remove_action(added: Mapping[str, Any], *, now_ms: int, data_change: bool) -
     """The `remove` that ends a file, from the file's own `add` object."""
     body = {"path": added["path"], "deletionTimestamp": now_ms, "dataChange": data_change}
     body["extendedFileMetadata"] = True
-    body |= {name: _told(added[name]) for name in _CARRIED if added.get(name) is not None}
+    body |= {name: _told(added[name]) for name in CARRIED if added.get(name) is not None}
     return {"remove": body}
 
 

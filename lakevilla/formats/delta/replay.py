@@ -19,7 +19,7 @@ from lakevilla.formats.delta.actions import Commit, Metadata, Protocol
 from lakevilla.formats.delta.blocks import EntryBlock, FileBlock
 from lakevilla.formats.delta.bounds import BlockBounds
 from lakevilla.formats.delta.checkpoint_reading import CheckpointContent
-from lakevilla.formats.delta.encode import notice_of, ticket_of
+from lakevilla.formats.delta.encode import notice_of, slot_of, ticket_of
 from lakevilla.formats.delta.entry import VECTOR_MARK, identity_of
 from lakevilla.formats.delta.lazily import lazy_property
 from lakevilla.model import Notice
@@ -75,7 +75,8 @@ class State:
 
     `added` holds the files of recent entries, and `hidden` the identities of files that no longer count
     in a block, because a recent entry removed it or added it anew. `info` is the version's `commitInfo`, None
-    where the entry was not read. `ticket` is the newest one that an entry which was read names.
+    where the entry was not read. `ticket` and `slot` are the newest that an entry which was read
+    names.
     """
 
     version: int
@@ -89,6 +90,7 @@ class State:
     hidden: frozenset[str] = frozenset()
     notice: Notice | None = None
     ticket: int = 0
+    slot: int = 0
 
     @staticmethod
     def empty() -> "State":
@@ -146,6 +148,7 @@ class State:
             frozenset(hidden),
             _newest_notice(self.notice, commits),
             max(self.ticket, *(ticket_of(commit.info) for commit in commits)),
+            max(self.slot, *(slot_of(commit.info) for commit in commits)),
         )
         return state.folded() if len(hidden) > _FOLD_FILES else state
 

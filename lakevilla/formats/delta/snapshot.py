@@ -94,6 +94,10 @@ class DeltaSnapshot:
     def ticket(self) -> int:
         return self.state.ticket
 
+    @property
+    def slot(self) -> int:
+        return self.state.slot
+
     @lazy_property
     def info(self) -> Mapping[str, Any]:
         """The version's `commitInfo`; empty if its entry has none or is gone."""

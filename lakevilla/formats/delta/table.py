@@ -11,7 +11,7 @@ from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput, LakeVillaError
 from lakevilla.formats.delta.actions import Commit
 from lakevilla.formats.delta.alter import alter
-from lakevilla.formats.delta.changes import decode_change, encode_change, unpublished
+from lakevilla.formats.delta.changes import decode_change, encode_change, inverse, unpublished
 from lakevilla.formats.delta.checkpoint import is_due, write_checkpoint
 from lakevilla.formats.delta.create import create_table
 from lakevilla.formats.delta.footprint import footprint_of
@@ -123,6 +123,9 @@ class DeltaTable:
     def footprint(self, base: Snapshot, change: Change) -> Footprint:
         before = _ours(base)
         return footprint_of(unpublished(before, change, self._environment.now_ms()), before)
+
+    def inverse(self, base: Snapshot, change: Change) -> Change:
+        return inverse(_ours(base), change, self._environment.now_ms())
 
     def encode_change(self, base: Snapshot, change: Change) -> Mapping[str, Any]:
         return encode_change(_ours(base), change, self._environment.now_ms())

@@ -3,7 +3,9 @@
 import pytest
 
 from lakevilla.errors import Corrupt, Unsupported
-from lakevilla.model import TableRef
+from lakevilla.model import ReadSet, TableRef
+from lakevilla.predicates import ANYTHING, Compare
+from lakevilla.versions.commits import Commit, Read, Void, Write
 from lakevilla.versions.records import (
     CreateTable,
     DropTable,
@@ -23,15 +25,37 @@ HEAD = Head(
     put="put-1",
     tables={"accounts": ACCOUNTS, "sales.Örders": ORDERS},
     dropped=frozenset({"old", "accounts-1"}),
+    versions={"s3://other/orders": 3, "accounts": 12},
+    torn=frozenset({"accounts"}),
 )
 HEAD_BYTES = (
     '{"format":1,"lake":"lake-1","seq":7,"put":"put-1","tables":{'
     '"accounts":{"location":"accounts","format":"delta"},'
     '"sales.Örders":{"location":"s3://other/orders","format":"delta"}},'
-    '"dropped":["accounts-1","old"]}'
+    '"dropped":["accounts-1","old"],"versions":{"accounts":12,"s3://other/orders":3},"torn":["accounts"]}'
 ).encode()
 
-CHANGES: list[tuple[RegistryChange, str]] = [
+BY_KEY = Compare(("id",), "=", 3)
+
+CHANGES: list[tuple[RegistryChange | Commit | Void, str]] = [
+    (Void(), '{"kind":"void"}'),
+    (
+        Commit(
+            (
+                Write(
+                    ACCOUNTS,
+                    4,
+                    {"actions": []},
+                    ReadSet((Compare(("id",), "=", 3),), frozenset({"f"})),
+                    False,
+                ),
+            ),
+            (Read(ORDERS, 9, ReadSet((ANYTHING,))),),
+        ),
+        '{"kind":"commit","writes":[{"name":"accounts","location":"accounts","format":"delta","base":4,'
+        '"change":{"actions":[]},"read":{"predicates":[["=",["id"],3]],"files":["f"]},"blind":false}],"reads":[{"name":"sales.Örders",'
+        '"location":"s3://other/orders","format":"delta","base":9,"read":{"predicates":[["anything"]],"files":[]}}]}',
+    ),
     (
         CreateTable(ACCOUNTS, '{"commitInfo":{}}\n'),
         '{"kind":"create","name":"accounts","location":"accounts","format":"delta",'

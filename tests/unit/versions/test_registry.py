@@ -5,6 +5,7 @@ import pytest
 from lakevilla.errors import InvalidInput
 from lakevilla.model import TableRef
 from lakevilla.versions import registry
+from lakevilla.versions.commits import Settled
 from lakevilla.versions.records import (
     CreateTable,
     DropTable,
@@ -23,7 +24,7 @@ HEAD = Head("lake", 4, "p4", {"Accounts": A, "orders": OUTSIDE}, frozenset({"old
 
 def _after(head: Head, change: RegistryChange, published: bool = True) -> Head:
     registry.check(head, change)
-    return registry.apply(head, Entry(head.seq + 1, "t", "a", "p", 0, change), published, "put")
+    return registry.apply(head, Entry(head.seq + 1, "t", "a", "p", 0, change), Settled(published), "put")
 
 
 def test_name_is_found_exactly_and_in_any_case() -> None:

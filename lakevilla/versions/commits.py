@@ -1,0 +1,112 @@
+"""What an entry of the global log says of a commit: per table the change and what was read (module 4.2).
+
+The change stands in the format's own terms, as actions and not as the bytes of a log entry, because those
+depend on the version where it lands. Whoever finds the entry can publish it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lakevilla.encoding import decode_reads, encode_reads
+from lakevilla.model import ReadSet, TableRef
+from lakevilla.store.records import number, text
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A change of one table, validated on version `base` together with what was read of that table.
+
+    `blind` says that it only appends and nothing was read of the table for it: no outside writer can be in
+    its way except by altering the table.
+    """
+
+    table: TableRef
+    base: int
+    change: Mapping[str, Any]
+    read: ReadSet
+    blind: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What was read of a table that the commit does not change, at version `base`."""
+
+    table: TableRef
+    base: int
+    read: ReadSet
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit on several tables, or on one with reads of others."""
+
+    writes: tuple[Write, ...]
+    reads: tuple[Read, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Void:
+    """An entry that decides nothing. It takes a slot in which another one, whose create went unanswered,
+    could otherwise still appear."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What became of an entry on its tables, fixed by their logs: alike for everybody who settles it.
+
+    `published` is False if it had to be taken back or found its place taken. `versions` are the newest
+    versions of its tables that came from it, by location; `torn` are tables where somebody built on what had
+    to be taken back, before it was.
+    """
+
+    published: bool
+    versions: Mapping[str, int] = field(default_factory=dict)
+    torn: frozenset[str] = frozenset()
+
+
+def encode_commit(commit: Commit) -> dict[str, Any]:
+    return {
+        "kind": "commit",
+        "writes": [
+            {
+                **_encode_ref(write.table),
+                "base": write.base,
+                "change": dict(write.change),
+                "read": encode_reads(write.read),
+                "blind": write.blind,
+            }
+            for write in commit.writes
+        ],
+        "reads": [
+            {**_encode_ref(read.table), "base": read.base, "read": encode_reads(read.read)}
+            for read in commit.reads
+        ],
+    }
+
+
+def decode_commit(record: Mapping[str, Any]) -> Commit:
+    return Commit(
+        tuple(
+            Write(
+                _decode_ref(write),
+                number(write["base"]),
+                dict(write["change"]),
+                decode_reads(write["read"]),
+                bool(write["blind"]),
+            )
+            for write in record["writes"]
+        ),
+        tuple(
+            Read(_decode_ref(read), number(read["base"]), decode_reads(read["read"]))
+            for read in record["reads"]
+        ),
+    )
+
+
+def _encode_ref(ref: TableRef) -> dict[str, str]:
+    return {"name": ref.name, "location": ref.location, "format": ref.format}
+
+
+def _decode_ref(record: Mapping[str, Any]) -> TableRef:
+    return TableRef(text(record["name"]), text(record["location"]), text(record["format"]))

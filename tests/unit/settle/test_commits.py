@@ -1,0 +1,128 @@
+"""Settling a commit on two tables: by its owner, by helpers, and past outside writers."""
+
+from collections.abc import Callable
+
+import pytest
+
+import lakevilla as lv
+from lakevilla.environment import SystemEnvironment
+from lakevilla.formats.port import Snapshot, Table
+from lakevilla.model import Change, ReadSet, TableRef
+from lakevilla.predicates import ANYTHING
+from lakevilla.settle.commits import CommitSettler
+from lakevilla.store.metered import Meter
+from lakevilla.versions.commits import Commit, Settled, Write
+
+World = tuple[lv.Lake, Callable[[], CommitSettler], Commit]
+
+
+@pytest.fixture
+def world() -> World:
+    """Tables x and y at version 1, and a commit that updates a row of each."""
+    lake = lv.Lake("memory://", engine="local")
+    for name in ("x", "y"):
+        lake.create(name, "id BIGINT, v BIGINT")
+        lake.append(name, [{"id": 1, "v": 0}, {"id": 2, "v": 0}])
+    commit = Commit((_write(lake, "x", "id = 1"), _write(lake, "y", "id = 2")))
+
+    def settler() -> CommitSettler:
+        return CommitSettler(1, "txn", "attempt", SystemEnvironment(), lambda ref, v: _open(lake, ref, v))
+
+    return lake, settler, commit
+
+
+def _open(lake: lv.Lake, ref: TableRef, version: int) -> tuple[Table, Snapshot]:
+    table = lake._catalog.open(ref, Meter())
+    return table, table.at_version(version)
+
+
+def _write(lake: lv.Lake, name: str, where: str, blind: bool = False) -> Write:
+    """The change of a statement that ran and was not published."""
+    tx = lake.transaction(lv.NONE)
+    if blind:
+        tx.append(name, [{"id": 9, "v": 9}])
+    else:
+        tx.update(name, {"v": "v + 100"}, where=where)
+    pinned = tx._operations.targets[0]
+    change = tx._operations.net(pinned.ref.location)
+    assert isinstance(change, Change)
+    encoded = pinned.table.encode_change(pinned.snapshot, change)
+    return Write(pinned.ref, pinned.snapshot.version, encoded, change.read, blind)
+
+
+def _rows(lake: lv.Lake, name: str) -> list[tuple[int, int]]:
+    return sorted(tuple(row) for row in lake.read(name).collect())
+
+
+def test_commit_lands_on_both_tables_and_helpers_find_it_done(world: World) -> None:
+    lake, settler, commit = world
+    first, refused = settler().settle(commit)
+    again, _ = settler().settle(commit)
+    assert (first, refused, again) == (Settled(True, {"x": 2, "y": 2}), None, first)
+    assert (_rows(lake, "x"), _rows(lake, "y")) == ([(1, 100), (2, 0)], [(1, 0), (2, 100)])
+    assert [len(lake.history(name)) for name in ("x", "y")] == [3, 3]
+
+
+def test_outside_commit_that_does_not_concern_it_is_passed(world: World) -> None:
+    lake, settler, commit = world
+    lake.append("y", [{"id": 7, "v": 7}])
+    assert settler().settle(commit)[0] == Settled(True, {"x": 2, "y": 3})
+    assert _rows(lake, "y") == [(1, 0), (2, 100), (7, 7)]
+
+
+@pytest.mark.parametrize("loser", ["x", "y"])
+def test_outside_conflict_on_one_table_takes_the_other_back(world: World, loser: str) -> None:
+    lake, settler, commit = world
+    other = {"x": "y", "y": "x"}[loser]
+    lake.update(loser, {"v": "v + 1"}, where="id = 1 OR id = 2")
+    settled, refused = settler().settle(commit)
+    assert settled == Settled(False, {other: 3})
+    assert refused is not None
+    assert "version 2" in refused.winner.summary
+    assert _rows(lake, loser) == [(1, 1), (2, 1)]
+    assert _rows(lake, other) == [(1, 0), (2, 0)]
+    assert lake.history(other)[0].operation == "ROLLBACK"
+    assert settler().settle(commit)[0] == settled
+    assert len(lake.history(other)) == 4
+
+
+def test_helper_that_comes_late_takes_back_what_the_owner_published(world: World) -> None:
+    lake, settler, commit = world
+    settler().settle(Commit((commit.writes[0],)))
+    lake.delete("y", where="id = 2")
+    assert settler().settle(commit)[0] == Settled(False, {"x": 3})
+    assert _rows(lake, "x") == [(1, 0), (2, 0)]
+
+
+def test_table_that_somebody_built_on_before_the_inverse_is_torn(world: World) -> None:
+    lake, settler, commit = world
+    settler().settle(Commit((commit.writes[0],)))
+    lake.update("x", {"v": "v + 1"})
+    lake.delete("y", where="id = 2")
+    settled, _ = settler().settle(commit)
+    assert settled == Settled(False, {}, frozenset({"x"}))
+    assert _rows(lake, "x") == [(1, 101), (2, 1)]
+
+
+def test_blind_append_is_published_only_after_the_tables_that_can_conflict(world: World) -> None:
+    lake, settler, commit = world
+    append = _write(lake, "x", "", blind=True)
+    lake.update("y", {"v": 5}, where="id = 2")
+    settled, _ = settler().settle(Commit((append, commit.writes[1])))
+    assert settled == Settled(False)
+    assert len(lake.history("x")) == 2
+
+
+def test_what_was_read_of_a_written_table_counts(world: World) -> None:
+    lake, settler, commit = world
+    x = commit.writes[0]
+    reading = Write(x.table, x.base, x.change, ReadSet((ANYTHING,)), False)
+    lake.append("x", [{"id": 50, "v": 0}])
+    assert settler().settle(Commit((reading,)))[0] == Settled(False)
+
+
+def test_entries_name_the_slot_that_decided_them(world: World) -> None:
+    lake, settler, commit = world
+    settler().settle(commit)
+    pinned = lake._catalog.pin("x", Meter())
+    assert pinned.snapshot.slot == 1
