@@ -6,10 +6,10 @@ BIN := $(VENV)/bin
 SEEDS ?= 0:2000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock demo test check format soak conformance bench-base bench-large clean
+.PHONY: help setup lock demo test check format soak hermitage hermitage-all conformance bench-base bench-large clean
 
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 setup: $(VENV)/.installed ## Make .venv with the locked dependencies and this package in it
 
@@ -41,6 +41,12 @@ format: setup ## Format the code, and mend what the linter can
 
 soak: setup ## Run the simulator long: make soak SEEDS=0:20000
 	$(BIN)/python -m sim.run --seeds $(SEEDS) --processes 2
+
+hermitage: setup ## Print the paper's table of anomalies: the plain format's clients, and LakeVilla
+	$(BIN)/python -m tests.hermitage.table
+
+hermitage-all: setup ## Play every order of every step of that table with R (many minutes)
+	$(BIN)/python -m tests.hermitage.everything --processes 2
 
 conformance: setup ## Compare the engines on many generated statements: make conformance SEEDS=0:5000
 	LAKEVILLA_CONFORMANCE_SEEDS=$(SEEDS) $(BIN)/python -m pytest tests/conformance/engines/test_generated.py

@@ -1,7 +1,7 @@
 """Which orders to play where not all can be: by a fixed seed, so that every run plays the same."""
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import islice
 
 from tests.hermitage.fakes import Dirty
@@ -16,11 +16,17 @@ def all_orders(scripts: Iterable[Script]) -> list[tuple[Script, str]]:
     return [(script, order) for script in scripts for order in script.orders()]
 
 
-def sampled_orders(scripts: Sequence[Script], count: int) -> list[tuple[Script, str]]:
-    """Hermitage's own order of every script, and others to make up this number."""
-    first = [(script, script.order) for script in scripts]
-    others = [(script, order) for script, order in all_orders(scripts) if order != script.order]
-    return [*first, *random.Random(SEED).sample(others, count - len(first))]
+def sampled_orders(scripts: Iterable[Script], count: int) -> list[tuple[Script, str]]:
+    """This number of orders, shared out evenly: scripts that have few give all of them, the others
+    Hermitage's own order and some by chance."""
+    chance, sample = random.Random(SEED), list[tuple[Script, str]]()
+    smallest_first = sorted(scripts, key=Script.count_orders)
+    for place, script in enumerate(smallest_first):
+        share = (count - len(sample)) // (len(smallest_first) - place)
+        others = [order for order in script.orders() if order != script.order]
+        orders = [script.order, *chance.sample(others, min(len(others), share - 1))]
+        sample += [(script, order) for order in orders]
+    return sample
 
 
 def telling_orders(script: Script, count: int) -> list[str]:

@@ -7,12 +7,14 @@ With R there are two ways, and both have to be right. `by hand`: begin, statemen
 ends the transaction. `by lake.run`: the function is run again after a conflict, and nobody is refused.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import lakevilla as lv
 from lakevilla.store.opening import open_store
 from lakevilla.store.port import Store
+from lakevilla.transaction import turns
 from tests.hermitage.notation import Layout, Operation, Read, Rows, sql_of
 from tests.hermitage.playing import Program
 from tests.hermitage.script import FIRST_ROWS
@@ -45,7 +47,12 @@ Way = Callable[[lv.Lake, Program, Layout], None]
 
 def each_step(lake: lv.Lake, program: Program, layout: Layout) -> None:
     """Every step a transaction of its own: all that NONE offers."""
-    program(lambda operation: _execute(lake, operation, layout))
+
+    def execute(operation: Operation) -> Rows | None:
+        with lake.transaction(lv.NONE) as tx:
+            return _execute(tx, operation, layout)
+
+    program(execute)
 
 
 def by_hand(lake: lv.Lake, program: Program, layout: Layout) -> None:
@@ -73,6 +80,18 @@ def fill(lake: lv.Lake, layout: Layout) -> None:
         lake.create(name, COLUMNS)
     for name, rows in layout.inserts(FIRST_ROWS):
         lake.sql(f"INSERT INTO {name} VALUES {', '.join(map(str, rows))}")
+
+
+@contextmanager
+def queueing() -> Iterator[None]:
+    """Let transactions take a place in the queue of writers at their first change, as those do that stay
+    open for long: others then wait for them in the middle of a script."""
+    usual = turns.OPEN_SECONDS
+    turns.OPEN_SECONDS = -1.0
+    try:
+        yield
+    finally:
+        turns.OPEN_SECONDS = usual
 
 
 class MemoryLakes:

@@ -13,6 +13,7 @@ from tests.hermitage.notation import (
     parse_steps,
     sql_of,
 )
+from tests.hermitage.orders import sampled_orders
 from tests.hermitage.script import FIRST_ROWS, Script
 from tests.hermitage.scripts import SCRIPTS
 
@@ -100,3 +101,13 @@ def test_every_script_ends_its_transactions_and_knows_its_orders() -> None:
         orders = list(script.orders()) if script.count_orders() < 1000 else []
         assert not orders or (len(set(orders)) == script.count_orders() and script.order in orders)
     assert sum(script.count_orders() for script in SCRIPTS) == 9786
+
+
+def test_sample_is_shared_out_and_has_every_scripts_own_order() -> None:
+    sample = sampled_orders(SCRIPTS, 300)
+    assert len(set(sample)) == 300
+    assert sample == sampled_orders(SCRIPTS, 300)
+    for script in SCRIPTS:
+        orders = [order for owner, order in sample if owner is script]
+        assert script.order in orders
+        assert len(orders) >= min(20, script.count_orders())

@@ -1,0 +1,52 @@
+"""One script in one order on the local engine, and all that R promises about it."""
+
+from contextlib import nullcontext
+from functools import cache
+
+from tests.hermitage.judging import complaint
+from tests.hermitage.notation import Layout, Read
+from tests.hermitage.ours import WAYS, MemoryLakes, queueing
+from tests.hermitage.outcome import End, Outcome
+from tests.hermitage.playing import PATIENCE_SECONDS, play
+from tests.hermitage.script import Script
+from tests.hermitage.scripts import SCRIPTS
+
+BY_NAME = {script.name: script for script in SCRIPTS}
+LAYOUTS = {"apart": Layout(apart=True), "together": Layout(apart=False)}
+
+SHORT_PATIENCE_SECONDS = 0.05
+"""Where many steps wait for others, and are meant to."""
+
+Case = tuple[str, str, str, str]
+"""Script, order, way and layout, by name."""
+
+
+def judge(case: Case, queued: bool = False) -> tuple[Case, str, list[End]]:
+    """Play one case: what is wrong, if anything, and how its transactions ended."""
+    name, order, way, layout = case
+    script = BY_NAME[name]
+    with queueing() if queued else nullcontext():
+        place = _lakes(layout).place(WAYS[way])
+        outcome = play(place, script, order, SHORT_PATIENCE_SECONDS if queued else PATIENCE_SECONDS)
+    found = complaint(script, outcome) or find_broken_promise(script, outcome, again=way == "R, lake.run")
+    told = f"{script.in_order(order)}\n{found}\n{outcome}" if found else ""
+    return case, told, [ended.end for ended in outcome.transactions.values()]
+
+
+def find_broken_promise(script: Script, outcome: Outcome, again: bool) -> str:
+    """Whom R refused although it need not; empty if nobody.
+
+    What was read can be gone when a transaction commits a change: then it is refused, or run again. Who
+    only reads, or changes without reading, has no reason to be refused.
+    """
+    for name, ended in outcome.transactions.items():
+        reads = [isinstance(operation, Read) for operation in script.transactions[name]]
+        if ended.end is End.REFUSED and (again or all(reads) or not any(reads)):
+            return f"{name} was refused: {ended.why}"
+    return ""
+
+
+@cache
+def _lakes(layout: str) -> MemoryLakes:
+    """Made once in each process."""
+    return MemoryLakes(LAYOUTS[layout])
