@@ -123,8 +123,8 @@ class References(Protocol):
         """Which of these files the log removed, as far as it still tells; ask only for those not needed."""
         ...
 
-    def refresh(self) -> bool:
-        """Learn what was published meanwhile; False if nothing was (one GET that misses)."""
+    def refresh(self) -> None:
+        """Learn what was published meanwhile: one GET that misses if nothing was."""
         ...
 
 

@@ -38,7 +38,7 @@ _PROBES = "_lakevilla/probe/"
 TXNS = "_lakevilla/txns/"
 MARKERS = "_lakevilla/markers/"
 
-DATA_FILE = r"(^|/)part-(?P<txn>[0-9a-f]{32})-[^/]*\.parquet$"
+DATA_FILE = r"(?:^|/)part-(?P<txn>[0-9a-f]{32})-[^/]*\.parquet$"
 """The keys of data files that LakeVilla wrote, as a pattern that Python and RE2 understand alike."""
 
 

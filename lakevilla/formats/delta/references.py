@@ -154,12 +154,10 @@ class DeltaReferences:
             found = self._removed.hold(keys)
         return found
 
-    def refresh(self) -> bool:
-        commits = follow(self._store, self._environment, self._version + 1)
-        for commit in commits:
+    def refresh(self) -> None:
+        for commit in follow(self._store, self._environment, self._version + 1):
             self._needed.add_entries([*commit.adds, *commit.removes])
             self._version = commit.version
-        return bool(commits)
 
 
 def _tombstones(store: Store, environment: Environment, listing: Listing) -> list[pa.Array]:
