@@ -7,12 +7,13 @@ looked at: one that names our own transaction was written by whoever resumed it,
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from lakevilla.errors import Conflict, Fenced
 from lakevilla.formats.port import Published, Snapshot, Taken
 from lakevilla.model import Author, Change, Footprint, ReadSet
+from lakevilla.settle.commits import INVERSE
 from lakevilla.transaction.catalog import PREMISE_SECONDS, Pinned
 from lakevilla.transaction.committing import (
     BACK_OFF_AFTER,
@@ -36,7 +37,8 @@ class Recovery:
     """
 
     def __init__(self, workspace: Workspace, operations: Operations, turns: Turns, attempt: str) -> None:
-        self.attempt = attempt
+        self._attempts: set[str] = set()
+        self.begin(attempt)
         self._workspace = workspace
         self._operations = operations
         self._turns = turns
@@ -75,6 +77,11 @@ class Recovery:
             table=workspace.base(location).ref.name,
         )
 
+    def begin(self, attempt: str) -> None:
+        """From here on the transaction runs under this attempt; what earlier ones left is ours too."""
+        self.attempt = attempt
+        self._attempts |= {attempt, attempt + INVERSE}
+
     def enter(self, name: str) -> None:
         """Before a statement changes a table: let those pass who wait for it, and stand on what they did.
 
@@ -105,35 +112,42 @@ class Recovery:
             self._catch_up(location, self._turns.wait(pinned))
 
     def _catch_up(self, location: str, between: Sequence[Taken]) -> None:
-        """Stand on the version after these commits, redoing what they concern."""
-        workspace = self._workspace
-        base, foreign = workspace.base(location), [taken.footprint for taken in between]
-        self._refuse_fenced(foreign, base)
-        if not between:
+        """Stand on the version of one table after these commits; who conflicts waits for its turn first."""
+        base = self._workspace.base(location)
+        conflicts = conflict_of(self._operations, {location: [taken.footprint for taken in between]})
+        if conflicts is not None and self._turns.ticket(base.ref) is None:
+            between = [*between, *self._turns.wait(replace(base, snapshot=between[-1].snapshot))]
+        self.catch_up({location: between})
+
+    def catch_up(self, between: Mapping[str, Sequence[Taken]]) -> None:
+        """Stand on the versions after these commits, by the table's location; redo what they concern.
+
+        Raises Conflict if something that the client was given has changed.
+        """
+        foreign = {place: [t.footprint for t in taken] for place, taken in between.items() if taken}
+        for place, footprints in foreign.items():
+            self._refuse_fenced(footprints, self._workspace.base(place))
+        if not foreign:
             return
-        hit = conflict_of(self._operations, {location: foreign})
-        if hit is None:
-            logger.debug("rebasing %s past %s", base.ref.name, foreign[-1].summary)
-            workspace.move(location, between[-1].snapshot, workspace.environment.elapsed())
-            for operation in self._operations:
-                change = operation.change_of(location)
-                if change is not None:
-                    workspace.write(location, change)
-            return
-        later: Sequence[Taken] = ()
-        if self._turns.ticket(base.ref) is None:
-            later = self._turns.wait(replace(base, snapshot=between[-1].snapshot))
-            self._refuse_fenced([taken.footprint for taken in later], base)
-        newest = later[-1].snapshot if later else between[-1].snapshot
-        workspace.move(location, newest, workspace.environment.elapsed())
-        replay = Replay(workspace, {location: [*foreign, *(taken.footprint for taken in later)]})
+        stands = conflict_of(self._operations, foreign) is None
+        self._stand({place: between[place][-1].snapshot for place in foreign})
+        replay = Replay(self._workspace, {} if stands else foreign)
         replay.run(self._operations)
-        self.redone += replay.redone
-        self.saved_bytes += replay.saved_bytes
+        if not stands:
+            self.redone += replay.redone
+            self.saved_bytes += replay.saved_bytes
+
+    def _stand(self, newest: Mapping[str, Snapshot]) -> None:
+        """Stand on newer versions of some tables, without our own writes on any."""
+        now = self._workspace.environment.elapsed()
+        for pinned in self._workspace.touched:
+            snapshot = newest.get(pinned.ref.location)
+            seen_at = pinned.pinned_at if snapshot is None else now
+            self._workspace.move(pinned.ref.location, snapshot or pinned.snapshot, seen_at)
 
     def _refuse_fenced(self, foreign: Sequence[Footprint], pinned: Pinned) -> None:
         for footprint in foreign:
-            if footprint.txn == self._workspace.txn and footprint.attempt != self.attempt:
+            if footprint.txn == self._workspace.txn and footprint.attempt not in self._attempts:
                 raise Fenced(
                     f"transaction {self._workspace.txn} was resumed by another client, which committed it as "
                     f"version {footprint.version} of {pinned.ref.name!r}: this one has nothing left to do"

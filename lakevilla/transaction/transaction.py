@@ -157,7 +157,7 @@ class Transaction(Verbs):
         """Start again from the beginning as a new attempt; our place in the queue of writers stays."""
         if self._state is not State.OPEN:
             self._move(State.OPEN)
-        self._recovery.attempt = self._workspace.environment.new_id()
+        self._recovery.begin(self._workspace.environment.new_id())
         self._attempts += 1
         self._operations.clear()
         self._workspace.forget()
