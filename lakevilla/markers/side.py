@@ -231,7 +231,6 @@ class SideQueue:
         found = read_marker(self._store, watch.ticket)
         if found is None or not self._precedes(found):
             del self._ahead[watch.ticket]
-            self._follow(dead())
         elif self._environment.elapsed() >= watch.lease_look_at:
             watch.lease_look_at = self._environment.elapsed() + _NEXT_LOOK * self._leases.seconds
             # Its owner may have published, and died before it freed the ticket.

@@ -249,6 +249,20 @@ def test_stale_predecessor_is_freed_after_the_lease_time_and_not_before(
     assert "freed ticket 5: its owner, transaction dead-owner" in caplog.text
 
 
+def test_waiter_watches_its_nearest_predecessor_and_looks_at_its_lease_now_and_then(bench: Bench) -> None:
+    asked: list[str] = []
+    watched = Faulty(bench.adapter, lambda kind, key, _: asked.append(key) if kind == "get" else None)
+    bench.queue("first").claim(4, 0)
+    bench.queue("dead-owner").claim(4, 0)
+    queue = bench.queue("t", store=watched)
+    queue.claim(4, 0)
+    asked.clear()
+    queue.wait(lambda: 5 if not bench.marker(6).live else 0)
+    assert keys.marker(5) not in asked
+    assert asked.count(keys.marker(6)) > 20
+    assert 3 <= asked.count(keys.lease("dead-owner")) <= 6
+
+
 def test_waiting_grows_its_pauses_within_bounds(bench: Bench) -> None:
     bench.queue("dead-owner").claim(4, 0)
     queue = bench.queue("t")
