@@ -4,11 +4,13 @@ from sim import actors
 from sim.bucket import Bucket
 from sim.checkers.cycles import Append, Read, Txn, find_anomalies
 from sim.checkers.history import History, Operation
+from sim.checkers.markers import check_markers
 from sim.checkers.published import check_published
 from sim.checkers.registry import check_registry, read_registry
 from sim.checkers.replay import check_replay
 from sim.checkers.serial import find_serial_order
 from sim.checkers.versions import table_versions
+from sim.lakes import LEASE_SECONDS
 
 SMALL = 8
 """So many transactions are a small history: all their orders can be tried."""
@@ -16,7 +18,7 @@ SMALL = 8
 
 def judge(bucket: Bucket, history: History) -> list[str]:
     """All violations that the judges find."""
-    violations = check_published(bucket.writes)
+    violations = check_published(bucket.writes) + check_markers(bucket.writes, LEASE_SECONDS)
     for table, rows in ((name, actors.FIRST_ROWS.get(name)) for name in actors.SCHEMAS):
         versions = table_versions(bucket.writes, table)
         made = Operation(-1, "maker", table, "append", None, rows, 0.0, 0.0, "ok")

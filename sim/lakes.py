@@ -15,7 +15,7 @@ from sim.world import Client, World
 EngineOf = Callable[[Environment], Engine]
 """Makes the engine of one client."""
 
-LEASE_SECONDS = 3.0
+LEASE_SECONDS = 1.0
 """The lease time of simulated lakes: short, so that those who wait for the dead wait less."""
 
 

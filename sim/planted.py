@@ -214,7 +214,7 @@ def decided_entry_said_to_be_undecided(
     log: GlobalLog, environment: Environment, read: ReadHead, entry: Entry, open_table: entries.OpenTable
 ) -> entries.Decided:
     settled = entries.settle(read.head.lake, entry, environment, open_table)
-    return entries.Decided(entry, entries._move(log, environment, read, entry, settled), settled)
+    return entries.Decided(entry, entries.move_head(log, environment, read, entry, settled), settled)
 
 
 @_bug(f"{_SETTLE}.settle")

@@ -15,7 +15,7 @@ from sim.session import Session
 
 Draw = Callable[[Random], Work]
 
-PAUSES = (0.2, 0.2, 1.5, 1.5, 4.0, 7 * LEASE_SECONDS)
+PAUSES = (0.1, 1.1, 1.1, 1.1, 2.5 * LEASE_SECONDS, 7 * LEASE_SECONDS)
 """Nothing, longer than a transaction stays open without a ticket, than a lease, than one idles with one."""
 
 
@@ -49,6 +49,13 @@ def read_part(random: Random) -> Work:
 
 def read_all(random: Random) -> Work:  # noqa: ARG001
     return lambda journal: _drop(journal.read())
+
+
+def peek(journal: Journal) -> None:
+    """What was read stays known, also when the transaction goes back to a savepoint before it."""
+    journal.savepoint()
+    journal.read()
+    journal.roll_back()
 
 
 def add(random: Random) -> Work:
@@ -155,8 +162,11 @@ def program(table: str, random: Random) -> Work:
             steps.append(pause(random))
         elif between < 0.23:
             steps.append(Journal.fail)
-        kind = READS if random.random() < 0.3 else CHANGES
-        steps.append(random.choice(kind[table])(random))
+        kind = random.random()
+        if kind < 0.05:
+            steps.append(peek)
+        else:
+            steps.append(random.choice((READS if kind < 0.3 else CHANGES)[table])(random))
         if random.random() < 0.12:
             steps.append(Journal.roll_back)
 

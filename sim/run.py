@@ -15,10 +15,12 @@ from contextlib import nullcontext
 from functools import partial
 
 from lakevilla.engines.local.engine import LocalEngine
-from sim import planted
+from sim import planted, planted_recovery
 from sim.lakes import EngineOf, first_image
 from sim.rows import rows_engine
 from sim.suite import SUITES, Report, play
+
+BUGS = {**planted.BUGS, **planted_recovery.BUGS}
 
 ENGINES: dict[str, EngineOf] = {"rows": rows_engine, "local": LocalEngine}
 """The row engine for speed, and the real one."""
@@ -62,7 +64,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--engine", choices=sorted(ENGINES), default="rows")
     parser.add_argument("--suite", choices=sorted(SUITES), default="base")
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--plant", choices=sorted(planted.BUGS), help="plant this bug first")
+    parser.add_argument("--plant", choices=sorted(BUGS), help="plant this bug first")
     return parser.parse_args()
 
 
@@ -78,7 +80,7 @@ def _reports(seeds: Iterable[int], options: argparse.Namespace) -> Iterator[Repo
 def _play(seed: int, suite: str, engine: str, plant: str | None) -> Report:
     # The lake is made before the bug is planted: the probe of a new lake would refuse some of them.
     first_image(ENGINES[engine])
-    with planted.BUGS[plant]() if plant else nullcontext():
+    with BUGS[plant]() if plant else nullcontext():
         return play(seed, suite, engine=ENGINES[engine])
 
 

@@ -30,16 +30,18 @@ TRANSACTIONS = 4
 
 @dataclass(frozen=True)
 class Suite:
-    """What clients are up to, kind by kind; about how many requests lie between two faults; the audit."""
+    """What clients are up to, kind by kind; about how many requests lie between two faults, and how many
+    seconds between a client's transactions; the audit."""
 
     mixes: Mapping[str, tuple[actors.Actor, ...]]
     gaps: tuple[int, ...]
+    pauses: tuple[float, ...]
     audit: Callable[[World, History, EngineOf], None]
 
 
 SUITES = {
-    "base": Suite(actors.MIXES, (10, 20, 40), audit_tables),
-    "recovery": Suite(recovery.MIXES, (20, 40, 80), audit_recovery),
+    "base": Suite(actors.MIXES, (10, 20, 40), (0.05,), audit_tables),
+    "recovery": Suite(recovery.MIXES, (20, 40, 80), (0.05, 0.5), audit_recovery),
 }
 """`base`: single statements, changes of the registry. `recovery`: transactions of several statements too."""
 
@@ -101,14 +103,23 @@ def _start_clients(
     kinds = random.sample(sorted(suite.mixes), random.randint(1, 3))
     for number in range(count):
         mix = [actor for kind in kinds for actor in suite.mixes[kind]]
-        _start_client(world, history, f"c{number}", mix, transactions + random.randrange(3), engine)
+        pause = suite.pauses[number % len(suite.pauses)]
+        duty = Duty(mix, transactions + random.randrange(3), pause)
+        _start_client(world, history, f"c{number}", duty, engine)
     _start_legacy(world, history, random, encode_json if engine is rows_engine else encode_parquet)
     return count
 
 
-def _start_client(
-    world: World, history: History, name: str, mix: list[actors.Actor], left: int, engine: EngineOf
-) -> None:
+@dataclass
+class Duty:
+    """What a client, or whoever takes its place, has left to do, and how long it waits in between."""
+
+    mix: list[actors.Actor]
+    left: int
+    pause: float
+
+
+def _start_client(world: World, history: History, name: str, duty: Duty, engine: EngineOf) -> None:
     """A client that runs so many transactions; when it dies a new one goes on with the rest.
 
     Some clients have two threads that share one lake.
@@ -117,15 +128,14 @@ def _start_client(
     session = Session(client, open_lake(client, engine), history)
 
     def body() -> None:
-        nonlocal left
-        while left > 0:
-            left -= 1
-            world.random.choice(mix)(session, world.random)
-            client.environment.sleep(world.random.expovariate(1 / 0.05))
+        while duty.left > 0:
+            duty.left -= 1
+            world.random.choice(duty.mix)(session, world.random)
+            client.environment.sleep(world.random.expovariate(1 / duty.pause))
 
     def restart() -> None:
-        if left > 0:
-            _start_client(world, history, f"{name}'", mix, left, engine)
+        if duty.left > 0:
+            _start_client(world, history, f"{name}'", duty, engine)
 
     client.process.on_death = lambda: world.scheduler.at(world.random.random() * 5, restart)
     for _ in range(2 if world.random.random() < 0.3 else 1):

@@ -2,21 +2,31 @@
 
 import pytest
 
+from sim import planted, planted_recovery
 from sim.lakes import first_image
-from sim.planted import BUGS
+from sim.planted import Plant
 from sim.rows import rows_engine
 from sim.suite import play
 
 SEEDS = 400
 
 
-@pytest.mark.parametrize("name", sorted(BUGS))
+@pytest.mark.parametrize("name", sorted(planted.BUGS))
 def test_planted_bug_is_caught(name: str, capsys: pytest.CaptureFixture[str]):
+    catch(planted.BUGS[name], name, "base", capsys)
+
+
+@pytest.mark.parametrize("name", sorted(planted_recovery.BUGS))
+def test_planted_bug_of_recovery_is_caught(name: str, capsys: pytest.CaptureFixture[str]):
+    catch(planted_recovery.BUGS[name], name, "recovery", capsys)
+
+
+def catch(plant: Plant, name: str, suite: str, capsys: pytest.CaptureFixture[str]) -> None:
     # The lake is made before the bug is planted: the probe of a new lake would refuse some of them.
     first_image(rows_engine)
-    with BUGS[name]():
+    with plant():
         for seed in range(SEEDS):
-            violations = play(seed).violations
+            violations = play(seed, suite).violations
             if violations:
                 break
     assert violations, f"not caught in {SEEDS} seeds"
