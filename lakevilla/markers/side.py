@@ -29,6 +29,9 @@ from lakevilla.store.port import Ambiguous, Created, Exists, Replaced, Store
 FIRST_PAUSE_SECONDS = 0.005
 LONGEST_PAUSE_SECONDS = 0.1
 
+# How many numbers a probe looks at, if it meets tombstones.
+_PROBES = 4
+
 # How long a predecessor is watched before its owner's lease is looked at, in lease times.
 _FIRST_LOOK = 0.1
 _NEXT_LOOK = 0.25
@@ -66,10 +69,18 @@ class SideQueue:
         """The transactions that are believed to precede us, the first in the queue first."""
         return tuple(dict.fromkeys(self._ahead[ticket] for ticket in sorted(self._ahead)))
 
-    def probe(self, version: int) -> bool:
-        """The courtesy of a short transaction, one GET: does somebody else wait to publish this version?"""
-        found = read_marker(self._store, version)
-        return found is not None and self._precedes(found)
+    def probe(self, version: int, dead: int = 0) -> bool:
+        """The courtesy of a short transaction: does somebody else wait to publish this version? One GET.
+
+        `dead` as in `claim`. Tickets run ahead of versions where some were given up: a tombstone makes us
+        look at the next number, a few times at most.
+        """
+        first = max(version, dead + 1)
+        for ticket in range(first, first + _PROBES):
+            found = read_marker(self._store, ticket)
+            if found is None or found.marker.live:
+                return found is not None and self._precedes(found)
+        return False
 
     def claim(self, latest: int, dead: int) -> None:
         """Take the next place in the queue, unless we hold one.

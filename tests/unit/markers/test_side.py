@@ -107,6 +107,33 @@ def test_probe_finds_live_markers_of_others_only(bench: Bench) -> None:
     assert not other.probe(5)
 
 
+def test_probe_finds_who_waits_behind_a_ticket_that_was_given_up(bench: Bench) -> None:
+    first, second, other = bench.queue("one"), bench.queue("two"), bench.queue("other")
+    first.claim(4, 0)
+    second.claim(4, 0)
+    first.free()
+    assert other.probe(5)
+    second.free()
+    assert bench.requests(lambda: other.probe(5)) == {"get": 3}
+
+
+def test_probe_looks_past_the_tickets_that_published_entries_named(bench: Bench) -> None:
+    bench.queue("published").claim(6, 0)
+    bench.queue("waiting").claim(7, 0)
+    other = bench.queue("other")
+    assert bench.requests(lambda: other.probe(version=6, dead=7)) == {"get": 1}
+    assert other.probe(version=6, dead=7)
+    assert not other.probe(version=6, dead=8)
+
+
+def test_probe_of_many_tombstones_ends_soon(bench: Bench) -> None:
+    for number in range(10):
+        queue = bench.queue(f"t{number}")
+        queue.claim(4, 0)
+        queue.free()
+    assert bench.requests(lambda: bench.queue("other").probe(5)) == {"get": 4}
+
+
 def test_claim_reads_the_queue_in_one_round_and_names_who_precedes(bench: Bench) -> None:
     first, second, third = (bench.queue(name) for name in ("one", "two", "three"))
     first.claim(4, 0)
