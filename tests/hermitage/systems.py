@@ -12,16 +12,24 @@ import lakevilla as lv
 from tests.hermitage.notation import Layout
 from tests.hermitage.ours import WAYS, MemoryLakes, OurPlace, Way, fill
 from tests.hermitage.peers import DeltalakePlace, SparkDeltaPlace
-from tests.hermitage.playing import Place
+from tests.hermitage.playing import PATIENCE_SECONDS, Place
 
 
 @dataclass(frozen=True)
 class System:
-    """A system under test. On a slow one a step takes a good part of a second."""
+    """A system under test, and how long a step may take on it before others go on. On a slow one a step
+    takes a good part of a second."""
 
     name: str
     place: Callable[[], Place]
+    patience_seconds: float = PATIENCE_SECONDS
     slow: bool = False
+
+
+# Nobody waits for others in Spark + Delta, and a step that is overtaken would not be in the order asked for.
+_UNTIL_DONE = 120.0
+# With R a step may wait for others; one that is only slow is overtaken, which is an order like any other.
+ON_SPARK_SECONDS = 3.0
 
 
 @contextmanager
@@ -40,9 +48,19 @@ def spark_systems(spark: Any, spark_delta: Any, layout: Layout) -> Iterator[list
     """Spark + Delta, and LakeVilla on Spark, in two sessions of one Spark."""
     with tempfile.TemporaryDirectory() as top:
         yield [
-            System("Spark + Delta", lambda: SparkDeltaPlace(spark_delta, _new(top), layout), slow=True),
+            System(
+                "Spark + Delta",
+                lambda: SparkDeltaPlace(spark_delta, _new(top), layout),
+                _UNTIL_DONE,
+                slow=True,
+            ),
             *(
-                System(f"LakeVilla {name} on Spark", partial(_spark_lake, spark, top, layout, way), slow=True)
+                System(
+                    f"LakeVilla {name} on Spark",
+                    partial(_spark_lake, spark, top, layout, way),
+                    ON_SPARK_SECONDS,
+                    slow=True,
+                )
                 for name, way in WAYS.items()
             ),
         ]
