@@ -5,33 +5,37 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Timer
+from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 
-SLEEP_SECONDS = 60
-_AFTER_SECONDS = 3
+SLEEP_SECONDS = 300
+_START_SECONDS = 60
 
 
-def slow_rows(session: Any) -> Any:
-    """Rows that two tasks take a minute to make."""
+@contextmanager
+def interrupted(session: Any, folder: Path) -> Iterator[Any]:
+    """Rows that two tasks take long to make; work with them, which Ctrl-C must end when a task has begun."""
+    begun = folder / "begun"
 
     def sleep(batches: Any) -> Any:
+        begun.touch()
         for batch in batches:
             time.sleep(SLEEP_SECONDS)
             yield batch
 
-    return session.range(0, 4, 1, 2).mapInArrow(sleep, "id bigint")
+    def interrupt() -> None:
+        end = time.monotonic() + _START_SECONDS
+        while not begun.exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
 
-
-@contextmanager
-def interrupted() -> Iterator[None]:
-    """Work that Ctrl-C must end, and not by itself."""
-    timer = Timer(_AFTER_SECONDS, lambda: os.kill(os.getpid(), signal.SIGINT))
-    timer.start()
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            yield
-    finally:
-        timer.cancel()
+    rows = session.range(0, 4, 1, 2).mapInArrow(sleep, "id bigint")
+    other = Thread(target=interrupt)
+    other.start()
+    with pytest.raises(KeyboardInterrupt):
+        yield rows
+    other.join()
+    assert begun.exists(), "no task began"

@@ -22,7 +22,7 @@ from lakevilla.engines.spark.connect import is_connect
 from lakevilla.engines.spark.places import Access
 from tests.golden.test_delta import GOLDEN, MANIFEST
 from tests.spark.both import Both, content
-from tests.spark.interrupting import SLEEP_SECONDS, interrupted, slow_rows
+from tests.spark.interrupting import SLEEP_SECONDS, interrupted
 from tests.spark.processes import free_ports, running, wait_for
 from tests.spark.test_changes import CHANGES
 from tests.spark.test_queries import QUERIES
@@ -160,11 +160,11 @@ def test_deleted_rows_stay_away_through_connect(remote: Any, tmp_path: Path) -> 
 
 
 def test_interrupt_cancels_the_job_of_the_server(remote: Any, tmp_path: Path) -> None:
-    lake = lv.Lake(tmp_path, spark=remote)
+    lake = lv.Lake(tmp_path / "lake", spark=remote)
     lake.create("t", "id BIGINT")
     start = time.monotonic()
-    with interrupted():
-        lake.append("t", slow_rows(remote))
+    with interrupted(remote, tmp_path) as rows:
+        lake.append("t", rows)
     assert lake.read("t").count() == 0
     # The server has two cores; both would still sleep.
     assert time.monotonic() - start < SLEEP_SECONDS

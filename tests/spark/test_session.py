@@ -1,8 +1,5 @@
-"""The session: its settings stay the user's, Ctrl-C stops jobs, and a missing Java is explained."""
+"""The session: its settings stay the user's, and Ctrl-C stops jobs."""
 
-import os
-import subprocess
-import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import lakevilla as lv
-from tests.spark.interrupting import SLEEP_SECONDS, interrupted, slow_rows
+from tests.spark.interrupting import SLEEP_SECONDS, interrupted
 
 
 def test_session_of_the_user_keeps_its_settings(spark: Any, tmp_path: Path) -> None:
@@ -34,41 +31,16 @@ def settings(spark: Any) -> dict[str, str]:
 
 
 def test_interrupt_cancels_the_job_and_leaves_the_table_as_it_was(spark: Any, tmp_path: Path) -> None:
-    lake = lv.Lake(tmp_path, spark=spark)
+    lake = lv.Lake(tmp_path / "lake", spark=spark)
     lake.create("t", "id BIGINT")
     start = time.monotonic()
-    with interrupted():
-        lake.append("t", slow_rows(spark))
+    with interrupted(spark, tmp_path) as rows:
+        lake.append("t", rows)
     assert lake.read("t").count() == 0
     # Spark has two cores; both would still sleep.
     assert time.monotonic() - start < SLEEP_SECONDS
     assert lake.history("t")[0].version == 0
     assert not spark.getTags()
-
-
-PROGRAM = """
-import lakevilla as lv, sys
-lake = lv.Lake(sys.argv[1], engine="spark")
-lake.create("t", "id BIGINT")
-try:
-    lake.read("t")
-except lv.InvalidInput as error:
-    print(error)
-"""
-
-
-def test_machine_without_java_is_told_what_to_install(tmp_path: Path) -> None:
-    surroundings = {**os.environ, "PATH": str(tmp_path), "JAVA_HOME": str(tmp_path / "nowhere")}
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(tmp_path / "lake")],
-        env=surroundings,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert "Spark needs Java 17 or 21" in done.stdout, done.stderr
-    assert "engine='local'" in done.stdout
 
 
 def test_time_zone_of_the_session_moves_no_instant(spark: Any, tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ them is planned.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec
 
 import pyarrow as pa
 from sqlglot import exp
@@ -25,6 +26,19 @@ from lakevilla.engines.spark.writing import Done, NewRows, Writer, new_rows, spr
 from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput
 from lakevilla.model import Counts
+
+P = ParamSpec("P")
+
+
+def _stoppable(
+    change: "Callable[Concatenate[SparkEngine, P], Rewritten]",
+) -> "Callable[Concatenate[SparkEngine, P], Rewritten]":
+    """A change that Ctrl-C ends, wherever it is."""
+
+    def run(self: "SparkEngine", /, *args: P.args, **kwargs: P.kwargs) -> Rewritten:
+        return self._session.run(lambda: change(self, *args, **kwargs))
+
+    return wraps(change)(run)
 
 
 class SparkEngine:
@@ -77,6 +91,7 @@ class SparkEngine:
         done = self._given(target, data, None)
         return Rewritten(done.added, (), Counts(inserted=done.counts[1]))
 
+    @_stoppable
     def insert(
         self,
         target: Target,
@@ -104,6 +119,7 @@ class SparkEngine:
             done = self._write(target, new_rows(opened, target, values, view))
         return Rewritten(done.added, (), Counts(inserted=done.counts[1]))
 
+    @_stoppable
     def overwrite(
         self, target: Target, source: Source, data: object, where: exp.Expr | None, now_ms: int
     ) -> Rewritten:
@@ -114,6 +130,7 @@ class SparkEngine:
         counts = Counts(inserted=new.counts[1], deleted=gone.counts.deleted)
         return Rewritten(new.added + gone.added, gone.removed, counts)
 
+    @_stoppable
     def update(
         self,
         target: Target,
@@ -126,6 +143,7 @@ class SparkEngine:
         with self._statement(sources, now_ms) as opened:
             return Change(opened, self._writer, target, source).update(set, where)
 
+    @_stoppable
     def delete(
         self,
         target: Target,
@@ -137,6 +155,7 @@ class SparkEngine:
         with self._statement(sources, now_ms) as opened:
             return Change(opened, self._writer, target, source).delete(where)
 
+    @_stoppable
     def merge(
         self,
         target: Target,
@@ -160,6 +179,9 @@ class SparkEngine:
                 return self._writer.write_here(target, arrow.batches_of(data, target.schema))
             data = self._frame(data, target.schema)
         frame: Any = data
+        return self._session.run(lambda: self._given_frame(target, frame, where))
+
+    def _given_frame(self, target: Target, frame: Any, where: exp.Expr | None) -> Done:
         with self._statement({}, target.now_ms()) as opened:
             values = given.by_name(frame, target.schema)
             rows = new_rows(opened, target, values, opened.view(frame), matching=where)

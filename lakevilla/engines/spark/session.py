@@ -6,7 +6,8 @@ A session that somebody else made keeps its settings: what a read or a job needs
 import os
 import sys
 from collections.abc import Callable
-from threading import Lock
+from dataclasses import dataclass
+from threading import Lock, local
 from typing import Any, TypeVar, cast
 
 from pyspark import inheritable_thread_target
@@ -19,6 +20,9 @@ from lakevilla.environment import Environment
 
 T = TypeVar("T")
 
+_STOP_SECONDS = 0.1
+_STOP_TRIES = 100
+
 
 class Session:
     """Gives the session, and runs work in it that Ctrl-C can stop."""
@@ -28,6 +32,7 @@ class Session:
         self._session: Any = session
         self._url = url
         self._lock = Lock()
+        self._inside = local()
         _same_python(session)
 
     def __call__(self) -> Any:
@@ -38,28 +43,49 @@ class Session:
             return self._session
 
     def run(self, action: Callable[[], T]) -> T:
-        """Run something that starts jobs, so that Ctrl-C stops them.
+        """Run something that talks to Spark and starts jobs, so that Ctrl-C ends it.
 
         It runs in another thread: an interrupt in the middle of an answer from the JVM would leave this
         thread's connection in disorder, and the jobs running. A tag finds the jobs and leaves the user's
-        groups alone.
+        groups alone. What runs inside of this already is run as it is.
         """
-        session, tag = self(), f"lakevilla-{self._environment.new_id()}"
+        if getattr(self._inside, "running", False):
+            return action()
+        session, work = self(), _Work(f"lakevilla-{self._environment.new_id()}")
 
         def tagged() -> T:
-            session.addTag(tag)
+            self._inside.running = True
+            session.addTag(work.tag)
             try:
                 return action()
             finally:
-                session.removeTag(tag)
+                session.removeTag(work.tag)
+                self._inside.running = False
+                work.ended = True
 
         try:
             # A single task would run in this thread.
             done = self._environment.fan_out([inheritable_thread_target(session)(tagged), _nothing])
         except KeyboardInterrupt:
-            session.interruptTag(tag)
+            self._stop(session, work)
             raise
         return cast(T, done[0])
+
+    def _stop(self, session: Any, work: "_Work") -> None:
+        """Cancel the work's jobs, also those that it starts meanwhile, until it has ended."""
+        for _ in range(_STOP_TRIES):
+            session.interruptTag(work.tag)
+            if work.ended:
+                return
+            self._environment.sleep(_STOP_SECONDS)
+
+
+@dataclass
+class _Work:
+    """Something that runs, and by which tag its jobs are found."""
+
+    tag: str
+    ended: bool = False
 
 
 def _existing() -> Any:
