@@ -8,7 +8,7 @@ rewrites, so all who settle an entry reach the same outcome, at whatever time an
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -38,6 +38,15 @@ class _Walked:
 
 
 @dataclass(frozen=True)
+class Outcome:
+    """What became of a commit: the tables after it by location, or who was in the way."""
+
+    settled: Settled
+    snapshots: Mapping[str, Snapshot]
+    refused: Refused | None
+
+
+@dataclass(frozen=True)
 class CommitSettler:
     """Settles the commit of one entry, for its owner or for somebody who found it."""
 
@@ -47,8 +56,8 @@ class CommitSettler:
     environment: Environment
     open_at: OpenAt
 
-    def settle(self, commit: Commit) -> tuple[Settled, Refused | None]:
-        """What became of the commit, and who was in the way if it had to be taken back."""
+    def settle(self, commit: Commit) -> Outcome:
+        """Publish the commit, or take it back."""
         walked: list[_Walked] = []
         for part in (
             [write for write in commit.writes if not write.blind],
@@ -57,11 +66,10 @@ class CommitSettler:
             walked += self.environment.fan_out([partial(self._land, write) for write in part])
             refused = next((w.outcome for w in walked if isinstance(w.outcome, Refused)), None)
             if refused is not None:
-                return self._take_back(walked), refused
-        versions = {
-            w.write.table.location: w.outcome.after.version for w in walked if isinstance(w.outcome, Landed)
-        }
-        return Settled(True, versions), None
+                return Outcome(self._take_back(walked), {}, refused)
+        landed = {w.write.table.location: w.outcome.after for w in walked if isinstance(w.outcome, Landed)}
+        versions = {location: snapshot.version for location, snapshot in landed.items()}
+        return Outcome(Settled(True, versions), landed, None)
 
     def _land(self, write: Write) -> _Walked:
         table, base = self.open_at(write.table, write.base)

@@ -8,7 +8,7 @@ its result is fixed by the first who reached it, and HEAD after an entry is a pu
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from lakevilla.environment import Environment
@@ -16,9 +16,9 @@ from lakevilla.errors import CommitUnknown, Corrupt, Unavailable
 from lakevilla.formats.port import Snapshot, Table
 from lakevilla.model import Notice, TableRef
 from lakevilla.settle.commits import CommitSettler
-from lakevilla.store.port import Ambiguous, Created, Exists
+from lakevilla.store.port import Ambiguous, Created
 from lakevilla.versions import registry
-from lakevilla.versions.commits import Commit, Settled
+from lakevilla.versions.commits import Commit, Settled, Void
 from lakevilla.versions.log import GlobalLog, ReadHead
 from lakevilla.versions.records import CreateTable, DropTable, Entry, Head, RenameTable
 
@@ -51,7 +51,7 @@ def decide_entry(
     read = log.read_head() or log.first_head()
     while True:
         entry = propose(read.head)
-        if _create(log, entry):
+        if hold_slot(log, environment, entry):
             return _finish(log, environment, read, entry, open_table)
         read = help_next(log, environment, read, open_table)
 
@@ -67,7 +67,20 @@ def help_next(log: GlobalLog, environment: Environment, read: ReadHead, open_tab
     if entry is None:
         return now
     logger.info("settling entry %d of transaction %s, whose owner did not", seq, entry.txn)
-    return _move(log, environment, now, entry, settle(now.head.lake, entry, environment, open_table))
+    return move_head(log, environment, now, entry, settle(now.head.lake, entry, environment, open_table))
+
+
+def settle_up_to(
+    log: GlobalLog, environment: Environment, seq: int, open_table: OpenTable
+) -> ReadHead | None:
+    """HEAD at this entry or beyond it; entries on the way that nobody settled are settled by us.
+
+    A number beyond the last entry belongs to the lake that a table came from: then HEAD is what it is.
+    """
+    read = log.read_head()
+    while read is not None and read.head.seq < seq and log.read_slot(read.head.seq + 1) is not None:
+        read = help_next(log, environment, read, open_table)
+    return read
 
 
 def settle(lake: str, entry: Entry, environment: Environment, open_table: OpenTable) -> Settled:
@@ -83,7 +96,7 @@ def settle(lake: str, entry: Entry, environment: Environment, open_table: OpenTa
             settler = CommitSettler(
                 entry.seq, entry.txn, entry.attempt, environment, partial(_open_at, open_table)
             )
-            return settler.settle(commit)[0]
+            return settler.settle(commit).settled
         case _:
             return Settled(True)
 
@@ -93,20 +106,27 @@ def _open_at(open_table: OpenTable, ref: TableRef, version: int) -> tuple[Table,
     return table, table.at_version(version)
 
 
-def _create(log: GlobalLog, entry: Entry) -> bool:
-    """Whether this entry now holds its slot."""
+def hold_slot(log: GlobalLog, environment: Environment, entry: Entry) -> bool:
+    """Create the entry's slot: whether this entry now holds it, and is decided.
+
+    A create that stays unanswered is resolved by a void entry in the same slot: what lies there then has
+    won, and a late copy of ours finds the slot taken.
+    """
     try:
-        result = log.create_slot(entry)
-    except Ambiguous as error:
+        return isinstance(log.create_slot(entry), Created)
+    except Ambiguous:
+        logger.warning("the create of entry %d went unanswered; making sure", entry.seq)
+    void = replace(entry, put=environment.new_id(), change=Void())
+    try:
+        if isinstance(log.create_slot(void), Created):
+            return False
+        found = log.read_slot(entry.seq)
+    except Unavailable as error:
         raise CommitUnknown(
             f"the store did not say whether transaction {entry.txn} was written as entry {entry.seq} of the "
-            "global log: look at lake.tables() once the store answers again, and do not rerun blindly"
+            f"global log: ask lake.outcome({entry.txn!r}) once it answers again, and do not rerun it blindly"
         ) from error
-    match result:
-        case Created():
-            return True
-        case Exists():
-            return False
+    return found is not None and found.attempt == entry.attempt and not isinstance(found.change, Void)
 
 
 def _finish(
@@ -115,17 +135,23 @@ def _finish(
     """Settle our own entry. It is decided, so a store that goes away now cannot undo it."""
     try:
         settled = settle(read.head.lake, entry, environment, open_table)
-        return Decided(entry, _move(log, environment, read, entry, settled), settled)
+        return Decided(entry, move_head(log, environment, read, entry, settled), settled)
     except Unavailable as error:
-        raise CommitUnknown(
-            f"transaction {entry.txn} is entry {entry.seq} of the global log, but the store went away before "
-            "it was visible: the next client that changes the lake's tables completes it; do not rerun it"
-        ) from error
+        raise decided_but_unseen(entry) from error
 
 
-def _move(
+def decided_but_unseen(entry: Entry) -> CommitUnknown:
+    """The error of an owner who cannot see what becomes of its decided entry."""
+    return CommitUnknown(
+        f"transaction {entry.txn} is entry {entry.seq} of the global log, but the store went away before "
+        "it was visible: the next client that changes the lake's tables completes it; do not rerun it"
+    )
+
+
+def move_head(
     log: GlobalLog, environment: Environment, read: ReadHead, entry: Entry, settled: Settled
 ) -> ReadHead:
+    """HEAD after the entry was settled: moved by us, or by whoever was faster."""
     head = registry.apply(read.head, entry, settled, environment.new_id())
     return log.replace_head(read, head) or _read(log)
 

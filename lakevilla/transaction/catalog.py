@@ -19,7 +19,7 @@ from lakevilla.errors import Conflict, InvalidInput
 from lakevilla.formats.opening import FORMATS, open_table
 from lakevilla.formats.port import Snapshot, Table
 from lakevilla.model import Author, Notice, TableRef
-from lakevilla.settle.entries import Decided, decide_entry
+from lakevilla.settle.entries import Decided, decide_entry, settle_up_to
 from lakevilla.store.metered import Meter, Metered
 from lakevilla.store.names import check_table_name
 from lakevilla.store.port import Store
@@ -68,7 +68,7 @@ class Catalog:
             read_at = self._head_read_at
             if not fresh and read_at is not None and now - read_at < REGISTRY_SECONDS:
                 return self._head
-        found = self._log(meter).read_head()
+        found = self.log(meter).read_head()
         return self._remember_head(None if found is None else found.head, now)
 
     def names(self, meter: Meter) -> list[str]:
@@ -93,12 +93,12 @@ class Catalog:
                 return pinned
         raise InvalidInput(self._missing(name, meter))
 
-    def known(self, name: str) -> tuple[TableRef, int] | None:
-        """Where this name led last time and the newest version that we saw there; asks nobody."""
+    def known(self, name: str) -> tuple[TableRef, int, int] | None:
+        """Where this name led last time, and the newest version and ticket that we saw there; asks nobody."""
         with self._lock:
             ref = registry.find(self._head, name) or TableRef(name, name, next(iter(FORMATS)))
             newest = self._newest.get(ref.location)
-            return None if newest is None else (ref, newest[0].version)
+            return None if newest is None else (ref, newest[0].version, newest[0].ticket)
 
     def pin_past(self, name: str, meter: Meter, version: int | None, timestamp_ms: int | None) -> Pinned:
         """A table at an earlier version, by number or by time."""
@@ -160,7 +160,7 @@ class Catalog:
 
     def decide(self, change: Callable[[Head], RegistryChange], author: Author, meter: Meter) -> Decided:
         """Bring a registry change into the global log; `change` makes it for the HEAD that it lands on."""
-        log = self._log(meter)
+        log = self.log(meter)
         now = self._environment.elapsed()
         if log.read_head() is None:
             probe(Metered(self._store, meter), self._environment)
@@ -227,8 +227,23 @@ class Catalog:
         )
         return f"the lake has no table {name!r}: {hint}"
 
-    def _log(self, meter: Meter) -> GlobalLog:
+    def log(self, meter: Meter) -> GlobalLog:
+        """The lake's global log, whose requests this meter counts."""
         return GlobalLog(Metered(self._store, meter), self._environment)
+
+    def settle_up_to(self, seq: int, meter: Meter) -> None:
+        """Nobody builds on a log entry whose own entry in the global log is not settled: it may yet be taken
+        back. Asks nothing if we know already that it is."""
+        with self._lock:
+            if seq == 0 or (self._head is not None and self._head.seq >= seq):
+                return
+        read = settle_up_to(self.log(meter), self._environment, seq, lambda ref: self.open(ref, meter))
+        if read is not None:
+            self.learn(read.head)
+
+    def learn(self, head: Head) -> None:
+        """Keep a HEAD that was just read or written."""
+        self._remember_head(head, self._environment.elapsed())
 
     def _remember_head(self, head: Head | None, read_at: float) -> Head | None:
         """Keep the newest HEAD; a slower thread never brings an older one back.

@@ -8,7 +8,7 @@ for every version on the way would never reach a table that grows faster.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from lakevilla.conflicts.files import Hit, decide_conflict
 from lakevilla.environment import Environment
@@ -26,8 +26,13 @@ BACK_OFF_SECONDS = 0.01
 BACK_OFF_LIMIT_SECONDS = 0.5
 
 
-def commit_change(environment: Environment, pending: TableChange, txn: str, attempt: str) -> Snapshot:
-    """Publish the change and return the version that it became, or raise Conflict."""
+def commit_change(
+    environment: Environment, pending: TableChange, txn: str, attempt: str, settle: Callable[[int], None]
+) -> Snapshot:
+    """Publish the change and return the version that it became, or raise Conflict.
+
+    `settle` sees to it that an entry of the global log is settled before we build on what it decided.
+    """
     table, base = pending.pinned.table, pending.pinned.snapshot
     if environment.elapsed() - pending.pinned.pinned_at > PREMISE_SECONDS:
         renew_premise(pending)
@@ -37,6 +42,7 @@ def commit_change(environment: Environment, pending: TableChange, txn: str, atte
             case Published(snapshot):
                 return snapshot
             case Taken() as taken:
+                settle(taken.snapshot.slot)
                 base = _rebase(pending, base, [taken])
                 if losses >= BACK_OFF_AFTER:
                     back_off(environment, losses)

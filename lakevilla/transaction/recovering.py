@@ -23,7 +23,7 @@ from lakevilla.transaction.committing import (
 )
 from lakevilla.transaction.effect import TableChange
 from lakevilla.transaction.operations import Operations
-from lakevilla.transaction.replaying import Replay, conflict_of
+from lakevilla.transaction.replaying import Replay, conflict, conflict_of
 from lakevilla.transaction.turns import Turns
 from lakevilla.transaction.workspace import Workspace
 
@@ -52,12 +52,12 @@ class Recovery:
         """
         workspace, environment = self._workspace, self._workspace.environment
         for losses in range(LOSSES_ALLOWED):
-            change = self._change(location)
+            change = self.change(location)
             if change is None:
                 return None
             if not change.blind:
                 self._let_pass(location, losses)
-                change = self._change(location)
+                change = self.change(location)
                 if change is None:
                     return None
             pinned = workspace.base(location)
@@ -67,6 +67,7 @@ class Recovery:
                 case Published(snapshot):
                     return snapshot
                 case Taken() as taken:
+                    workspace.catalog.settle_up_to(taken.snapshot.slot, workspace.meter)
                     self._catch_up(location, [taken])
                     if change.blind and losses >= BACK_OFF_AFTER:
                         back_off(environment, losses)
@@ -93,16 +94,18 @@ class Recovery:
         if between and pinned is not None:
             self._catch_up(pinned.ref.location, between)
 
-    def _change(self, location: str) -> Change | None:
+    def change(self, location: str) -> Change | None:
         """All that the transaction does to the table, with all that it has read of it."""
         change = self._operations.net(location)
-        if change is None:
-            return None
+        return None if change is None else replace(change, read=self.read_of(location))
+
+    def read_of(self, location: str) -> ReadSet:
+        """All that the transaction has read of the table."""
         read = ReadSet()
         for operation in self._operations:
             standing = operation.standing_on(location)
             read = read if standing is None else read.union(standing.read)
-        return replace(change, read=read)
+        return read
 
     def _let_pass(self, location: str, losses: int) -> None:
         """Wait for those before us: if we hold a place, or have lost so often that it is time to take one."""
@@ -136,6 +139,15 @@ class Recovery:
         if not stands:
             self.redone += replay.redone
             self.saved_bytes += replay.saved_bytes
+
+    def refuse_conflicts(self, between: Mapping[str, Sequence[Taken]]) -> None:
+        """Without recovery: Conflict if one of these commits concerns an operation."""
+        foreign = {place: [taken.footprint for taken in found] for place, found in between.items()}
+        found = conflict_of(self._operations, foreign)
+        if found is not None:
+            operation, place, hit = found
+            name, winner = self._workspace.base(place).ref.name, foreign[place][-1].summary
+            raise conflict(operation.name, name, winner, hit, "the transaction is without recovery (R)")
 
     def _stand(self, newest: Mapping[str, Snapshot]) -> None:
         """Stand on newer versions of some tables, without our own writes on any."""

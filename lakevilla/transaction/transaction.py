@@ -6,7 +6,8 @@ on one table, sees its own changes, and is redone instead of aborted when anothe
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -18,8 +19,9 @@ from lakevilla.markers.lease import Leases
 from lakevilla.model import Features, Receipt
 from lakevilla.sublogs.reads import Reads
 from lakevilla.transaction import defining
-from lakevilla.transaction.catalog import Catalog, Pinned
+from lakevilla.transaction.catalog import Catalog
 from lakevilla.transaction.committing import commit_change
+from lakevilla.transaction.deciding import Committed, Decision
 from lakevilla.transaction.effect import Effect, TableChange
 from lakevilla.transaction.inputs import frozen
 from lakevilla.transaction.operations import Operation, Operations
@@ -32,7 +34,7 @@ from lakevilla.transaction.workspace import Workspace
 
 logger = logging.getLogger("lakevilla.transaction")
 
-SUPPORTED = (Features.NONE, Features.R)
+SUPPORTED = (Features.NONE, Features.R, Features.CT, Features.R | Features.CT)
 
 
 class Transaction(Verbs):
@@ -44,8 +46,7 @@ class Transaction(Verbs):
     ) -> None:
         if features not in SUPPORTED:
             raise Unsupported(
-                f"{features!r} is not in this release: use lakevilla.R, many statements on one table, "
-                "or lakevilla.NONE, one statement"
+                f"{features!r} is not in this release: use lakevilla.R | lakevilla.CT, or a part of it"
             )
         self.id = environment.new_id()
         self.receipt: Receipt | None = None
@@ -53,8 +54,9 @@ class Transaction(Verbs):
         self._attempts = 1
         self._workspace = Workspace(catalog, engine, environment, self.id)
         self._turns = Turns(self._workspace, leases)
-        if features & Features.R:
+        if features:
             self._workspace.before_change = self._enter
+        self._workspace.decides_by_slot = bool(features & Features.CT)
         self._leases = leases
         self._operations = Operations()
         self._recovery = Recovery(self._workspace, self._operations, self._turns, self.id)
@@ -110,7 +112,7 @@ class Transaction(Verbs):
         """Commit. After Aborted the state is COMMITTING: the caller ends the transaction, or rewinds it."""
         self._move(State.COMMITTING)
         try:
-            seq, snapshot = self._publish()
+            committed = self._publish()
         except Aborted:
             raise
         except CommitUnknown:
@@ -130,8 +132,8 @@ class Transaction(Verbs):
         self._turns.free()
         self.receipt = Receipt(
             self.id,
-            seq,
-            self._keep(snapshot),
+            None if committed is None else committed.seq,
+            {} if committed is None else self._keep(committed.snapshots),
             redone=self._recovery.redone,
             saved_bytes=self._recovery.saved_bytes,
             requests=self._workspace.meter.snapshot(),
@@ -162,30 +164,40 @@ class Transaction(Verbs):
         self._operations.clear()
         self._workspace.forget()
 
-    def _publish(self) -> tuple[int | None, Snapshot | None]:
-        """The entry of the global log or the version of the table that the commit became."""
+    def _publish(self) -> Committed | None:
+        """What the commit became; None if there was nothing to publish."""
         lake_change = self._operations.lake_change
         if lake_change is not None:
-            return defining.decide(self._workspace, lake_change), None
-        target = self._target
-        if target is None:
-            return None, None
-        if self._features & Features.R:
-            return None, self._recovery.commit(target.ref.location)
-        change = self._operations.net(target.ref.location)
-        assert change is not None, "a statement that changes nothing leaves nothing to publish"
-        pending = TableChange(target, change)
-        return None, commit_change(self._workspace.environment, pending, self.id, self._recovery.attempt)
+            return Committed(defining.decide(self._workspace, lake_change), {})
+        targets = [pinned.ref.location for pinned in self._operations.targets]
+        if not targets:
+            return None
+        recovers = bool(self._features & Features.R)
+        if self._features & Features.CT and len(self._workspace.touched) > 1:
+            return Decision(self._workspace, self._recovery, recovers).commit(self._workspace.head)
+        snapshot = self._recovery.commit(targets[0]) if recovers else self._publish_once(targets[0])
+        return None if snapshot is None else Committed(None, {targets[0]: snapshot})
 
-    def _keep(self, snapshot: Snapshot | None) -> dict[str, int]:
-        """What comes after a commit: the next transaction starts here, and a checkpoint may be due."""
-        target = self._target
-        if snapshot is None or target is None:
-            return {}
+    def _publish_once(self, location: str) -> Snapshot | None:
+        """The plain format's commit: rebased, never redone."""
+        change = self._recovery.change(location)
+        if change is None:
+            return None
         workspace = self._workspace
-        workspace.catalog.remember(target.ref, snapshot, workspace.environment.elapsed())
-        target.table.maintain(snapshot)
-        return {target.ref.name: snapshot.version}
+        pending = TableChange(workspace.base(location), change)
+        settle = partial(workspace.catalog.settle_up_to, meter=workspace.meter)
+        return commit_change(workspace.environment, pending, self.id, self._recovery.attempt, settle)
+
+    def _keep(self, snapshots: Mapping[str, Snapshot]) -> dict[str, int]:
+        """What comes after a commit: the next transaction starts here, and checkpoints may be due."""
+        workspace, now = self._workspace, self._workspace.environment.elapsed()
+        bases = {location: workspace.base(location) for location in snapshots}
+        for location, snapshot in snapshots.items():
+            workspace.catalog.remember(bases[location].ref, snapshot, now)
+        workspace.environment.fan_out(
+            [partial(bases[location].table.maintain, snapshot) for location, snapshot in snapshots.items()]
+        )
+        return {bases[location].ref.name: snapshot.version for location, snapshot in snapshots.items()}
 
     def _run(self, statement: Statement) -> Any:
         self._check_open()
@@ -216,25 +228,21 @@ class Transaction(Verbs):
 
     def _show(self, operation: Operation) -> None:
         """Let the statements after it see what an operation did."""
-        if isinstance(operation.pending, TableChange) and self._features & Features.R:
+        if isinstance(operation.pending, TableChange) and self._features:
             self._workspace.write(operation.pending.pinned.ref.location, operation.pending.change)
 
     def _enter(self, name: str, blind: bool) -> None:
         """Before a statement changes a table."""
-        target = self._target
-        if target is not None and target.ref.name.casefold() != name.casefold():
+        if self._features & Features.CT:
+            return
+        others = [p.ref.name for p in self._operations.targets if p.ref.name.casefold() != name.casefold()]
+        if others:
             raise InvalidInput(
-                f"the transaction changes {target.ref.name!r} already, and R alone is one table: "
-                f"change {name!r} in a transaction of its own"
+                f"the transaction changes {others[0]!r} already, and R alone is one table: add lakevilla.CT "
+                f"to change {name!r} with it"
             )
         if not blind:
             self._recovery.enter(name)
-
-    @property
-    def _target(self) -> Pinned | None:
-        """The table that the transaction changes."""
-        targets = self._operations.targets
-        return targets[0] if targets else None
 
     def _check_open(self) -> None:
         if self._state is not State.OPEN:
@@ -244,7 +252,11 @@ class Transaction(Verbs):
         """Refuse what the transaction's features do not promise, before it does anything."""
         if not len(self._operations):
             return
-        self._require_recovery("a second statement")
+        if not self._features:
+            raise InvalidInput(
+                "a transaction with features NONE is one statement: add lakevilla.R for more, or start "
+                "another transaction"
+            )
         if statement.defines or self._operations.lake_change is not None:
             raise InvalidInput(
                 "to create, register, rename or drop a table is a transaction of its own in this release"
@@ -252,10 +264,7 @@ class Transaction(Verbs):
 
     def _require_recovery(self, what: str) -> None:
         if not self._features & Features.R:
-            raise InvalidInput(
-                f"a transaction with features NONE is one statement, and this is {what}: add lakevilla.R, "
-                "or start another transaction"
-            )
+            raise InvalidInput(f"{what} needs recovery: start the transaction with lakevilla.R")
 
     def _move(self, after: State) -> None:
         if not may_follow(self._state, after):

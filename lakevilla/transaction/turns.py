@@ -57,7 +57,7 @@ class Turns:
         if location in self._probed:
             return False
         self._probed.add(location)
-        return self.of(pinned.ref).probe(pinned.snapshot.version + 1)
+        return self.of(pinned.ref).probe(pinned.snapshot.version + 1, pinned.snapshot.ticket)
 
     def wrote(self, pinned: Pinned, blind: bool) -> None:
         """After a change: who stays open for long takes a place, so that others do not overtake for ever."""
@@ -114,11 +114,11 @@ class Turns:
         known = workspace.catalog.known(name)
         found: list[Pinned | bool] = [pin()] if known is None else []
         if known is not None:
-            ref, version = known
-            found = workspace.environment.fan_out([pin, partial(self.of(ref).probe, version + 1)])
+            ref, version, ticket = known
+            found = workspace.environment.fan_out([pin, partial(self.of(ref).probe, version + 1, ticket)])
         pinned = found[0]
         assert isinstance(pinned, Pinned)
         self._probed.add(pinned.ref.location)
-        if (pinned.ref, pinned.snapshot.version) == known:
+        if known is not None and (pinned.ref, pinned.snapshot.version) == known[:2]:
             return pinned, bool(found[1])
-        return pinned, self.of(pinned.ref).probe(pinned.snapshot.version + 1)
+        return pinned, self.of(pinned.ref).probe(pinned.snapshot.version + 1, pinned.snapshot.ticket)

@@ -21,6 +21,7 @@ from lakevilla.store.metered import Meter
 from lakevilla.store.names import check_table_name
 from lakevilla.sublogs.reads import Reads
 from lakevilla.transaction.catalog import Catalog, Pinned
+from lakevilla.versions.log import ReadHead
 
 
 class Workspace:
@@ -41,6 +42,10 @@ class Workspace:
         self.reads = Reads()
         self.before_change: Callable[[str, bool], None] | None = None
         """Called with a table's name before a statement changes it, and whether it reads nothing."""
+        self.decides_by_slot = False
+        """Whether a slot of the global log decides a commit that concerns several tables."""
+        self.head: ReadHead | None = None
+        """HEAD, read when the second table was first touched."""
         self._lock = Lock()
         self._places: dict[str, str] = {}
         self._bases: dict[str, Pinned] = {}
@@ -52,7 +57,7 @@ class Workspace:
         if table.version is not None or table.timestamp_ms is not None:
             return self.catalog.pin_past(table.name, self.meter, table.version, table.timestamp_ms)
         check_table_name(table.name)
-        pinned = self.pinned(table.name) or self.keep(table.name, self.catalog.pin(table.name, self.meter))
+        pinned = self.pinned(table.name) or self._pin_first(table.name)
         self.reads.touch(pinned.ref.location)
         return replace(pinned, snapshot=self._views[pinned.ref.location])
 
@@ -61,7 +66,22 @@ class Workspace:
         check_table_name(name)
         if self.before_change is not None:
             self.before_change(name, blind)
-        return self.pin(TableName(name))
+        pinned = self.pin(TableName(name))
+        self.catalog.settle_up_to(pinned.snapshot.slot, self.meter)
+        return pinned
+
+    def _pin_first(self, name: str) -> Pinned:
+        """Pin a table that was not touched yet, and read HEAD in the same round if it is the second."""
+        pin = partial(self.catalog.pin, name, self.meter)
+        if not (self.decides_by_slot and self._bases and self.head is None):
+            return self.keep(name, pin())
+        tasks: list[Callable[[], Pinned | None]] = [pin, self._read_head]
+        pinned = self.environment.fan_out(tasks)[0]
+        assert pinned is not None
+        return self.keep(name, pinned)
+
+    def _read_head(self) -> None:
+        self.head = self.catalog.log(self.meter).read_head()
 
     @property
     def touched(self) -> list[Pinned]:
@@ -110,11 +130,15 @@ class Workspace:
             self._bases.clear()
             self._views.clear()
             self._rewritten.clear()
+            self.head = None
 
     def sources(self, tables: Iterable[TableName]) -> Mapping[str, Source]:
         """The tables that a query reads, by the names under which it calls them."""
         wanted = list(dict.fromkeys(tables))
-        pins = self.environment.fan_out([partial(self.pin, table) for table in wanted])
+        tasks: list[Callable[[], Pinned | None]] = [partial(self.pin, table) for table in wanted]
+        if self.decides_by_slot and self.head is None and len(wanted) > 1:
+            tasks.append(self._read_head)
+        pins = [pinned for pinned in self.environment.fan_out(tasks) if pinned is not None]
         return {
             table.key: self.source(pinned, keeps_files=True)
             for table, pinned in zip(wanted, pins, strict=True)

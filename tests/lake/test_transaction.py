@@ -74,7 +74,7 @@ def test_ended_transaction_refuses_statements_and_commits(lake: lv.Lake) -> None
 
 
 def test_features_of_later_releases_are_refused(lake: lv.Lake) -> None:
-    for features in (lv.CT, lv.I, lv.R | lv.CT):
+    for features in (lv.I, lv.R | lv.I, lv.R | lv.CT | lv.I):
         with pytest.raises(lv.Unsupported):
             lake.transaction(features)
 

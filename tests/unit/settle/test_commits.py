@@ -56,9 +56,10 @@ def _rows(lake: lv.Lake, name: str) -> list[tuple[int, int]]:
 
 def test_commit_lands_on_both_tables_and_helpers_find_it_done(world: World) -> None:
     lake, settler, commit = world
-    first, refused = settler().settle(commit)
-    again, _ = settler().settle(commit)
-    assert (first, refused, again) == (Settled(True, {"x": 2, "y": 2}), None, first)
+    first = settler().settle(commit)
+    again = settler().settle(commit)
+    assert (first.settled, first.refused) == (Settled(True, {"x": 2, "y": 2}), None)
+    assert again.settled == first.settled
     assert (_rows(lake, "x"), _rows(lake, "y")) == ([(1, 100), (2, 0)], [(1, 0), (2, 100)])
     assert [len(lake.history(name)) for name in ("x", "y")] == [3, 3]
 
@@ -66,7 +67,7 @@ def test_commit_lands_on_both_tables_and_helpers_find_it_done(world: World) -> N
 def test_outside_commit_that_does_not_concern_it_is_passed(world: World) -> None:
     lake, settler, commit = world
     lake.append("y", [{"id": 7, "v": 7}])
-    assert settler().settle(commit)[0] == Settled(True, {"x": 2, "y": 3})
+    assert settler().settle(commit).settled == Settled(True, {"x": 2, "y": 3})
     assert _rows(lake, "y") == [(1, 0), (2, 100), (7, 7)]
 
 
@@ -75,14 +76,15 @@ def test_outside_conflict_on_one_table_takes_the_other_back(world: World, loser:
     lake, settler, commit = world
     other = {"x": "y", "y": "x"}[loser]
     lake.update(loser, {"v": "v + 1"}, where="id = 1 OR id = 2")
-    settled, refused = settler().settle(commit)
+    outcome = settler().settle(commit)
+    settled, refused = outcome.settled, outcome.refused
     assert settled == Settled(False, {other: 3})
     assert refused is not None
     assert "version 2" in refused.winner.summary
     assert _rows(lake, loser) == [(1, 1), (2, 1)]
     assert _rows(lake, other) == [(1, 0), (2, 0)]
     assert lake.history(other)[0].operation == "ROLLBACK"
-    assert settler().settle(commit)[0] == settled
+    assert settler().settle(commit).settled == settled
     assert len(lake.history(other)) == 4
 
 
@@ -90,7 +92,7 @@ def test_helper_that_comes_late_takes_back_what_the_owner_published(world: World
     lake, settler, commit = world
     settler().settle(Commit((commit.writes[0],)))
     lake.delete("y", where="id = 2")
-    assert settler().settle(commit)[0] == Settled(False, {"x": 3})
+    assert settler().settle(commit).settled == Settled(False, {"x": 3})
     assert _rows(lake, "x") == [(1, 0), (2, 0)]
 
 
@@ -99,7 +101,7 @@ def test_table_that_somebody_built_on_before_the_inverse_is_torn(world: World) -
     settler().settle(Commit((commit.writes[0],)))
     lake.update("x", {"v": "v + 1"})
     lake.delete("y", where="id = 2")
-    settled, _ = settler().settle(commit)
+    settled = settler().settle(commit).settled
     assert settled == Settled(False, {}, frozenset({"x"}))
     assert _rows(lake, "x") == [(1, 101), (2, 1)]
 
@@ -108,7 +110,7 @@ def test_blind_append_is_published_only_after_the_tables_that_can_conflict(world
     lake, settler, commit = world
     append = _write(lake, "x", "", blind=True)
     lake.update("y", {"v": 5}, where="id = 2")
-    settled, _ = settler().settle(Commit((append, commit.writes[1])))
+    settled = settler().settle(Commit((append, commit.writes[1]))).settled
     assert settled == Settled(False)
     assert len(lake.history("x")) == 2
 
@@ -118,7 +120,7 @@ def test_what_was_read_of_a_written_table_counts(world: World) -> None:
     x = commit.writes[0]
     reading = Write(x.table, x.base, x.change, ReadSet((ANYTHING,)), False)
     lake.append("x", [{"id": 50, "v": 0}])
-    assert settler().settle(Commit((reading,)))[0] == Settled(False)
+    assert settler().settle(Commit((reading,))).settled == Settled(False)
 
 
 def test_entries_name_the_slot_that_decided_them(world: World) -> None:

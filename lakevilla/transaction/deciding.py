@@ -1,0 +1,148 @@
+"""The commit of a transaction that the global log decides: several tables, or one with reads of others.
+
+The create of the next slot is the decision (docs/protocol.md, 7). It proves that no other entry came since
+HEAD was read, so what was read and written needs no look at the tables again: only outside writers, who use
+no slots, can have moved them, and settling deals with those. If the slot is taken, that entry is settled
+first, then all that this transaction touched is brought up to date, and the next slot is tried.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from lakevilla.errors import Conflict, Unavailable
+from lakevilla.formats.port import Snapshot, Table
+from lakevilla.model import Change, TableRef
+from lakevilla.settle.commits import CommitSettler
+from lakevilla.settle.entries import decided_but_unseen, help_next, hold_slot, move_head
+from lakevilla.transaction.catalog import PREMISE_SECONDS, Pinned
+from lakevilla.transaction.committing import LOSSES_ALLOWED, renew_premise
+from lakevilla.transaction.effect import TableChange
+from lakevilla.transaction.operations import READ
+from lakevilla.transaction.recovering import Recovery
+from lakevilla.transaction.workspace import Workspace
+from lakevilla.versions.commits import Commit, Read, Write
+from lakevilla.versions.log import ReadHead
+from lakevilla.versions.records import Entry, Head
+
+logger = logging.getLogger("lakevilla.transaction")
+
+
+@dataclass(frozen=True)
+class Committed:
+    """What a commit made of each table, by location, and the entry of the global log that decided it, if
+    one did."""
+
+    seq: int | None
+    snapshots: Mapping[str, Snapshot]
+
+
+class Decision:
+    """The commit of one transaction by a slot. `recovers` says whether a conflict is redone or raised."""
+
+    def __init__(self, workspace: Workspace, recovery: Recovery, recovers: bool) -> None:
+        self._workspace = workspace
+        self._recovery = recovery
+        self._recovers = recovers
+
+    def commit(self, read: ReadHead | None) -> Committed | None:
+        """Decide and settle; None if nothing is left to publish.
+
+        `read` is HEAD as it was before all tables were pinned but the first, whose version it confirms.
+        """
+        workspace = self._workspace
+        log = workspace.catalog.log(workspace.meter)
+        if read is None or self._is_old():
+            read = log.read_head() or log.first_head()
+            self._catch_up()
+        for _ in range(LOSSES_ALLOWED):
+            if self._is_behind(read.head):
+                self._catch_up()
+            commit = self._commit()
+            if commit is None:
+                return None
+            entry = Entry(
+                read.head.seq + 1,
+                workspace.txn,
+                self._recovery.attempt,
+                workspace.environment.new_id(),
+                workspace.environment.now_ms(),
+                commit,
+            )
+            if hold_slot(log, workspace.environment, entry):
+                read, done = self._settle(read, entry, commit)
+                if done is not None:
+                    return done
+                # An outside writer was in the way, and what was published has been taken back.
+                self._recovery.begin(workspace.environment.new_id())
+            else:
+                read = help_next(log, workspace.environment, read, self._open)
+            self._catch_up()
+        raise Conflict(
+            f"transaction {workspace.txn} lost {LOSSES_ALLOWED} races in a row: nothing was changed; "
+            "try again when fewer clients write"
+        )
+
+    def _commit(self) -> Commit | None:
+        """What the transaction does and has read, on the versions that it stands on."""
+        writes, reads = [], []
+        for pinned in self._workspace.touched:
+            change = self._recovery.change(pinned.ref.location)
+            if change is not None:
+                writes.append(_write(pinned, change))
+            else:
+                read = self._recovery.read_of(pinned.ref.location)
+                reads.append(Read(pinned.ref, pinned.snapshot.version, read))
+        return Commit(tuple(writes), tuple(reads)) if writes else None
+
+    def _settle(self, read: ReadHead, entry: Entry, commit: Commit) -> tuple[ReadHead, Committed | None]:
+        """Publish our own entry and make it visible. It is decided: a store that goes away cannot undo it."""
+        workspace = self._workspace
+        log = workspace.catalog.log(workspace.meter)
+        settler = CommitSettler(entry.seq, entry.txn, entry.attempt, workspace.environment, self._open_at)
+        try:
+            outcome = settler.settle(commit)
+            moved = move_head(log, workspace.environment, read, entry, outcome.settled)
+        except Unavailable as error:
+            raise decided_but_unseen(entry) from error
+        workspace.catalog.learn(moved.head)
+        done = Committed(entry.seq, outcome.snapshots) if outcome.settled.published else None
+        return moved, done
+
+    def _catch_up(self) -> None:
+        """Bring all that the transaction touched up to date."""
+        workspace = self._workspace
+        touched = workspace.touched
+        found = workspace.environment.fan_out([partial(p.table.since, p.snapshot) for p in touched])
+        between = {p.ref.location: taken for p, taken in zip(touched, found, strict=True)}
+        if not self._recovers:
+            self._recovery.refuse_conflicts(between)
+        self._recovery.catch_up(between)
+
+    def _is_old(self) -> bool:
+        """Whether something that the commit builds on may have been cleaned away; then it is checked."""
+        now = self._workspace.environment.elapsed()
+        old = [p for p in self._workspace.touched if now - p.pinned_at > PREMISE_SECONDS]
+        for pinned in old:
+            change = self._recovery.change(pinned.ref.location)
+            renew_premise(TableChange(pinned, change or Change(READ)))
+        return bool(old)
+
+    def _is_behind(self, head: Head) -> bool:
+        """Whether an entry up to this HEAD moved a table that was pinned before HEAD was read."""
+        touched = self._workspace.touched
+        return any(head.versions.get(p.ref.location, -1) > p.snapshot.version for p in touched)
+
+    def _open_at(self, ref: TableRef, version: int) -> tuple[Table, Snapshot]:
+        pinned = self._workspace.base(ref.location)
+        assert pinned.snapshot.version == version, "the entry was made from where we stand"
+        return pinned.table, pinned.snapshot
+
+    def _open(self, ref: TableRef) -> Table:
+        return self._workspace.catalog.open(ref, self._workspace.meter)
+
+
+def _write(pinned: Pinned, change: Change) -> Write:
+    encoded = pinned.table.encode_change(pinned.snapshot, change)
+    return Write(pinned.ref, pinned.snapshot.version, encoded, change.read, change.blind)
