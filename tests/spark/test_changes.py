@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import lakevilla as lv
+from lakevilla.engines.spark import writing
 from lakevilla.errors import InvalidInput, LakeVillaError
 from tests.spark.both import Both, content
 
@@ -43,8 +44,12 @@ CHANGES = [
 ]
 
 
+@pytest.mark.parametrize("few_rows", [-1, 10_000], ids=["by tasks", "here"])
 @pytest.mark.parametrize("sql", CHANGES)
-def test_change_does_the_same_on_both_engines(spark: Any, tmp_path: Path, sql: str) -> None:
+def test_change_does_the_same_on_both_engines(
+    spark: Any, tmp_path: Path, sql: str, few_rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "FEW_ROWS", few_rows)
     both = Both(tmp_path, spark)
     assert both.spark.sql(sql) == both.local.sql(sql)
     for local, on_spark in both.tables():
@@ -141,10 +146,10 @@ def test_update_leaves_files_without_a_match_alone(spark: Any, tmp_path: Path) -
 def test_partitioned_write_makes_one_file_for_each_partition(spark: Any, tmp_path: Path) -> None:
     lake = lv.Lake(tmp_path, spark=spark)
     lake.create("t", "id BIGINT, p BIGINT", partition_by=["p"])
-    lake.append("t", spark.range(0, 4000, 1, 8).selectExpr("id", "id % 5 AS p"))
+    lake.append("t", spark.range(0, 40_000, 1, 8).selectExpr("id", "id % 5 AS p"))
     assert lake.history("t")[0].metrics["numFiles"] == "5"
     assert (
-        lake.sql("SELECT p, count(*) AS n FROM t GROUP BY p").toArrow().column("n").to_pylist() == [800] * 5
+        lake.sql("SELECT p, count(*) AS n FROM t GROUP BY p").toArrow().column("n").to_pylist() == [8000] * 5
     )
 
 

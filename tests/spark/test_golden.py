@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from lakevilla.engines.port import Source
-from lakevilla.engines.spark import fileindex
+from lakevilla.engines.spark import reading
 from lakevilla.engines.spark.engine import SparkEngine
 from lakevilla.environment import SystemEnvironment
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
@@ -47,6 +47,6 @@ def test_golden_table_on_spark_has_the_known_rows(spark: Any, entry: dict[str, A
 def test_golden_table_without_a_file_index_has_the_known_rows(
     spark: Any, entry: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fileindex, "usable", lambda session: False)
+    monkeypatch.setattr(reading, "driver_side", lambda session: None)
     table = open_table(entry)
     assert checksum(rows_on_spark(spark, table, table.latest())) == entry["expected"]["sha256"]

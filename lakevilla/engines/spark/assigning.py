@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from lakevilla.engines.spark import types
-from lakevilla.engines.spark.reading import quoted
 from lakevilla.errors import InvalidInput
 from lakevilla.sql.types import type_name
 
@@ -41,23 +40,11 @@ def assign(value: Value, field: pa.Field) -> Assigned:
         )
     if types.logical(value.type) == types.logical(field.type):
         return Assigned(value.sql)
-    wanted = sql_type(field.type)
+    wanted = types.sql_type(field.type)
     if pa.types.is_null(value.type) or pa.types.is_nested(field.type) or _always_fits(value.type, field.type):
         return Assigned(f"CAST({value.sql} AS {wanted})")
     tried = f"try_cast({value.sql} AS {wanted})"
     return Assigned(tried, f"({value.sql}) IS NOT NULL AND {tried} IS NULL")
-
-
-def sql_type(data_type: pa.DataType) -> str:
-    """The type in SQL, names of members quoted."""
-    if pa.types.is_struct(data_type):
-        members = (f"{quoted(child.name)}: {sql_type(child.type)}" for child in data_type)
-        return f"STRUCT<{', '.join(members)}>"
-    if pa.types.is_list(data_type):
-        return f"ARRAY<{sql_type(data_type.value_type)}>"
-    if pa.types.is_map(data_type):
-        return f"MAP<{sql_type(data_type.key_type)}, {sql_type(data_type.item_type)}>"
-    return type_name(data_type)
 
 
 def _assignable(source: pa.DataType, to: pa.DataType) -> bool:

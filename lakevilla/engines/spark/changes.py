@@ -15,8 +15,9 @@ from lakevilla.engines.spark import tasks, types
 from lakevilla.engines.spark.assigning import Assigned, Value, assign
 from lakevilla.engines.spark.failures import explained
 from lakevilla.engines.spark.queries import Statement
-from lakevilla.engines.spark.reading import FILE, quoted
-from lakevilla.engines.spark.writing import Done, Writer, new_rows
+from lakevilla.engines.spark.reading import FILE
+from lakevilla.engines.spark.types import quoted
+from lakevilla.engines.spark.writing import Done, Writer, new_rows, rows_of
 from lakevilla.errors import InvalidInput
 from lakevilla.model import Counts, DataFile, WrittenFile
 from lakevilla.predicates import ANYTHING, conjunction
@@ -106,7 +107,7 @@ class Change:
             values[name] = chosen(hit, value, f"{self.called}.{quoted(name)}")
         extra = {tasks.KIND: tasks.KIND, FILE: FILE}
         rows = new_rows(self.statement, self.target, values, marked, extra, hit)
-        done = self.writer.write(self.target, rows, files if in_order else None)
+        done = self.writer.write(self.target, rows, rows_of(files), files if in_order else None)
         if not in_order:
             return done, tuple(files)
         return done, tuple(file for number, file in enumerate(files) if number in done.changed)

@@ -22,7 +22,7 @@ from lakevilla.engines.spark.places import Access
 from lakevilla.engines.spark.queries import statement
 from lakevilla.engines.spark.reading import Reader
 from lakevilla.engines.spark.session import Session
-from lakevilla.engines.spark.writing import Done, NewRows, Writer, new_rows, spread
+from lakevilla.engines.spark.writing import Done, Writer, new_rows, rows_in
 from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput
 from lakevilla.model import Counts
@@ -116,7 +116,8 @@ class SparkEngine:
                 for i, (name, field) in enumerate(zip(names, frame.schema.fields, strict=True))
             }
             view = opened.view(frame.toDF(*(f"c{i}" for i in range(len(names)))))
-            done = self._write(target, new_rows(opened, target, values, view))
+            rows = new_rows(opened, target, values, view)
+            done = self._writer.write(target, rows, rows_in(frame), spread=True)
         return Rewritten(done.added, (), Counts(inserted=done.counts[1]))
 
     @_stoppable
@@ -185,10 +186,7 @@ class SparkEngine:
         with self._statement({}, target.now_ms()) as opened:
             values = given.by_name(frame, target.schema)
             rows = new_rows(opened, target, values, opened.view(frame), matching=where)
-            return self._write(target, rows)
-
-    def _write(self, target: Target, rows: NewRows) -> Done:
-        return self._writer.write(target, NewRows(spread(rows.frame, target), rows.refusals))
+            return self._writer.write(target, rows, rows_in(frame), spread=True)
 
     def _frame(self, data: object, schema: pa.Schema) -> Any:
         pieces = list(arrow.batches_of(data, schema))

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from lakevilla.engines.port import MergeClauses
 from lakevilla.engines.spark import types
-from lakevilla.engines.spark.reading import quoted
+from lakevilla.engines.spark.types import quoted
 from lakevilla.predicates import NOTHING, Compare, Predicate, conjunction, disjunction
 from lakevilla.sql.predicates_of import Found, find_column, predicate_of
 

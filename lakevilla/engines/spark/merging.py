@@ -19,8 +19,9 @@ from lakevilla.engines.spark.assigning import Assigned, Value, assign
 from lakevilla.engines.spark.changes import Change, column_of, named
 from lakevilla.engines.spark.failures import explained
 from lakevilla.engines.spark.keys import merge_predicate
-from lakevilla.engines.spark.reading import FILE, ROW, quoted
-from lakevilla.engines.spark.writing import NewRows, new_rows
+from lakevilla.engines.spark.reading import FILE, ROW
+from lakevilla.engines.spark.types import quoted
+from lakevilla.engines.spark.writing import NewRows, new_rows, rows_in, rows_of
 from lakevilla.errors import InvalidInput
 from lakevilla.model import Counts, DataFile
 from lakevilla.predicates import ANYTHING, Predicate
@@ -76,7 +77,9 @@ class Merge:
             parts.append(self._inserting(found.matched, view))
         if not parts:
             return Rewritten((), (), Counts())
-        done = self.change.writer.write(self.change.target, _union(parts))
+        old, new = rows_of(found.touched), rows_in(self.data)
+        at_most = None if old is None or new is None else old + new
+        done = self.change.writer.write(self.change.target, _union(parts), at_most)
         counts = Counts(*(done.counts[kind] for kind in (tasks.INSERTED, tasks.UPDATED, tasks.DELETED)))
         return Rewritten(done.added, tuple(found.touched), counts)
 

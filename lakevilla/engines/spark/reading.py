@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import functions as F
 from pyspark.sql import types as spark
 
 from lakevilla.engines.port import Source
 from lakevilla.engines.spark import bypaths, fileindex, types
 from lakevilla.engines.spark.filters import predicate_of
+from lakevilla.engines.spark.jvm import driver_side
 from lakevilla.engines.spark.places import Access, hadoop_path
+from lakevilla.engines.spark.types import quoted
 from lakevilla.files.mapping import by_id, physical_name
 from lakevilla.files.partitioning import partition_text
 from lakevilla.model import DataFile, Deletes
@@ -32,6 +33,10 @@ _DELETED = "lakevilla_deleted"
 
 _BITS = 7
 """Deleted rows are bits, seven to a byte, so that every byte is a character that Spark's `ascii` reads."""
+
+_ROW_INDEX = "_metadata.row_index"
+_BYTE = f"ascii(CAST(substring({_DELETED}, CAST({_ROW_INDEX} DIV {_BITS} AS INT) + 1, 1) AS STRING))"
+_LIVING = f"{_DELETED} IS NULL OR ({_BYTE} & shiftleft(1, CAST({_ROW_INDEX} % {_BITS} AS INT))) = 0"
 
 _OPTIONS = {
     # Values as they are in the file, also those of a calendar before 1582.
@@ -85,16 +90,14 @@ class Reader:
             **self.access.hadoop_options(),
         }
         structs = spark.StructType(partition), spark.StructType(data)
-        if fileindex.usable(self.session):
-            size = source.about_bytes() if files is None else sum(file.size for file in files)
-            frame = fileindex.relation(self.session, listing.answer, *structs, options, size)
-        else:
-            frame = bypaths.relation(self.session, listing.files(ANYTHING), *structs, options)
-        if deletes:
-            frame = frame.where(_living())
+        living = _LIVING if deletes else None
         columns = [_column(field, source) for field in source.schema]
-        columns += [F.col("_metadata.row_index").alias(ROW) if name == ROW else F.col(name) for name in extra]
-        return frame.select(*columns)
+        columns += [f"{_ROW_INDEX} AS {ROW}" if name == ROW else name for name in extra]
+        if driver_side(self.session) is not None:
+            size = source.about_bytes() if files is None else sum(file.size for file in files)
+            return fileindex.relation(self.session, listing.answer, *structs, options, size, living, columns)
+        frame = bypaths.relation(self.session, listing.files(ANYTHING), *structs, options)
+        return (frame.where(living) if living else frame).selectExpr(*columns)
 
 
 @dataclass(frozen=True)
@@ -125,20 +128,14 @@ class _Listing:
         return {"path": hadoop_path(store, key), "size": file.size, "values": values}
 
 
-def quoted(name: str) -> str:
-    """A name in Spark SQL."""
-    return "`" + name.replace("`", "``") + "`"
-
-
-def _column(field: pa.Field, source: Source) -> Any:
+def _column(field: pa.Field, source: Source) -> str:
     """The table's column over the relation's; a cast gives the members of structs their names."""
     if pa.types.is_null(field.type):
-        return F.lit(None).alias(field.name)
-    found = F.col(quoted(physical_name(field)))
-    wanted = types.logical(field.type)
+        return f"NULL AS {quoted(field.name)}"
+    found = quoted(physical_name(field))
     if field.name not in source.partition_columns and _renamed(field.type):
-        found = found.cast(wanted)
-    return found.alias(field.name)
+        found = f"CAST({found} AS {types.sql_type(field.type)})"
+    return f"{found} AS {quoted(field.name)}"
 
 
 def _renamed(data_type: pa.DataType) -> bool:
@@ -164,12 +161,6 @@ def _deleted(deletes: Deletes | None) -> str | None:
     bits[rows] = 1
     weights = np.left_shift(np.uint8(1), np.arange(_BITS, dtype=np.uint8))
     return base64.b64encode((bits.reshape(-1, _BITS) * weights).sum(axis=1).astype(np.uint8)).decode()
-
-
-def _living() -> Any:
-    row = "_metadata.row_index"
-    byte = f"ascii(CAST(substring({_DELETED}, CAST({row} DIV {_BITS} AS INT) + 1, 1) AS STRING))"
-    return F.expr(f"{_DELETED} IS NULL OR ({byte} & shiftleft(1, CAST({row} % {_BITS} AS INT))) = 0")
 
 
 def _leaves(data_type: pa.DataType) -> Iterator[pa.DataType]:

@@ -80,10 +80,16 @@ class WriteTask:
         packed = pickle.dumps(self)
 
         def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            report = _Running(_unpacked(packed)).run(batches)
+            task, context = _unpacked(packed), TaskContext.get()
+            attempt = 0 if context is None else context.taskAttemptId()
+            report = _Running(task, _store(task.place), attempt).run(batches)
             yield pa.record_batch([pa.array([pickle.dumps(report)], pa.binary())], names=["report"])
 
         return run
+
+    def run_here(self, batches: Iterable[pa.RecordBatch], store: Store) -> Report:
+        """The same in the driver, as the only task of its job."""
+        return _Running(self, store, 0).run(batches)
 
 
 def packed_place(url: str, access: Access) -> bytes:
@@ -109,14 +115,13 @@ def _store(packed: bytes) -> Store:
 class _Running:
     """One run of a task."""
 
-    def __init__(self, task: WriteTask) -> None:
+    def __init__(self, task: WriteTask, store: Store, attempt: int) -> None:
         self._task = task
+        self._store = store
         self._report = Report()
-        context = TaskContext.get()
-        attempt = 0 if context is None else context.taskAttemptId()
         self._keys = (f"{task.stem}-{attempt}-{number}.parquet" for number in count())
 
-    def run(self, batches: Iterator[pa.RecordBatch]) -> Report:
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Report:
         try:
             rows = (pa.Table.from_batches([batch]) for batch in batches if batch.num_rows)
             sure = map(self._taken, rows) if self._task.whole_rows is None else self._changed(rows)
@@ -131,7 +136,7 @@ class _Running:
             pieces,
             schema=task.schema,
             partition_columns=task.partition_columns,
-            store=_store(task.place),
+            store=self._store,
             new_key=lambda: next(self._keys),
             now_ms=SystemEnvironment().now_ms,
             file_bytes=task.file_bytes,

@@ -11,7 +11,7 @@ from pyspark.sql import types as spark
 
 from lakevilla.errors import Unsupported
 from lakevilla.files.mapping import field_id, physical_name
-from lakevilla.sql.types import TIMESTAMP, TIMESTAMP_NTZ
+from lakevilla.sql.types import TIMESTAMP, TIMESTAMP_NTZ, type_name
 
 _PAIRS: list[tuple[pa.DataType, spark.DataType]] = [
     (pa.null(), spark.NullType()),
@@ -64,6 +64,23 @@ def arrow_type(data_type: spark.DataType) -> pa.DataType:
     if type(data_type) not in _TO_ARROW:
         raise Unsupported(f"the type {data_type.simpleString()} cannot be stored in a table")
     return _TO_ARROW[type(data_type)]
+
+
+def sql_type(data_type: pa.DataType) -> str:
+    """The type in SQL, names of members quoted."""
+    if pa.types.is_struct(data_type):
+        members = (f"{quoted(child.name)}: {sql_type(child.type)}" for child in data_type)
+        return f"STRUCT<{', '.join(members)}>"
+    if pa.types.is_list(data_type):
+        return f"ARRAY<{sql_type(data_type.value_type)}>"
+    if pa.types.is_map(data_type):
+        return f"MAP<{sql_type(data_type.key_type)}, {sql_type(data_type.item_type)}>"
+    return type_name(data_type)
+
+
+def quoted(name: str) -> str:
+    """A name in Spark SQL."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 def _spark_type(data_type: pa.DataType, member: Callable[[pa.Field], spark.StructField]) -> spark.DataType:

@@ -1,6 +1,7 @@
 """Rows of a DataFrame, written by tasks (see `tasks`): one job, whose reports make up what the statement did.
 
-Rows that are in this process already are written from here: a job would only carry them away and back.
+Python workers cost more than a few rows do. So where few rows are to come, the job brings them here, and this
+process does what a task would do with them. Rows that are in this process already are written without a job.
 """
 
 import pickle
@@ -9,16 +10,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
 from sqlglot import exp
 
 from lakevilla.engines.port import Target
 from lakevilla.engines.spark import tasks
 from lakevilla.engines.spark.assigning import Assigned, Value, assign
+from lakevilla.engines.spark.connect import is_connect
 from lakevilla.engines.spark.failures import explained
+from lakevilla.engines.spark.jvm import driver_side
 from lakevilla.engines.spark.places import Access, refuse_memory
 from lakevilla.engines.spark.queries import Statement
-from lakevilla.engines.spark.reading import quoted
 from lakevilla.engines.spark.session import Session
+from lakevilla.engines.spark.types import quoted
 from lakevilla.engines.writing import write
 from lakevilla.errors import InvalidInput
 from lakevilla.model import DataFile, WrittenFile
@@ -26,6 +30,11 @@ from lakevilla.sql.dialect import spark_text
 from lakevilla.sql.types import type_name
 
 _BAD = "lakevilla_bad_"
+
+FEW_ROWS = 10_000
+"""So many rows are written here; measured, that costs less than to have a Python worker do it."""
+_FEW_BYTES = 8 * 1024 * 1024
+_TOO_LARGE = "is bigger than spark.driver.maxResultSize"
 
 
 @dataclass(frozen=True)
@@ -97,9 +106,20 @@ class Writer:
     session: Session
     access: Access
 
-    def write(self, target: Target, rows: NewRows, files: Sequence[DataFile] | None = None) -> Done:
-        """Write the rows in one job. With `files`, rows name the file that they come from, and files
-        without a changed row are left alone."""
+    def write(
+        self,
+        target: Target,
+        rows: NewRows,
+        at_most: int | None,
+        files: Sequence[DataFile] | None = None,
+        spread: bool = False,
+    ) -> Done:
+        """Write the rows in one job. `at_most` is a bound of how many there are, if one is known.
+
+        With `files`, rows name the file that they come from, and files without a changed row are left alone.
+        With `spread`, rows of one partition of the table are brought together, so that not every task writes
+        a file of each.
+        """
         refuse_memory(target.store)
         whole = None if files is None else {n: _living_rows(file) for n, file in enumerate(files)}
         task = tasks.WriteTask(
@@ -113,10 +133,29 @@ class Writer:
             refusals=rows.refusals,
             whole_rows=whole,
         )
-        frame = rows.frame.mapInArrow(task.function(), tasks.REPORT)
+        few = self._few(rows.frame, at_most)
+        if few is not None:
+            return joined([task.run_here(few, target.store)])
+        frame = _spread(rows.frame, target) if spread else rows.frame
+        written = frame.mapInArrow(task.function(), tasks.REPORT)
         with explained():
-            found = self.session.run(frame.collect)
+            found = self.session.run(written.collect)
         return joined([pickle.loads(row[0]) for row in found])
+
+    def _few(self, frame: Any, at_most: int | None) -> Sequence[pa.RecordBatch] | None:
+        """The rows if they are surely few and fit into what a session may bring to its driver."""
+        side = driver_side(self.session())
+        if at_most is None or at_most > FEW_ROWS or side is None:
+            return None
+        try:
+            with explained():
+                stream = self.session.run(lambda: side.rows(frame._jdf))
+        except Py4JJavaError as error:
+            if _TOO_LARGE not in str(error):
+                raise
+            return None
+        found: Sequence[pa.RecordBatch] = list(pa.ipc.open_stream(stream))
+        return found
 
     def write_here(self, target: Target, pieces: Iterable[pa.Table]) -> Done:
         """Write rows that are in this process."""
@@ -124,8 +163,23 @@ class Writer:
         return Done(added, (0, sum(file.rows for file in added), 0, 0), frozenset())
 
 
-def spread(frame: Any, target: Target) -> Any:
-    """The rows of a partition of the table brought together, so that not every task writes a file of each."""
+def rows_of(files: Sequence[DataFile]) -> int | None:
+    """A bound of how many rows the files have, if that is known and they are small."""
+    rows = [file.rows for file in files if file.rows is not None]
+    small = sum(file.size for file in files) <= _FEW_BYTES
+    return sum(rows) if small and len(rows) == len(files) else None
+
+
+def rows_in(frame: Any) -> int | None:
+    """A bound of how many rows the frame has, if Spark can tell without running it."""
+    if is_connect(frame.sparkSession):
+        # The plan is in the server.
+        return None
+    found = frame._jdf.queryExecution().analyzed().maxRows()
+    return int(found.get()) if found.isDefined() else None
+
+
+def _spread(frame: Any, target: Target) -> Any:
     if not target.partition_columns:
         return frame
     return frame.hint("rebalance", *(quoted(name) for name in target.partition_columns))

@@ -1,0 +1,82 @@
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.util.Arrays;
+import java.util.Map;
+import java.util.function.Function;
+import org.apache.spark.TaskContext;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.LocalTableScanExec;
+import org.apache.spark.sql.execution.SQLExecution$;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.arrow.ArrowBatchStreamWriter;
+import org.apache.spark.sql.execution.arrow.ArrowConverters$;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
+import scala.collection.Iterator;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractFunction0;
+
+/** What Python asks of the driver's JVM. Each call has its price, so one call does one whole thing. */
+public class DriverSide {
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  /**
+   * A DataFrame over the files that the lister gives, see SnapshotIndex.
+   *
+   * Asked: {"partition", "data", "options", "bytes", "where", "columns"}, see fileindex.py.
+   */
+  public Dataset frame(SparkSession session, Function lister, String asked) throws IOException {
+    JsonNode wanted = JSON.readTree(asked);
+    StructType partition = (StructType) DataType.fromJson(text(wanted, "partition"));
+    StructType data = (StructType) DataType.fromJson(text(wanted, "data"));
+    FileIndex index = new SnapshotIndex(lister, partition, ((JsonNode) wanted.get("bytes")).asLong());
+    Map options = (Map) JSON.convertValue(wanted.get("options"), Map.class);
+    HadoopFsRelation relation = new HadoopFsRelation(index, partition, data, Option.empty(), new ParquetFileFormat(),
+        scala.collection.immutable.Map$.MODULE$.from(CollectionConverters.asScala(options)), session);
+    Dataset frame = session.baseRelationToDataFrame(relation);
+    String where = text(wanted, "where");
+    if (where != null) {
+      frame = frame.where(where);
+    }
+    return frame.selectExpr((String[]) JSON.convertValue(wanted.get("columns"), String[].class));
+  }
+
+  /** The rows of a DataFrame as an Arrow stream. Rows that the plan holds already need no job. */
+  public byte[] rows(Dataset frame) throws IOException {
+    SparkPlan plan = frame.queryExecution().executedPlan();
+    SQLConf settings = frame.sparkSession().sessionState().conf();
+    String zone = settings.sessionLocalTimeZone();
+    boolean large = settings.arrowUseLargeVarTypes();
+    Iterator batches = plan instanceof LocalTableScanExec
+        ? ArrowConverters$.MODULE$.toBatchIterator(((LocalTableScanExec) plan).rows().iterator(), frame.schema(),
+            settings.arrowMaxRecordsPerBatch(), zone, true, large, (TaskContext) null)
+        : CollectionConverters.asScala(Arrays.asList(computed(frame, plan)).iterator());
+    ByteArrayOutputStream stream = new ByteArrayOutputStream();
+    ArrowBatchStreamWriter writer = new ArrowBatchStreamWriter(frame.schema(), stream, zone, true, large);
+    writer.writeBatches(batches);
+    writer.end();
+    return stream.toByteArray();
+  }
+
+  /** Batches of rows that tasks make, under an execution of their own, which gives tasks the session's settings. */
+  private static Object[] computed(final Dataset frame, final SparkPlan plan) {
+    return (Object[]) SQLExecution$.MODULE$.withNewExecutionId(frame.queryExecution(), Option.empty(), new AbstractFunction0() {
+      public Object apply() {
+        return frame.toArrowBatchRdd(plan).collect();
+      }
+    });
+  }
+
+  private static String text(JsonNode of, String name) {
+    JsonNode found = (JsonNode) of.get(name);
+    return found.isNull() ? null : found.asText();
+  }
+}
