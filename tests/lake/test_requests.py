@@ -71,3 +71,18 @@ def test_read_that_prunes_every_file_costs_the_miss_alone(warm: lv.Lake) -> None
         assert tx.sql("SELECT v FROM t WHERE id = 7000").collect() == []
     assert tx.receipt is not None
     assert _sent(tx.receipt.requests) == {"get": 1}
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_commit_on_several_tables_costs_three_requests_and_two_per_table(warm: lv.Lake, count: int) -> None:
+    names = [f"m{number}" for number in range(count)]
+    for name in names:
+        warm.create(name, "id BIGINT")
+    for name in names:
+        warm.append(name, [{"id": 0}])
+    with warm.transaction(lv.R | lv.CT) as tx:
+        for name in names:
+            tx.append(name, [{"id": 1}])
+    assert tx.receipt is not None
+    expected = {"get": count + 1, "put": count, "create": count + 1, "replace": 1}
+    assert _sent(tx.receipt.requests) == expected, "beside one data file for each table"
