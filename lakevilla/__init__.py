@@ -16,7 +16,7 @@ from lakevilla.errors import (
     ValidationFailed,
 )
 from lakevilla.lake import Lake
-from lakevilla.model import Counts, Features, HistoryEntry, Receipt
+from lakevilla.model import Counts, Features, HistoryEntry, Outcome, Receipt
 from lakevilla.transaction.transaction import Transaction
 
 __version__ = version("lakevilla")
@@ -42,6 +42,7 @@ __all__ = [
     "InvalidInput",
     "Lake",
     "LakeVillaError",
+    "Outcome",
     "R",
     "Receipt",
     "Transaction",

@@ -10,11 +10,15 @@ from lakevilla.engines.port import Engine
 from lakevilla.environment import Environment, SystemEnvironment
 from lakevilla.errors import InvalidInput
 from lakevilla.markers.lease import IDLE_SECONDS, LEASE_SECONDS, Leases
-from lakevilla.model import Features, HistoryEntry, Receipt
+from lakevilla.model import Features, HistoryEntry, Outcome, Receipt
 from lakevilla.store.metered import Meter
 from lakevilla.store.opening import open_store
 from lakevilla.store.port import Store
+from lakevilla.transaction.begun import begin
 from lakevilla.transaction.catalog import Catalog
+from lakevilla.transaction.chores import Chores
+from lakevilla.transaction.finding import check_id, find_outcome
+from lakevilla.transaction.resuming import resume
 from lakevilla.transaction.retrying import run
 from lakevilla.transaction.statement import Statement
 from lakevilla.transaction.transaction import Transaction
@@ -66,6 +70,7 @@ class Lake(Verbs):
         self._store = store or self._open(str(root))
         self._engine = self._choose(engine, spark)
         self._catalog = Catalog(self._store, self._environment, self._open)
+        self._chores = Chores(self._environment)
         self._leases = Leases(
             self._store, self._environment, lease_seconds, IDLE_SECONDS / LEASE_SECONDS * lease_seconds
         )
@@ -85,7 +90,38 @@ class Lake(Verbs):
 
     def transaction(self, features: Features = Features.R) -> Transaction:
         """Start a transaction; use it in a `with` block."""
-        return Transaction(self._catalog, self._engine, self._environment, features, self._leases)
+        begun = begin(self._catalog, self._engine, self._environment, self._chores)
+        return Transaction(begun, features, self._leases)
+
+    def resume(self, txn: str) -> Transaction:
+        """Go on with a transaction of several statements whose client is gone, after its last statement.
+
+        What it had done is there again: own changes, savepoints, and the versions of the tables that it
+        reads; `tx.statements` says how many statements had finished. The other client is fenced: if it
+        still lives, whichever of the two commits first is the transaction, and the other ends as `Fenced`.
+        A statement that was not SQL cannot be redone any more: `Conflict` if it would have to be.
+
+        `InvalidInput` if there is nothing to resume: it is committed (the error says as which version), it
+        was aborted, it changed nothing, or it had only one statement.
+        """
+        check_id(txn)
+        begun = resume(self._catalog, self._engine, self._environment, self._leases, self._chores, txn)
+        if begun is None:
+            raise InvalidInput(f"transaction {txn} has left nothing to resume. {self.outcome(txn).advice}")
+        return Transaction(begun, Features.R, self._leases)
+
+    def outcome(self, txn: str) -> Outcome:
+        """What became of a transaction, after a crash or an unknown commit. `tx.id` and receipts name it.
+
+        Takes up to a lease time (10 s) where something suggests that its client still lives.
+        """
+        check_id(txn)
+        return find_outcome(self._catalog, self._environment, self._leases, txn)
+
+    def close(self) -> None:
+        """Wait for what is still done beside the caller, such as removing the records of transactions that
+        have ended. What a program leaves that ends without it is removed by vacuum."""
+        self._chores.finish()
 
     def run(
         self, work: Callable[[Transaction], Any], retries: int = 10, features: Features = Features.R

@@ -3,7 +3,7 @@
 import enum
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import pyarrow as pa
 
@@ -195,7 +195,8 @@ class HistoryEntry:
 class Receipt:
     """What a committed transaction did.
 
-    `versions` maps each written table to its new version; `requests` counts store requests by kind.
+    `versions` maps each written table to its new version; `requests` counts store requests by kind, without
+    those that were made beside the transaction (leases and sublogs).
     `seq` is None where the global log was not involved. `redone` counts statements that ran again because
     another commit came first, `saved_bytes` what was uploaded before that and did not have to be written
     again, `attempts` how often `lake.run` called its function.
@@ -208,6 +209,25 @@ class Receipt:
     saved_bytes: int = 0
     requests: Mapping[str, int] = field(default_factory=dict)
     attempts: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a transaction, as far as its lake tells.
+
+    `state` is `committed`; `aborted`, where the global log says so; `live`, if its client shows signs of
+    life; or `undecided`: no table names it, and nothing shows that its client lives. That never becomes
+    `aborted` by age: a client that slept reads again what its commit builds on, and may then publish it.
+    `table` and `version` say where it was committed, `seq` as which entry of the global log, where there is
+    one. `advice` says what to do.
+    """
+
+    txn: str
+    state: Literal["committed", "aborted", "live", "undecided"]
+    advice: str
+    table: str | None = None
+    version: int | None = None
+    seq: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

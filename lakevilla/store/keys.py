@@ -78,6 +78,15 @@ def data_file(txn: str, unique: str) -> str:
     return f"part-{txn}-{unique}.parquet"
 
 
+def attempt_of(key: str) -> str | None:
+    """The attempt whose sublog lies at this key; None for anything else."""
+    parts = key.removeprefix(TXNS).split("/")
+    digits = parts[-1].removesuffix(".json")
+    if len(parts) != 3 or not digits.isdecimal() or sublog(parts[0], parts[1], int(digits)) != key:
+        return None
+    return parts[1]
+
+
 def marker(ticket: int) -> str:
     """A marker beside a table's log, below the table's root."""
     return f"{MARKERS}{ticket:020d}.json"

@@ -29,6 +29,11 @@ class Reads:
             self._sets[location] = before.union(ReadSet((predicate,), seen))
             self._bytes += size
 
+    def add(self, location: str, read: ReadSet) -> None:
+        """The operation has read this, as its record says."""
+        with self._lock:
+            self._sets[location] = self._sets.get(location, ReadSet()).union(read)
+
     def of(self, location: str) -> ReadSet | None:
         """What was read of a table so far; None if the operation has nothing to do with it."""
         with self._lock:

@@ -133,6 +133,10 @@ class Catalog:
         opener = lambda url: Metered(self._open_location(url), meter)  # noqa: E731
         return open_table(ref.format, self.store_of(ref.location, meter), self._environment, opener)
 
+    def root(self, meter: Meter) -> Store:
+        """The store of the lake's root, whose requests this meter counts."""
+        return Metered(self._store, meter)
+
     def store_of(self, location: str, meter: Meter) -> Store:
         """The store of a location: below the lake's root, or a URL of its own."""
         inside = "://" not in location

@@ -11,6 +11,7 @@ from lakevilla.sublogs.reads import Reads
 from lakevilla.transaction.catalog import Pinned
 from lakevilla.transaction.effect import Effect, LakeChange, TableChange
 from lakevilla.transaction.statement import Statement
+from lakevilla.transaction.workspace import Workspace
 
 READ = "READ"
 """The operation of a statement that changed nothing, in errors."""
@@ -40,6 +41,8 @@ class Operation:
         self.result = effect.result
         self.pending = effect.pending
         self.seen = not isinstance(effect.result, Counts)
+        self.over = False
+        """Whether nothing is left of it: it failed, or was rolled back."""
 
     def hand_out(self) -> Any:
         """The result, for the client."""
@@ -54,6 +57,11 @@ class Operation:
     def name(self) -> str:
         """What the statement is, for errors."""
         return self.pending.change.operation if isinstance(self.pending, TableChange) else READ
+
+    def show(self, workspace: Workspace) -> None:
+        """Let the statements after it see what it did."""
+        if isinstance(self.pending, TableChange):
+            workspace.write(self.pending.pinned.ref.location, self.pending.change)
 
     def change_of(self, location: str) -> Change | None:
         """What the operation does to a table."""
@@ -73,7 +81,7 @@ class Operation:
     def undone(self) -> "Operation":
         """The operation after it was rolled back: its client still knows what it gave."""
         left = Operation(replace(self.statement, once="it was rolled back"), self.reads, Effect(self.result))
-        left.seen = self.seen
+        left.seen, left.over = self.seen, True
         return left
 
 
@@ -117,6 +125,18 @@ class Operations:
         undone = self._all[found.length :]
         self._all = self._all[: found.length] + [op.undone() for op in undone if op.seen]
         self._savepoints = self._savepoints[: self._savepoints.index(found) + 1]
+
+    def show(self, workspace: Workspace) -> None:
+        """Let the next statement see what all of them did, and nothing else."""
+        for pinned in workspace.touched:
+            workspace.move(pinned.ref.location, pinned.snapshot, pinned.pinned_at)
+        for operation in self._all:
+            operation.show(workspace)
+
+    @property
+    def savepoints(self) -> list[tuple[int, str]]:
+        """Each savepoint by the number of operations before it."""
+        return [(savepoint.length, savepoint.name) for savepoint in self._savepoints]
 
     @property
     def lake_change(self) -> LakeChange | None:

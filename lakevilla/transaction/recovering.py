@@ -44,6 +44,8 @@ class Recovery:
         self._turns = turns
         self.redone = 0
         self.saved_bytes = 0
+        self.moves = 0
+        """How often we came to stand on a newer version."""
 
     def commit(self, location: str) -> Snapshot | None:
         """Publish what the operations do to the table; None if nothing is left to publish.
@@ -132,6 +134,7 @@ class Recovery:
             self._refuse_fenced(footprints, self._workspace.base(place))
         if not foreign:
             return
+        self.moves += 1
         stands = conflict_of(self._operations, foreign) is None
         self._stand({place: between[place][-1].snapshot for place in foreign})
         replay = Replay(self._workspace, {} if stands else foreign)
@@ -161,8 +164,8 @@ class Recovery:
         for footprint in foreign:
             if footprint.txn == self._workspace.txn and footprint.attempt not in self._attempts:
                 raise Fenced(
-                    f"transaction {self._workspace.txn} was resumed by another client, which committed it as "
-                    f"version {footprint.version} of {pinned.ref.name!r}: this one has nothing left to do"
+                    f"transaction {self._workspace.txn} is committed already, as version {footprint.version} "
+                    f"of {pinned.ref.name!r}, by another client that went on with it: do not run it again"
                 )
 
     def _check_age(self, pinned: Pinned, change: Change) -> None:

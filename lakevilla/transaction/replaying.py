@@ -74,7 +74,7 @@ class Replay:
         if isinstance(operation.pending, TableChange):
             change = operation.pending.change
             self.saved_bytes += sum(file.size for file in change.added)
-            self._workspace.write(operation.pending.pinned.ref.location, change)
+            operation.show(self._workspace)
 
     def _redo(self, operation: Operation, location: str, hit: Hit) -> None:
         workspace = self._workspace
@@ -98,8 +98,7 @@ class Replay:
             shift = shift_between(before.get(place), after.get(place))
             if shift is not None:
                 self._shifts.setdefault(place, []).append(shift)
-        if isinstance(operation.pending, TableChange):
-            workspace.write(operation.pending.pinned.ref.location, operation.pending.change)
+        operation.show(workspace)
         self.redone += 1
 
     def _why_not(self, operation: Operation, hit: Hit) -> str:

@@ -24,7 +24,7 @@ def run(tx: Transaction, work: Callable[[Transaction], Any], retries: int) -> Re
         try:
             return tx.attempt(work)
         except Fenced:
-            tx.abort()
+            tx.step_back()
             raise
         except Aborted as error:
             if not left:

@@ -11,26 +11,27 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
-from lakevilla.engines.port import Engine
-from lakevilla.environment import Environment
-from lakevilla.errors import Aborted, CommitUnknown, InvalidInput, LakeVillaError, Unsupported
+from lakevilla.errors import Aborted, CommitUnknown, Fenced, InvalidInput, LakeVillaError, Unsupported
 from lakevilla.formats.port import Snapshot
 from lakevilla.markers.lease import Leases
 from lakevilla.model import Features, Receipt
+from lakevilla.sublogs.journal import Journal
 from lakevilla.sublogs.reads import Reads
+from lakevilla.sublogs.records import RolledBack, Saved
 from lakevilla.transaction import defining
-from lakevilla.transaction.catalog import Catalog
+from lakevilla.transaction.begun import Begun
 from lakevilla.transaction.committing import commit_change
 from lakevilla.transaction.deciding import Committed, Decision
 from lakevilla.transaction.effect import Effect, TableChange
 from lakevilla.transaction.inputs import frozen
-from lakevilla.transaction.operations import Operation, Operations
+from lakevilla.transaction.journaling import record_of, records_of
+from lakevilla.transaction.operations import Operation
 from lakevilla.transaction.recovering import Recovery
+from lakevilla.transaction.resuming import lease_of
 from lakevilla.transaction.state import State, may_follow
 from lakevilla.transaction.statement import Statement
 from lakevilla.transaction.turns import Turns
 from lakevilla.transaction.verbs import Verbs
-from lakevilla.transaction.workspace import Workspace
 
 logger = logging.getLogger("lakevilla.transaction")
 
@@ -41,25 +42,30 @@ class Transaction(Verbs):
     """One unit of work. Use it as `with lake.transaction() as tx:`; leaving the block commits, an
     exception aborts. After the commit `tx.receipt` says what was done."""
 
-    def __init__(
-        self, catalog: Catalog, engine: Engine, environment: Environment, features: Features, leases: Leases
-    ) -> None:
+    def __init__(self, begun: Begun, features: Features, leases: Leases) -> None:
         if features not in SUPPORTED:
             raise Unsupported(
                 f"{features!r} is not in this release: use lakevilla.R | lakevilla.CT, or a part of it"
             )
-        self.id = environment.new_id()
+        self.id = begun.workspace.txn
         self.receipt: Receipt | None = None
+        self.statements = begun.statements
+        """How many statements have finished, also those that were rolled back since: after `lake.resume` the
+        client goes on with the next."""
+        self._begun = begun
         self._features = features
         self._attempts = 1
-        self._workspace = Workspace(catalog, engine, environment, self.id)
-        self._turns = Turns(self._workspace, leases)
+        self._workspace = begun.workspace
+        self._turns = Turns(self._workspace, leases, begun.attempt)
         if features:
             self._workspace.before_change = self._enter
         self._workspace.decides_by_slot = bool(features & Features.CT)
         self._leases = leases
-        self._operations = Operations()
-        self._recovery = Recovery(self._workspace, self._operations, self._turns, self.id)
+        self._operations = begun.operations
+        self._recorded_moves = 0
+        self._keep_records(begun.journal)
+        self._table = begun.table
+        self._recovery = Recovery(self._workspace, self._operations, self._turns, begun.attempt)
         self._state = State.OPEN
 
     def __enter__(self) -> Self:
@@ -83,12 +89,25 @@ class Transaction(Verbs):
         """
         try:
             return self._commit()
+        except Fenced:
+            self.step_back()
+            raise
         except Aborted:
             self.abort()
             raise
 
     def abort(self) -> None:
-        """End the transaction; nothing of it was or will be visible. Uploaded files are left to vacuum."""
+        """End the transaction; nothing of it was or will be visible. Uploaded files are left to vacuum.
+
+        A client from which `lake.resume` took the transaction over is not stopped by that, if it still lives.
+        """
+        if self._state is not State.ABORTED:
+            self._move(State.ABORTED)
+            self._turns.free()
+            self._journal.remove()
+
+    def step_back(self) -> None:
+        """End our part in the transaction: somebody else goes on with it, perhaps from our records."""
         if self._state is not State.ABORTED:
             self._move(State.ABORTED)
             self._turns.free()
@@ -98,15 +117,16 @@ class Transaction(Verbs):
         self._check_open()
         self._require_recovery("a savepoint")
         self._operations.savepoint(name)
+        self._journal.note(lambda: Saved(name))
+        self._journal.write()
 
     def rollback_to(self, name: str) -> None:
         """Undo what the transaction did since the savepoint, which stays."""
         self._check_open()
         self._operations.roll_back_to(name)
-        for pinned in self._workspace.touched:
-            self._workspace.move(pinned.ref.location, pinned.snapshot, pinned.pinned_at)
-        for operation in self._operations:
-            self._show(operation)
+        self._operations.show(self._workspace)
+        self._journal.note(lambda: RolledBack(name))
+        self._journal.write()
 
     def _commit(self) -> Receipt:
         """Commit. After Aborted the state is COMMITTING: the caller ends the transaction, or rewinds it."""
@@ -130,6 +150,7 @@ class Transaction(Verbs):
             raise
         self._move(State.COMMITTED)
         self._turns.free()
+        self._journal.remove()
         self.receipt = Receipt(
             self.id,
             None if committed is None else committed.seq,
@@ -159,8 +180,18 @@ class Transaction(Verbs):
         """Start again from the beginning as a new attempt; our place in the queue of writers stays."""
         if self._state is not State.OPEN:
             self._move(State.OPEN)
+        try:
+            self._leave_records()
+        except Fenced:
+            self.step_back()
+            raise
+        except BaseException:
+            self.abort()
+            raise
         self._recovery.begin(self._workspace.environment.new_id())
         self._attempts += 1
+        self._keep_records(self._begun.new_journal(self._recovery.attempt))
+        self.statements, self._table = 0, None
         self._operations.clear()
         self._workspace.forget()
 
@@ -202,6 +233,7 @@ class Transaction(Verbs):
     def _run(self, statement: Statement) -> Any:
         self._check_open()
         self._check_next(statement)
+        self._journal.next_statement()
         workspace = self._workspace
         workspace.reads = reads = Reads()
         self._leases.busy(self.id)
@@ -209,27 +241,45 @@ class Transaction(Verbs):
             operation = Operation(statement, reads, statement.run(workspace))
         except BaseException as error:
             # Its failure may have told the client something about what it read.
-            self._operations.add(Operation(statement, reads, Effect(None)).undone())
+            self._add(Operation(statement, reads, Effect(None)).undone())
+            if isinstance(error, Aborted):
+                # What we have done may be half redone: the records up to here are all that holds.
+                self._journal.stop()
+            if isinstance(error, Fenced):
+                self.step_back()
             if isinstance(error, RecursionError):
                 raise InvalidInput("the statement is nested too deeply: split it") from error
             raise
         finally:
             self._leases.idle(self.id)
-        self._operations.add(operation)
-        self._show(operation)
-        if isinstance(operation.pending, TableChange) and self._features & Features.R:
-            pinned = operation.pending.pinned
-            standing = operation.standing_on(pinned.ref.location)
-            self._turns.wrote(workspace.base(pinned.ref.location), standing is not None and standing.blind)
+        self.statements += 1
+        self._add(operation)
+        self._journal.write()
+        self._let_see(operation)
         return operation.hand_out()
+
+    def _add(self, operation: Operation) -> None:
+        """A statement has ended. If others made us redo what came before it, all of that is noted anew."""
+        self._operations.add(operation)
+        if self._recorded_moves == self._recovery.moves:
+            self._journal.note(record_of(self._workspace, operation))
+        else:
+            self._recorded_moves = self._recovery.moves
+            self._journal.note(records_of(self._workspace, self._operations, self.statements))
+
+    def _let_see(self, operation: Operation) -> None:
+        """The statements after it see what it did; who changes a table may take a place in its queue."""
+        if not self._features:
+            return
+        operation.show(self._workspace)
+        if isinstance(operation.pending, TableChange) and self._features & Features.R:
+            ref = operation.pending.pinned.ref
+            self._table = ref.name
+            standing = operation.standing_on(ref.location)
+            self._turns.wrote(self._workspace.base(ref.location), standing is not None and standing.blind)
 
     def _kept(self, data: object) -> object:
         return frozen(data) if self._features & Features.R else data
-
-    def _show(self, operation: Operation) -> None:
-        """Let the statements after it see what an operation did."""
-        if isinstance(operation.pending, TableChange) and self._features:
-            self._workspace.write(operation.pending.pinned.ref.location, operation.pending.change)
 
     def _enter(self, name: str, blind: bool) -> None:
         """Before a statement changes a table."""
@@ -241,8 +291,41 @@ class Transaction(Verbs):
                 f"the transaction changes {others[0]!r} already, and R alone is one table: add lakevilla.CT "
                 f"to change {name!r} with it"
             )
+        if self._table is not None and self._table.casefold() != name.casefold():
+            self._change_table(name)
         if not blind:
             self._recovery.enter(name)
+
+    def _change_table(self, name: str) -> None:
+        """All changes were rolled back, and now comes another table.
+
+        Who goes on with the transaction from its records would publish on the old one, and neither client
+        would meet the other's commit.
+        """
+        if self._begun.table is not None:
+            raise InvalidInput(
+                f"a transaction that was resumed changes {self._begun.table!r} only: change {name!r} in a "
+                "transaction of its own"
+            )
+        self._leave_records()
+
+    def _keep_records(self, journal: Journal) -> None:
+        """What is done from here on is noted there, if the transaction can be resumed: with R alone.
+
+        Only where all who work on a transaction publish on one table does each meet the other's commit.
+        """
+        self._journal = journal
+        if self._features != Features.R:
+            journal.stop()
+
+    def _leave_records(self) -> None:
+        """From here on nobody can resume what we have done so far; Fenced if somebody already has."""
+        if not self._journal.sent:
+            return
+        self._journal.remove_now()
+        lease = lease_of(self._workspace.catalog.root(self._workspace.meter), self.id)
+        if lease is not None and lease.attempt != self._begun.attempt:
+            raise Fenced(f"another client resumed transaction {self.id} and goes on with it")
 
     def _check_open(self) -> None:
         if self._state is not State.OPEN:

@@ -25,11 +25,13 @@ OPEN_SECONDS = 1.0
 
 
 class Turns:
-    """The queues of one transaction, by the table's location."""
+    """The queues of one transaction, by the table's location. `holder` is the attempt that its places and
+    its lease name: one for all attempts of a client."""
 
-    def __init__(self, workspace: Workspace, leases: Leases) -> None:
+    def __init__(self, workspace: Workspace, leases: Leases, holder: str) -> None:
         self._workspace = workspace
         self._leases = leases
+        self._holder = holder
         self._queues: dict[str, SideQueue] = {}
         self._probed: set[str] = set()
         self._since: float | None = None
@@ -103,7 +105,7 @@ class Turns:
         queue = self._queues.get(ref.location)
         if queue is None:
             store = workspace.catalog.store_of(ref.location, workspace.meter)
-            queue = SideQueue(store, self._leases, workspace.environment, workspace.txn, workspace.txn)
+            queue = SideQueue(store, self._leases, workspace.environment, workspace.txn, self._holder)
             self._queues[ref.location] = queue
         return queue
 

@@ -106,6 +106,10 @@ class Workspace:
         """A touched table as it was pinned, without our own writes."""
         return self._bases[location]
 
+    def view(self, location: str) -> Snapshot:
+        """A touched table as the next statement sees it, with our own writes."""
+        return self._views[location]
+
     def move(self, location: str, base: Snapshot, seen_at: float) -> None:
         """Stand on a newer version of a table, without our own writes."""
         with self._lock:

@@ -1,0 +1,226 @@
+"""The records of module 2: what a transaction did so far, for a client that goes on with it.
+
+A sublog holds records of one attempt in the order in which things happened: statements that finished, with
+their physical change and the SQL text that can redo them, statements that failed, savepoints, and rollbacks
+to them; or all of that anew, after the transaction moved to newer versions of its tables. It is written once
+and never changed. JSON with a format number and a put-id, like all our records.
+
+A result that was handed out is not kept: neither what its reader may have asked of it later, nor whether
+the reader has looked at a number of rows. Whoever goes on must take both for known to the client.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from lakevilla.encoding import decode_reads, decode_value, encode_reads, encode_value
+from lakevilla.errors import Corrupt
+from lakevilla.model import Counts, ReadSet, TableRef
+from lakevilla.store.records import decode, encode, flag, number, text
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """A table that a statement used: the version at which the transaction pinned it, and what was read."""
+
+    table: TableRef
+    version: int
+    read: ReadSet
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """One statement.
+
+    `text` is None where SQL cannot say the statement, and `once` says why it cannot run again (empty if it
+    can). `counts` is its result if it gave numbers of rows; `rows` says that it gave rows, which its client
+    may read whenever it likes. `change` is what it does to the table at `target`, in the terms of the table's
+    format. `over` says that nothing is left of it, but for what its client has learned: it failed, or it was
+    rolled back.
+    """
+
+    touched: tuple[Touched, ...] = ()
+    text: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    once: str = ""
+    counts: Counts | None = None
+    rows: bool = False
+    target: str | None = None
+    change: Mapping[str, Any] | None = None
+    over: bool = False
+
+    def changing(self, target: str, change: Mapping[str, Any]) -> "Ran":
+        """The same with what it does to a table."""
+        return replace(self, target=target, change=change)
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A savepoint was set here."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RolledBack:
+    """The transaction returned to the savepoint."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Anew:
+    """All that was done, as it is after the transaction moved to newer versions of its tables.
+
+    It stands in the place of the records before it, of which `statements` had finished.
+    """
+
+    records: tuple[Ran | Saved, ...]
+    statements: int
+
+
+Record = Ran | Saved | RolledBack | Anew
+
+
+@dataclass(frozen=True, slots=True)
+class Sublog:
+    """Some records of one attempt; `first` is the place of the first of them among all of the attempt.
+
+    `begun_ms` is what now() means in the transaction's statements.
+    """
+
+    txn: str
+    attempt: str
+    put: str
+    begun_ms: int
+    first: int
+    records: tuple[Record, ...]
+
+    def encode(self) -> bytes:
+        return encode(
+            {
+                "txn": self.txn,
+                "attempt": self.attempt,
+                "put": self.put,
+                "begun_ms": self.begun_ms,
+                "first": self.first,
+                "records": [_encode_record(record) for record in self.records],
+            }
+        )
+
+    @staticmethod
+    def decode(data: bytes, where: str) -> "Sublog":
+        record = decode(data, where)
+        try:
+            return Sublog(
+                txn=text(record["txn"]),
+                attempt=text(record["attempt"]),
+                put=text(record["put"]),
+                begun_ms=number(record["begun_ms"]),
+                first=number(record["first"]),
+                records=tuple(_decode_record(kept) for kept in record["records"]),
+            )
+        except (KeyError, TypeError, AttributeError, Corrupt) as error:
+            raise Corrupt(f"{where} is not a valid sublog: {error!r}") from error
+
+
+def join(sublogs: Sequence[Sublog]) -> list[Record]:
+    """The records of one attempt from its beginning; they end where one is missing."""
+    at = {sublog.first + offset: record for sublog in sublogs for offset, record in enumerate(sublog.records)}
+    found: list[Record] = []
+    while len(found) in at:
+        found.append(at[len(found)])
+    return found
+
+
+def _encode_record(record: Record) -> dict[str, Any]:
+    match record:
+        case Saved(name):
+            return {"kind": "savepoint", "name": name}
+        case RolledBack(name):
+            return {"kind": "rollback", "name": name}
+        case Anew(records, statements):
+            return {
+                "kind": "anew",
+                "statements": statements,
+                "records": [_encode_record(kept) for kept in records],
+            }
+        case Ran():
+            counts = record.counts
+            return {
+                "kind": "statement",
+                "text": record.text,
+                "parameters": {name: encode_value(value) for name, value in record.parameters.items()},
+                "once": record.once,
+                "counts": None if counts is None else [counts.inserted, counts.updated, counts.deleted],
+                "rows": record.rows,
+                "touched": [_encode_touched(touched) for touched in record.touched],
+                "target": record.target,
+                "change": record.change,
+                "over": record.over,
+            }
+
+
+def _encode_touched(touched: Touched) -> dict[str, Any]:
+    ref = touched.table
+    return {
+        "name": ref.name,
+        "location": ref.location,
+        "format": ref.format,
+        "version": touched.version,
+        "read": encode_reads(touched.read),
+    }
+
+
+def _decode_record(record: Mapping[str, Any]) -> Record:
+    match record["kind"]:
+        case "savepoint":
+            return Saved(text(record["name"]))
+        case "rollback":
+            return RolledBack(text(record["name"]))
+        case "anew":
+            return _decode_anew(record)
+        case "statement":
+            return _decode_ran(record)
+        case kind:
+            raise TypeError(f"unknown kind of record {kind!r}")
+
+
+def _decode_anew(record: Mapping[str, Any]) -> Anew:
+    records = []
+    for kept in record["records"]:
+        found = _decode_record(kept)
+        if not isinstance(found, Ran | Saved):
+            raise TypeError(f"expected a statement or a savepoint, found {found!r}")
+        records.append(found)
+    return Anew(tuple(records), number(record["statements"]))
+
+
+def _decode_ran(record: Mapping[str, Any]) -> Ran:
+    change, counts = record["change"], record["counts"]
+    if change is not None and not isinstance(change, dict):
+        raise TypeError(f"expected a change, found {change!r}")
+    if (change is None) != (record["target"] is None):
+        raise TypeError("a change needs a target, and a target a change")
+    return Ran(
+        touched=tuple(_decode_touched(touched) for touched in record["touched"]),
+        text=None if record["text"] is None else text(record["text"]),
+        parameters={text(name): decode_value(value) for name, value in record["parameters"].items()},
+        once=text(record["once"]),
+        counts=None if counts is None else _decode_counts(counts),
+        rows=flag(record["rows"]),
+        target=None if record["target"] is None else text(record["target"]),
+        change=change,
+        over=flag(record["over"]),
+    )
+
+
+def _decode_counts(counts: Any) -> Counts:
+    if not isinstance(counts, list) or len(counts) != 3:
+        raise TypeError(f"expected three numbers, found {counts!r}")
+    return Counts(*(number(count) for count in counts))
+
+
+def _decode_touched(record: Mapping[str, Any]) -> Touched:
+    ref = TableRef(text(record["name"]), text(record["location"]), text(record["format"]))
+    return Touched(ref, number(record["version"]), decode_reads(record["read"]))
