@@ -153,6 +153,39 @@ def test_long_job_shows_progress_on_a_terminal_until_ctrl_c_ends_it(tmp_path: Pa
     assert lake.history("t")[0].version == 0
 
 
+def test_interrupt_while_spark_starts_leaves_no_jvm_behind(tmp_path: Path) -> None:
+    lv.Lake(tmp_path, engine="local").create("t", [{"id": 1}])
+    process = subprocess.Popen(
+        [sys.executable, "-c", CLI, "sql", str(tmp_path), "DELETE FROM t", "--engine=spark"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    wait_for_java(process.pid)
+    os.killpg(process.pid, signal.SIGINT)
+    # The pipes end when the last process of the group has: also the JVM.
+    _, err = process.communicate(timeout=WAIT_SECONDS)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+
+
+def wait_for_java(group: int) -> None:
+    """Until Spark's own JVM of this process group runs, after the one that finds out how to run it."""
+    end = time.monotonic() + WAIT_SECONDS
+    while time.monotonic() < end:
+        listed = subprocess.run(
+            ["ps", "-eo", "pgid=,args=", "-ww"], capture_output=True, text=True, check=True
+        )
+        for line in listed.stdout.splitlines():
+            pgid, program, *arguments = line.split()
+            ours = pgid == str(group) and program.endswith("java") and arguments[:1] == ["-cp"]
+            if ours and "org.apache.spark.launcher.Main" not in arguments:
+                return
+        time.sleep(0.05)
+    raise AssertionError("no java started")
+
+
 def read_until(source: int, words: str | None) -> str:
     """What comes on the terminal, until these words or until the last writer has closed it."""
     seen = bytearray()

@@ -39,7 +39,7 @@ class Session:
         """The session; a local one is started if there is none."""
         with self._lock:
             if self._session is None:
-                self._session = _existing() or start(self._url)
+                self._session = _existing() or start(self._url, self._environment)
             return self._session
 
     def run(self, action: Callable[[], T]) -> T:

@@ -18,6 +18,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from lakevilla.engines.spark import java, packages
+from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput
 
 # Whoever has set these has a Spark with settings, logging and Java of its own.
@@ -37,7 +38,7 @@ _launch_gateway: Any = launch_gateway
 _filters: list["subprocess.Popen[bytes]"] = []
 
 
-def start(url: str) -> Any:
+def start(url: str, environment: Environment) -> Any:
     """The session for a lake at this URL; InvalidInput says what is missing where Spark does not start."""
     builder: Any = SparkSession.builder
     if "SPARK_REMOTE" in os.environ or os.environ.get("SPARK_API_MODE", "").lower() == "connect":
@@ -48,7 +49,7 @@ def start(url: str) -> Any:
     settings = _settings(url)
     try:
         if own and SparkContext._gateway is None and os.name == "posix":
-            _start_quietly(settings)
+            _start_quietly(settings, environment)
         return builder.config(map=settings).getOrCreate()
     except PySparkRuntimeError as error:
         why = f"Spark does not start: {str(error).partition(chr(10))[0]}. engine='local' works without it."
@@ -73,14 +74,20 @@ def _settings(url: str) -> dict[str, str]:
     }
 
 
-def _start_quietly(settings: Mapping[str, str]) -> None:
+def _start_quietly(settings: Mapping[str, str], environment: Environment) -> None:
     """Start the JVM and its context; the session finds them."""
     logging = {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"}
     conf = SparkConf().setAll([*settings.items(), *logging.items()])
+    # In another thread, where Ctrl-C does not reach: a JVM whose launch is broken off would stay for ever.
+    gateway, _ = environment.fan_out([lambda: _launched(conf), lambda: None])
+    SparkContext(conf=conf, gateway=gateway)
+
+
+def _launched(conf: SparkConf) -> Any:
+    """A JVM without the warning; it ends when this process does."""
     passing = subprocess.Popen(["sh", "-c", _WITHOUT_FIRST_WARNING], stdin=subprocess.PIPE, stdout=2)
     # It ends when the JVM does; until then somebody must hold it.
     _filters.append(passing)
     assert passing.stdin is not None
     with passing.stdin as end:
-        gateway = _launch_gateway(conf, {"stderr": end})
-    SparkContext(conf=conf, gateway=gateway)
+        return _launch_gateway(conf, {"stderr": end})
