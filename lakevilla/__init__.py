@@ -16,6 +16,7 @@ from lakevilla.errors import (
     ValidationFailed,
 )
 from lakevilla.lake import Lake
+from lakevilla.maintenance.reports import RecoverReport, Status, VacuumReport
 from lakevilla.model import Counts, Features, HistoryEntry, Outcome, Receipt
 from lakevilla.transaction.transaction import Transaction
 
@@ -45,8 +46,11 @@ __all__ = [
     "Outcome",
     "R",
     "Receipt",
+    "RecoverReport",
+    "Status",
     "Transaction",
     "Unavailable",
     "Unsupported",
+    "VacuumReport",
     "ValidationFailed",
 ]

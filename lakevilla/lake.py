@@ -9,6 +9,11 @@ from typing import Any
 from lakevilla.engines.port import Engine
 from lakevilla.environment import Environment, SystemEnvironment
 from lakevilla.errors import InvalidInput
+from lakevilla.maintenance.deciding import retention_ms
+from lakevilla.maintenance.recover import recover, status
+from lakevilla.maintenance.reports import RecoverReport, Status, VacuumReport
+from lakevilla.maintenance.surveying import LakeView
+from lakevilla.maintenance.vacuum import Wish, vacuum
 from lakevilla.markers.lease import IDLE_SECONDS, LEASE_SECONDS, Leases
 from lakevilla.model import Features, HistoryEntry, Outcome, Receipt
 from lakevilla.store.metered import Meter
@@ -139,6 +144,44 @@ class Lake(Verbs):
         if limit is not None and limit < 0:
             raise InvalidInput(f"limit is {limit}: it cannot be negative")
         return list(self._catalog.pin(name, Meter()).table.history(limit))
+
+    def vacuum(
+        self,
+        name: str | None = None,
+        *,
+        dry_run: bool = True,
+        retention_hours: float | None = None,
+        foreign: bool = False,
+        dropped: bool = False,
+        progress: Callable[[str], None] | None = None,
+    ) -> VacuumReport:
+        """Delete what no reader and no transaction can need any more, of one table or of the whole lake.
+
+        Only says what it would delete, unless `dry_run=False`. Files go when the log removed them longer ago
+        than the retention (the table's `delta.deletedFileRetentionDuration`, else 7 days; `retention_hours`
+        overrides it, from 24 on), or when a LakeVilla transaction uploaded them and ended without them.
+        `foreign=True` also takes old files in the table's folder that no version names, whoever wrote them;
+        `dropped=True` the folders of dropped tables. Versions older than the retention cannot be read
+        afterwards. `progress` is called with lines of text on long work.
+        """
+        wish = Wish(dry_run, retention_ms(retention_hours), foreign, dropped)
+        return vacuum(self._view, name, wish, progress or logger.info)
+
+    def recover(self, name: str | None = None) -> RecoverReport:
+        """Let writers go on who wait behind clients that are gone, and say what those left behind.
+
+        Takes up to a lease time (10 s), because only who shows no sign of life for so long counts as gone.
+        Whoever waits does the same by itself; a second call finds nothing to do.
+        """
+        return recover(self._view, name)
+
+    def status(self) -> Status:
+        """Who waits to write, who waits for whom, and which transactions left records. Changes nothing."""
+        return status(self._view)
+
+    @property
+    def _view(self) -> LakeView:
+        return LakeView(self._catalog, self._store, self._environment, self._leases, Meter())
 
     def _run(self, statement: Statement) -> Any:
         with self.transaction() as tx:

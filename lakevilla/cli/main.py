@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lakevilla import Counts, Lake, LakeVillaError, __version__
+from lakevilla.cli import upkeep
 from lakevilla.cli.demo import demo
 
 EXAMPLES = """examples:
@@ -16,6 +17,7 @@ EXAMPLES = """examples:
   lakevilla tables ./lake
   lakevilla sql ./lake "SELECT * FROM accounts"
   lakevilla history s3://warehouse/bank accounts --option AWS_REGION=eu-central-1
+  lakevilla vacuum ./lake                          what could be deleted; add --delete to do it
 
 exit codes: 0 done, 1 failed (the reason is on standard error), 2 wrong arguments, 130 interrupted
 """
@@ -82,6 +84,10 @@ def _parser() -> argparse.ArgumentParser:
     history.add_argument("table", help="its name, as `lakevilla tables` lists it")
     history.add_argument("-n", "--limit", type=_count, help="only so many, the newest ones")
     history.set_defaults(run=_history)
+
+    upkeep.define_status(_on_store(_command(commands, "status", "show who waits to write, and for whom")))
+    upkeep.define_recover(_on_store(_command(commands, "recover", "free what clients left that are gone")))
+    upkeep.define_vacuum(_on_store(_command(commands, "vacuum", "delete what nobody can need any more")))
     return parser
 
 
@@ -108,8 +114,13 @@ def _option(text: str) -> tuple[str, str]:
 
 
 def _on_lake(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    parser.add_argument("lake", help="a directory, or a URL such as s3://bucket/path")
+    _on_store(parser)
     _with_engine(parser)
+    return parser
+
+
+def _on_store(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    parser.add_argument("lake", help="a directory, or a URL such as s3://bucket/path")
     parser.add_argument(
         "--option",
         action="append",

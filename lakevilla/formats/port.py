@@ -220,10 +220,10 @@ class Table(Protocol):
         """The keys of uploaded files that are not in the store any more."""
         ...
 
-    def references(self, snapshot: Snapshot, since_ms: int) -> References:
+    def references(self, snapshot: Snapshot, since_ms: int, also: Sequence[Snapshot] = ()) -> References:
         """The files that any version needs which was current at this moment, by the store's clock, or later.
 
-        `snapshot` is the newest version.
+        `snapshot` is the newest version, `also` are older ones that are still needed.
         """
         ...
 

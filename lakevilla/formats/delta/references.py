@@ -114,12 +114,16 @@ class DeltaReferences:
 
     @staticmethod
     def read(
-        store: Store, environment: Environment, newest: DeltaSnapshot, since_ms: int
+        store: Store,
+        environment: Environment,
+        newest: DeltaSnapshot,
+        since_ms: int,
+        also: Sequence[DeltaSnapshot] = (),
     ) -> "DeltaReferences":
         """One LIST of the log, its newest checkpoint's tombstones, and every entry since the moment."""
         listing = list_log(store)
         needed, removed = Names(store.url), Names(store.url)
-        for block in newest.state.folded().blocks:
+        for block in (block for snapshot in (newest, *also) for block in snapshot.state.folded().blocks):
             for _, batch, living in block.batches():
                 needed.add(batch.filter(pa.array(living)))
         for tombstones in _tombstones(store, environment, listing):

@@ -145,8 +145,9 @@ class DeltaTable:
         found = self._environment.fan_out([partial(self._store.head, file.key) for file in files])
         return [file.key for file, meta in zip(files, found, strict=True) if meta is None]
 
-    def references(self, snapshot: Snapshot, since_ms: int) -> DeltaReferences:
-        return DeltaReferences.read(self._store, self._environment, _ours(snapshot), since_ms)
+    def references(self, snapshot: Snapshot, since_ms: int, also: Sequence[Snapshot] = ()) -> DeltaReferences:
+        kept = [_ours(older) for older in also]
+        return DeltaReferences.read(self._store, self._environment, _ours(snapshot), since_ms, kept)
 
     def maintain(self, snapshot: Snapshot) -> None:
         """Write the checkpoint if this version is due. The commit stands without it."""

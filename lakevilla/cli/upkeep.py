@@ -1,0 +1,93 @@
+"""The commands that keep a lake in order: vacuum, recover, status. They move no rows and need no engine."""
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+
+from lakevilla import Lake
+
+
+def define_vacuum(parser: argparse.ArgumentParser) -> None:
+    """The options of `lakevilla vacuum`."""
+    parser.description = (
+        "Delete data files that the log removed longer ago than the retention, files that transactions of "
+        "LakeVilla left behind, and records of transactions that ended. Without --delete it only says what "
+        "it would delete. Versions older than the retention cannot be read afterwards."
+    )
+    parser.add_argument("table", nargs="?", help="one table; all of them if left out")
+    parser.add_argument("--delete", action="store_true", help="delete; without it nothing is changed")
+    parser.add_argument(
+        "--retention-hours",
+        type=float,
+        metavar="N",
+        help="how long removed files are kept, 24 or more; if left out, what each table says in "
+        "delta.deletedFileRetentionDuration, else 168 (7 days)",
+    )
+    parser.add_argument(
+        "--foreign",
+        action="store_true",
+        help="also old files in the tables' folders that no version names, whoever wrote them; not while "
+        "another client may upload for longer than the retention",
+    )
+    parser.add_argument(
+        "--dropped", action="store_true", help="also the whole folders of tables that were dropped"
+    )
+    parser.add_argument("--list", action="store_true", help="name every file")
+    parser.set_defaults(run=_vacuum)
+
+
+def define_recover(parser: argparse.ArgumentParser) -> None:
+    """The options of `lakevilla recover`."""
+    parser.description = (
+        "Let writers go on who wait behind clients that are gone, and list the transactions that those left. "
+        "Takes about ten seconds if somebody is at work: only who is silent for so long counts as gone. Safe "
+        "at any time; deletes nothing."
+    )
+    parser.add_argument("table", nargs="?", help="one table; all of them if left out")
+    parser.set_defaults(run=_recover)
+
+
+def define_status(parser: argparse.ArgumentParser) -> None:
+    """The options of `lakevilla status`."""
+    parser.description = (
+        "Show who waits to write which table, for how long and for whom, and which transactions are open or "
+        "were left behind. Ages compare the clocks of several machines, so they are about right at best."
+    )
+    parser.add_argument("--json", action="store_true", help="as one JSON object, for programs")
+    parser.set_defaults(run=_status)
+
+
+def _vacuum(options: argparse.Namespace) -> None:
+    report = _lake(options).vacuum(
+        options.table,
+        dry_run=not options.delete,
+        retention_hours=options.retention_hours,
+        foreign=options.foreign,
+        dropped=options.dropped,
+        progress=_tell,
+    )
+    if options.list:
+        for table in report.tables:
+            for key in table.keys:
+                print(f"{table.table}/{key}")
+    print(report)
+    if report.dry_run and report.files.count:
+        print("run it again with --delete to delete them")
+
+
+def _recover(options: argparse.Namespace) -> None:
+    print(_lake(options).recover(options.table))
+
+
+def _status(options: argparse.Namespace) -> None:
+    status = _lake(options).status()
+    print(json.dumps(asdict(status), indent=2) if options.json else status)
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr)
+
+
+def _lake(options: argparse.Namespace) -> Lake:
+    return Lake(options.lake, engine="local", storage_options=dict(options.option))

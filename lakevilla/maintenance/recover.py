@@ -1,0 +1,62 @@
+"""Recover and status: what clients that are gone left behind, put right or only looked at.
+
+Recover does what whoever waits would do, on demand: it frees the tickets of owners that show no sign of
+life, and completes a change of the lake's tables that is decided and not visible yet. Both are safe at any
+moment: a freed owner that wakes up queues again, and settling is the same for everybody. Nothing is deleted,
+and a second run finds nothing to do.
+"""
+
+from lakevilla.maintenance.reports import RecoverReport, Status
+from lakevilla.maintenance.surveying import (
+    LakeView,
+    open_transactions,
+    read_folders,
+    settle_all,
+    survey_queues,
+)
+from lakevilla.markers.survey import Seen, find_stale, free_stale
+from lakevilla.store.port import Store
+
+
+def recover(view: LakeView, name: str | None = None) -> RecoverReport:
+    """Free the tickets of owners that are gone, on this table or on all, and say who else left something.
+
+    Takes a lease time where somebody holds tickets or left records; no time otherwise.
+    """
+    settled = name is None and settle_all(view)
+    queues = survey_queues(view, name)
+    folders = [folder for folder in read_folders(view) if folder.sublogs]
+    now_ms = view.environment.now_ms()
+    freed: list[tuple[Store, Seen]] = []
+    silent: list[bool] = []
+
+    def free() -> None:
+        found = [(queued.store, queued.seen) for queued in queues.live]
+        freed.extend(free_stale(found, view.leases, view.environment))
+
+    def watch() -> None:
+        silent.extend(find_stale([(folder.txn, "") for folder in folders], view.leases, view.environment))
+
+    # Side by side: each takes a lease time.
+    view.environment.fan_out([free, watch])
+    found = open_transactions(view, folders, [not is_silent for is_silent in silent])
+    gone = {(store.url, seen.ticket) for store, seen in freed}
+    return RecoverReport(
+        freed=tuple(queued.ticket(now_ms) for queued in queues.live if queued.place in gone),
+        waiting=tuple(queued.ticket(now_ms) for queued in queues.live if queued.place not in gone),
+        transactions=tuple(one for one in found if name is None or name in one.tables),
+        settled=settled,
+        failed=queues.failed,
+    )
+
+
+def status(view: LakeView) -> Status:
+    """Who waits to write, and which transactions left records. Changes nothing and waits for nobody."""
+    queues, folders = survey_queues(view), read_folders(view)
+    now_ms = view.environment.now_ms()
+    waiting = [queued.ticket(now_ms) for queued in queues.live if not queued.dead]
+    return Status(
+        tuple(sorted(waiting, key=lambda ticket: (ticket.table, ticket.ticket))),
+        open_transactions(view, folders, [None] * len(folders)),
+        queues.failed,
+    )

@@ -1,0 +1,254 @@
+"""What vacuum, recover and status tell: small frozen values that print as text for people."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """How many files, and how large they are together."""
+
+    count: int = 0
+    bytes: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.count:,} {_plural(self.count, 'file')}, {size_text(self.bytes)}"
+
+    def __add__(self, other: "Files") -> "Files":
+        return Files(self.count + other.count, self.bytes + other.bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class TableVacuum:
+    """What vacuum deleted (or would delete) of one table.
+
+    `expired` are files that the log removed longer ago than the retention, `orphans` files of LakeVilla
+    transactions that have ended without them, `foreign` files that nobody knows. `tickets` are places in the
+    queue of writers that were given back. `kept_undecided` files belong to a transaction that may still
+    commit, `kept_foreign` files are old and nobody knows them. `keys` names every file.
+    """
+
+    table: str
+    version: int
+    retention_hours: float
+    expired: Files = Files()
+    orphans: Files = Files()
+    foreign: Files = Files()
+    tickets: tuple[int, ...] = ()
+    kept_undecided: Files = Files()
+    kept_foreign: Files = Files()
+    keys: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def files(self) -> Files:
+        """All files that were deleted, or would be."""
+        return self.expired + self.orphans + self.foreign
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedVacuum:
+    """The folder of a dropped table that was deleted, or would be; `kept` says why not."""
+
+    location: str
+    files: Files
+    kept: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class VacuumReport:
+    """What vacuum did, or with `dry_run` what it would do.
+
+    `transactions` are those whose records (lease and sublogs) were deleted. `failed` says why a table was
+    left alone.
+    """
+
+    dry_run: bool
+    tables: tuple[TableVacuum, ...] = ()
+    dropped: tuple[DroppedVacuum, ...] = ()
+    transactions: tuple[str, ...] = ()
+    failed: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def files(self) -> Files:
+        """All files that were deleted, or would be."""
+        total = sum((table.files for table in self.tables), Files())
+        return sum((folder.files for folder in self.dropped if not folder.kept), total)
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        verb = "would delete" if self.dry_run else "deleted"
+        for table in self.tables:
+            yield from _table_lines(table, verb)
+        for folder in self.dropped:
+            told = f"kept: {folder.kept}" if folder.kept else f"{verb} {folder.files}"
+            yield f"dropped table in {folder.location}: {told}"
+        if self.transactions:
+            yield f"{verb} the records of {_count(len(self.transactions), 'transaction')} that ended"
+        for name, reason in self.failed.items():
+            yield f"{name}: left alone: {reason}"
+        yield f"in all: {verb} {self.files}"
+        if self.dry_run:
+            yield "nothing was deleted: this was a dry run"
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """A place in a table's queue of writers.
+
+    `waits_for` holds the ids of the transactions that precede its owner. `age_seconds` compares the owner's
+    clock with ours, so it is about right at best.
+    """
+
+    table: str
+    ticket: int
+    transaction: str
+    age_seconds: float
+    waits_for: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTransaction:
+    """A transaction that left records: it is open, or its client is gone.
+
+    `statements` counts those that it finished. `silent_seconds` is the time since it last wrote one of its
+    records, by the store's clock and ours. `alive` is None where nobody watched for long enough to say.
+    """
+
+    transaction: str
+    tables: tuple[str, ...]
+    statements: int
+    silent_seconds: float
+    alive: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecoverReport:
+    """What recover found and did.
+
+    `freed` are tickets whose owners are gone, `waiting` those of owners that are alive. `transactions` are
+    those that left records; `lake.resume(id)` goes on with one that is not alive. `settled` says that a
+    change of the lake's tables, which its client left half done, was completed.
+    """
+
+    freed: tuple[Ticket, ...] = ()
+    waiting: tuple[Ticket, ...] = ()
+    transactions: tuple[OpenTransaction, ...] = ()
+    settled: bool = False
+    failed: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        if self.settled:
+            yield "completed a change of the lake's tables that another client left half done"
+        for ticket in self.freed:
+            yield f"freed ticket {ticket.ticket} of {ticket.table}: transaction {ticket.transaction} is gone"
+        for ticket in self.waiting:
+            yield f"left ticket {ticket.ticket} of {ticket.table}: transaction {ticket.transaction} is alive"
+        for found in self.transactions:
+            yield _transaction_line(found)
+        for name, reason in self.failed.items():
+            yield f"{name}: left alone: {reason}"
+        if not (self.settled or self.freed):
+            yield "nothing to recover"
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Who works on the lake right now: live tickets, first in the queue first, and open transactions."""
+
+    tickets: tuple[Ticket, ...] = ()
+    transactions: tuple[OpenTransaction, ...] = ()
+    failed: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        if self.tickets:
+            rows = [("table", "ticket", "transaction", "about", "waits for")]
+            for ticket in self.tickets:
+                waits = ", ".join(ticket.waits_for) or "nobody"
+                age = age_text(ticket.age_seconds)
+                rows.append((ticket.table, str(ticket.ticket), ticket.transaction, age, waits))
+            yield from _aligned(rows)
+        for found in self.transactions:
+            yield _transaction_line(found)
+        for name, reason in self.failed.items():
+            yield f"{name}: cannot be looked at: {reason}"
+        if not (self.tickets or self.transactions):
+            yield "nobody waits to write, and no transaction left records"
+
+
+def size_text(size: float) -> str:
+    """A size for people."""
+    for unit in _UNITS[:-1]:
+        if size < 1024:
+            return f"{size:,.0f} {unit}" if unit == "bytes" else f"{size:,.1f} {unit}"
+        size /= 1024
+    return f"{size:,.1f} {_UNITS[-1]}"
+
+
+def age_text(seconds: float) -> str:
+    """A duration for people."""
+    return str(timedelta(seconds=round(max(0.0, seconds))))
+
+
+def begun_text(txn: str) -> str:
+    """When a transaction began, by its own clock, which is in its id."""
+    try:
+        moment = datetime.fromtimestamp(int(txn[:12], 16) / 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return "unknown"
+    return moment.strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+def _table_lines(table: TableVacuum, verb: str) -> Iterator[str]:
+    about = f"version {table.version}, retention {table.retention_hours:g} hours"
+    yield f"{table.table} ({about}): {verb} {table.files}"
+    told = {
+        "removed by the log": table.expired,
+        "left by transactions that ended without them": table.orphans,
+        "of unknown origin": table.foreign,
+    }
+    for what, files in told.items():
+        if files.count:
+            yield f"  {what}: {files}"
+    if table.tickets:
+        yield f"  places in the queue that were given back: {len(table.tickets):,}"
+    if table.kept_undecided.count:
+        yield f"  kept, their transaction may still commit: {table.kept_undecided}"
+    if table.kept_foreign.count:
+        yield f"  kept, of unknown origin: {table.kept_foreign}"
+
+
+def _transaction_line(found: OpenTransaction) -> str:
+    state = {
+        True: "is alive",
+        False: "shows no sign of life; lake.resume goes on with it, vacuum removes it after the retention",
+        None: f"last heard of about {age_text(found.silent_seconds)} ago",
+    }[found.alive]
+    return (
+        f"transaction {found.transaction} on {', '.join(found.tables) or 'an unknown table'}, begun "
+        f"{begun_text(found.transaction)}, {_count(found.statements, 'finished statement')}: {state}"
+    )
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count:,} {_plural(count, noun)}"
+
+
+def _plural(count: int, noun: str) -> str:
+    return noun if count == 1 else f"{noun}s"

@@ -1,0 +1,158 @@
+"""Who is at work on a lake: the markers of its tables, and the records that transactions left."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from lakevilla.environment import Environment
+from lakevilla.errors import Corrupt, InvalidInput, LakeVillaError, Unsupported
+from lakevilla.maintenance.reports import OpenTransaction, Ticket
+from lakevilla.maintenance.transactions import Folder
+from lakevilla.markers.lease import Leases
+from lakevilla.markers.survey import Seen, survey
+from lakevilla.store import keys
+from lakevilla.store.metered import Meter
+from lakevilla.store.port import Meta, Store
+from lakevilla.sublogs.reading import read_sublogs
+from lakevilla.sublogs.records import Anew, Ran
+from lakevilla.transaction.catalog import Catalog
+from lakevilla.versions.log import GlobalLog
+
+logger = logging.getLogger("lakevilla.maintenance")
+
+
+@dataclass(frozen=True, slots=True)
+class LakeView:
+    """What maintenance works with. `store` is the lake's root."""
+
+    catalog: Catalog
+    store: Store
+    environment: Environment
+    leases: Leases
+    meter: Meter
+
+    @property
+    def log(self) -> GlobalLog:
+        return GlobalLog(self.store, self.environment)
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """A marker of a table. `dead` says that a published version has used up its ticket or a later one."""
+
+    table: str
+    store: Store
+    seen: Seen
+    dead: bool
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Which ticket of which table this is."""
+        return self.store.url, self.seen.ticket
+
+    def ticket(self, now_ms: int) -> Ticket:
+        """The marker for people."""
+        marker = self.seen.marker
+        age = (now_ms - marker.claimed_ms) / 1000
+        return Ticket(self.table, self.seen.ticket, marker.txn, max(0.0, age), marker.precedes)
+
+
+@dataclass(slots=True)
+class Queues:
+    """The live markers of some tables; `failed` says which tables could not be looked at, and why."""
+
+    live: list[Queued] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+
+
+def survey_queues(view: LakeView, name: str | None = None) -> Queues:
+    """The live markers of this table, or of all. One table that cannot be read does not stop the others."""
+    names = view.catalog.names(view.meter) if name is None else [name]
+    found = Queues()
+    tasks = [partial(_survey_table, view, table) for table in names]
+    for table, answer in zip(names, view.environment.fan_out(tasks), strict=True):
+        if isinstance(answer, LakeVillaError):
+            if name is not None:
+                raise answer
+            found.failed[table] = str(answer)
+        else:
+            found.live += answer
+    return found
+
+
+def unsettled(view: LakeView) -> list[str]:
+    """The transactions whose entries of the global log are decided and not settled yet."""
+    read = view.log.read_head()
+    found: list[str] = []
+    while read is not None and (entry := view.log.read_slot(read.head.seq + 1 + len(found))) is not None:
+        found.append(entry.txn)
+    return found
+
+
+def settle_all(view: LakeView) -> bool:
+    """Complete what is decided and not visible yet, as whoever meets it would. False if there was nothing."""
+    read, waiting = view.log.read_head(), len(unsettled(view))
+    if read is None or not waiting:
+        return False
+    view.catalog.settle_up_to(read.head.seq + waiting, view.meter)
+    return True
+
+
+def read_folders(view: LakeView) -> list[Folder]:
+    """The records of every transaction that left some, by one LIST. Their leases are not read."""
+    found: dict[str, list[Meta]] = {}
+    for meta in view.store.list(keys.TXNS):
+        txn = keys.txn_of(meta.key)
+        if txn is not None:
+            found.setdefault(txn, []).append(meta)
+    return [_folder(txn, metas) for txn, metas in found.items()]
+
+
+def open_transactions(
+    view: LakeView, folders: Sequence[Folder], alive: Sequence[bool | None]
+) -> tuple[OpenTransaction, ...]:
+    """What these transactions had done when they last wrote a sublog. One GET for each sublog."""
+    now_ms = view.environment.now_ms()
+    told = view.environment.fan_out([partial(_done, view, folder.txn) for folder in folders])
+    return tuple(
+        OpenTransaction(folder.txn, *done, max(0.0, (now_ms - folder.modified_ms) / 1000), lives)
+        for folder, done, lives in zip(folders, told, alive, strict=True)
+    )
+
+
+def _survey_table(view: LakeView, name: str) -> list[Queued] | LakeVillaError:
+    try:
+        pinned = view.catalog.pin(name, view.meter)
+        store = view.catalog.store_of(pinned.ref.location, view.meter)
+        seen = survey(store, view.environment)
+    except (Corrupt, InvalidInput, Unsupported) as error:
+        return error
+    dead = pinned.snapshot.ticket
+    return [Queued(pinned.ref.name, store, one, one.ticket <= dead) for one in seen if one.marker.live]
+
+
+def _folder(txn: str, metas: Sequence[Meta]) -> Folder:
+    lease = next((meta.etag for meta in metas if meta.key == keys.lease(txn)), None)
+    sublogs = tuple(meta for meta in metas if meta.key != keys.lease(txn))
+    return Folder(txn, sublogs, max(meta.modified_ms for meta in metas), lease)
+
+
+def _done(view: LakeView, txn: str) -> tuple[tuple[str, ...], int]:
+    """The tables that a transaction used, and how many statements it finished, by its newest attempt."""
+    try:
+        left = read_sublogs(view.store, view.environment, txn)
+    except Corrupt as damage:
+        logger.warning("what transaction %s did cannot be told: %s", txn, damage)
+        return (), 0
+    tables: dict[str, None] = {}
+    statements = 0
+    for record in left[-1].records if left else ():
+        ran = [record] if isinstance(record, Ran) else []
+        if isinstance(record, Anew):
+            ran = [one for one in record.records if isinstance(one, Ran)]
+            statements = record.statements
+        else:
+            statements += sum(not one.over for one in ran)
+        tables |= dict.fromkeys(touched.table.name for one in ran for touched in one.touched)
+    return tuple(tables), statements

@@ -1,0 +1,250 @@
+"""Vacuum: delete what no reader and no transaction can need any more (docs/operating.md).
+
+Every delete stands for itself and is safe by itself, so a run that was interrupted is simply repeated. Log
+entries are never deleted, nor anything outside of the table's folder, nor files of other tables below it.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakevilla.environment import Environment
+from lakevilla.errors import Corrupt, InvalidInput, Unsupported
+from lakevilla.formats.opening import FORMATS
+from lakevilla.formats.port import References, Snapshot
+from lakevilla.maintenance.deciding import (
+    DEFAULT_MS,
+    FLOOR_MS,
+    HOUR_MS,
+    Sorted,
+    decide_tickets,
+    of_transactions,
+    sort_files,
+)
+from lakevilla.maintenance.listing import data_files, list_files, store_now_ms, tables_below, without
+from lakevilla.maintenance.reports import DroppedVacuum, Files, TableVacuum, VacuumReport
+from lakevilla.maintenance.surveying import LakeView, settle_all, survey_queues, unsettled
+from lakevilla.maintenance.transactions import Dead, Transactions
+from lakevilla.markers.survey import survey
+from lakevilla.model import TableRef
+from lakevilla.store import keys
+from lakevilla.store.port import Store
+from lakevilla.transaction.catalog import Pinned
+
+BATCH = 1000
+
+Progress = Callable[[str], None]
+
+logger = logging.getLogger("lakevilla.maintenance")
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the caller asked for. `retention_ms` is None where each table's own retention counts."""
+
+    dry_run: bool = True
+    retention_ms: int | None = None
+    foreign: bool = False
+    dropped: bool = False
+
+
+def vacuum(view: LakeView, name: str | None, wish: Wish, progress: Progress) -> VacuumReport:
+    """Vacuum one table, or the whole lake."""
+    if not wish.dry_run:
+        # To take a commit back that is half published adds the files again that it removed.
+        settle_all(view)
+    # Transactions that hold tickets, or whose commit is being settled, may need what they uploaded.
+    waiting = {queued.seen.marker.txn for queued in survey_queues(view).live}
+    busy = frozenset(waiting.union(unsettled(view)))
+    transactions = Transactions(view.store, view.environment, view.leases, busy)
+    run = Vacuum(view, transactions, wish, progress, _now_ms(view.store, view.environment, wish))
+    return run.run() if name is None else run.run_table(name)
+
+
+class Vacuum:
+    """One run. `lake_now_ms` is the time by the store of the lake's root."""
+
+    def __init__(
+        self,
+        view: LakeView,
+        transactions: Transactions,
+        wish: Wish,
+        progress: Progress,
+        lake_now_ms: int,
+    ) -> None:
+        self._catalog = view.catalog
+        self._environment = view.environment
+        self._meter = view.meter
+        self._transactions = transactions
+        self._wish = wish
+        self._progress = progress
+        self._lake_now_ms = lake_now_ms
+
+    def run_table(self, name: str) -> VacuumReport:
+        """Vacuum one table."""
+        return VacuumReport(self._wish.dry_run, (self._table(name),))
+
+    def run(self) -> VacuumReport:
+        """Vacuum every table, the records of transactions that ended, and dropped tables if wished for.
+
+        A table that cannot be read or written by us is left alone and named.
+        """
+        done: list[TableVacuum] = []
+        failed: dict[str, str] = {}
+        for name in self._catalog.names(self._meter):
+            try:
+                done.append(self._table(name))
+            except (Unsupported, Corrupt, InvalidInput) as error:
+                logger.warning("vacuum leaves %s alone: %s", name, error)
+                failed[name] = str(error)
+        dropped = tuple(self._dropped()) if self._wish.dropped else ()
+        return VacuumReport(self._wish.dry_run, tuple(done), dropped, tuple(self._records()), failed)
+
+    def _table(self, name: str) -> TableVacuum:
+        pinned = self._catalog.pin(name, self._meter)
+        ref, store = pinned.ref, self._catalog.store_of(pinned.ref.location, self._meter)
+        now_ms = _now_ms(store, self._environment, self._wish)
+        # In this order, see `deciding`.
+        everything = list_files(store)
+        newest = pinned.table.latest()
+        if newest is None:
+            raise Corrupt(f"the table {name!r} was there and is gone")
+        newest.refuse_writes()
+        retention_ms = self._wish.retention_ms or max(newest.retention_ms, FLOOR_MS)
+        others = tables_below(everything, FORMATS.values()) | self._registered_below(ref)
+        files = data_files(everything, newest.partition_columns, others)
+        self._progress(f"{ref.name}: {files.num_rows:,} files, version {newest.version}")
+        old = files.filter(pc.less(files.column("modified_ms"), now_ms - retention_ms))
+        also = self._seen_by_isolated(pinned, newest.version)
+        references = pinned.table.references(newest, now_ms - retention_ms, also)
+        unneeded = old.filter(pc.invert(references.needed(_keys(old))))
+        found = sort_files(unneeded, references.removed(_keys(unneeded)))
+        report = TableVacuum(ref.name, newest.version, retention_ms / HOUR_MS)
+        report = self._files(report, found, store, references)
+        return replace(report, tickets=self._tickets(store, now_ms))
+
+    def _files(self, report: TableVacuum, found: Sorted, store: Store, references: References) -> TableVacuum:
+        """Delete the files that may go."""
+        txns = pc.unique(found.orphans.column("txn")).to_pylist()
+        since_ms = self._lake_now_ms - int(report.retention_hours * HOUR_MS)
+        dead = self._take_hold(self._transactions.dead(txns, since_ms))
+        ended = of_transactions(found.orphans, (one.txn for one in dead))
+        orphans, undecided = found.orphans.filter(ended), found.orphans.filter(pc.invert(ended))
+        foreign = found.foreign if self._wish.foreign else found.foreign.slice(0, 0)
+        doomed = pa.concat_tables([found.expired, orphans.drop_columns(["txn"]), foreign])
+        spared = self._delete(report.table, store, _keys(doomed).to_pylist(), references)
+        if not self._wish.dry_run:
+            self._environment.fan_out([partial(self._transactions.let_go, one) for one in dead])
+        return replace(
+            report,
+            expired=_sum(_without(found.expired, spared)),
+            orphans=_sum(_without(orphans, spared)),
+            foreign=_sum(_without(foreign, spared)),
+            kept_undecided=_sum(undecided),
+            kept_foreign=_sum(found.foreign.slice(foreign.num_rows)),
+            keys=tuple(_keys(_without(doomed, spared)).to_pylist()),
+        )
+
+    def _tickets(self, store: Store, now_ms: int) -> tuple[int, ...]:
+        tickets = decide_tickets(survey(store, self._environment), now_ms - FLOOR_MS)
+        if not self._wish.dry_run:
+            self._environment.fan_out([partial(store.delete, keys.marker(ticket)) for ticket in tickets])
+        return tuple(tickets)
+
+    def _records(self) -> Iterable[str]:
+        """Delete the records of transactions that ended and left no data files."""
+        since_ms = self._lake_now_ms - (self._wish.retention_ms or DEFAULT_MS)
+        dead = self._take_hold(self._transactions.dead(self._transactions.all(), since_ms))
+        for one in dead:
+            if not self._wish.dry_run:
+                self._transactions.let_go(one)
+            yield one.txn
+
+    def _take_hold(self, dead: Sequence[Dead]) -> list[Dead]:
+        if self._wish.dry_run:
+            return list(dead)
+        held = self._environment.fan_out([partial(self._transactions.take_hold, one) for one in dead])
+        return [one for one, is_held in zip(dead, held, strict=True) if is_held]
+
+    def _dropped(self) -> Iterable[DroppedVacuum]:
+        head = self._catalog.head(self._meter, fresh=True)
+        for location in sorted(head.dropped if head is not None else ()):
+            folder = self._dropped_table(TableRef("", location, next(iter(FORMATS))))
+            if folder.files.count:
+                yield folder
+
+    def _dropped_table(self, ref: TableRef) -> DroppedVacuum:
+        """The whole folder of a dropped table, its log last, if nothing in it is younger than retention."""
+        store = self._catalog.store_of(ref.location, self._meter)
+        everything = list_files(store)
+        others = tables_below(everything, FORMATS.values()) | self._registered_below(ref)
+        files = without(everything, others)
+        since_ms = self._lake_now_ms - (self._wish.retention_ms or self._own_retention_ms(ref))
+        if files.num_rows and pc.max(files.column("modified_ms")).as_py() >= since_ms:
+            return DroppedVacuum(ref.location, _sum(files), "it was changed within the retention")
+        head = self._catalog.head(self._meter, fresh=True)
+        if head is None or ref.location not in head.dropped:
+            return DroppedVacuum(ref.location, _sum(files), "it was registered again")
+        order = sorted(_keys(files).to_pylist(), key=lambda key: key.startswith(tuple(FORMATS.values())))
+        self._delete(ref.location, store, order)
+        return DroppedVacuum(ref.location, _sum(files))
+
+    def _own_retention_ms(self, ref: TableRef) -> int:
+        try:
+            newest = self._catalog.open(ref, self._meter).latest()
+        except (Unsupported, Corrupt, InvalidInput) as error:
+            # An earlier run may have been interrupted in the middle of the log.
+            logger.info("the retention of %s is not known, taken for the default: %s", ref.location, error)
+            newest = None
+        return DEFAULT_MS if newest is None else max(newest.retention_ms, FLOOR_MS)
+
+    def _delete(
+        self, what: str, store: Store, doomed: Sequence[str], references: References | None = None
+    ) -> list[str]:
+        """Delete all of these, but for what was committed meanwhile: that is given back."""
+        spared: list[str] = []
+        for start in range(0, 0 if self._wish.dry_run else len(doomed), BATCH):
+            batch = doomed[start : start + BATCH]
+            if references is not None:
+                references.refresh()
+                needed = references.needed(pa.array(batch, pa.string())).to_pylist()
+                spared += [key for key, keep in zip(batch, needed, strict=True) if keep]
+                batch = [key for key, keep in zip(batch, needed, strict=True) if not keep]
+            self._environment.fan_out([partial(store.delete, key) for key in batch])
+            self._progress(f"{what}: {min(start + BATCH, len(doomed)):,} of {len(doomed):,} files deleted")
+        return spared
+
+    def _seen_by_isolated(self, pinned: Pinned, newest: int) -> list[Snapshot]:
+        """The version that readers with isolation see, if others have gone on since."""
+        head = self._catalog.head(self._meter)
+        version = None if head is None else head.versions.get(pinned.ref.location)
+        if version is None or version >= newest:
+            return []
+        return [pinned.table.at_version(version)]
+
+    def _registered_below(self, ref: TableRef) -> set[str]:
+        """Folders below this table's that the registry gives to other tables."""
+        head, root = self._catalog.head(self._meter), f"{ref.location}/"
+        places = [] if head is None else [table.location for table in head.tables.values()]
+        return {f"{place.removeprefix(root)}/" for place in places if place.startswith(root)}
+
+
+def _now_ms(store: Store, environment: Environment, wish: Wish) -> int:
+    # A dry run writes nothing, so it goes by our own clock.
+    return environment.now_ms() if wish.dry_run else store_now_ms(store, environment)
+
+
+def _keys(files: pa.Table) -> pa.Array:
+    return files.column("key").combine_chunks()
+
+
+def _without(files: pa.Table, keys_left: Sequence[str]) -> pa.Table:
+    return files.filter(pc.invert(pc.is_in(files.column("key"), value_set=pa.array(keys_left, pa.string()))))
+
+
+def _sum(files: pa.Table) -> Files:
+    return Files(files.num_rows, pc.sum(files.column("size")).as_py() or 0)
