@@ -1,7 +1,6 @@
-"""Vacuum: what goes, what stays, and that every version within the retention can still be read."""
+"""Vacuum: what goes, what stays, and for how long."""
 
 import json
-import random
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,17 +8,14 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 import lakevilla as lv
-from lakevilla.maintenance.reports import TableVacuum
-from lakevilla.markers.records import Lease, Marker
+from lakevilla.markers.records import Marker
 from lakevilla.store import keys
-from lakevilla.store.directory import Directory
 from lakevilla.store.opening import open_store
 from lakevilla.store.port import Store
 from lakevilla.store.prefixed import Prefixed
 from tests.lake.clocks import DAY_MS, Days, date_files
 from tests.lake.hooked import Hooked
-
-Rows = list[tuple[int, int]]
+from tests.lake.vacuuming import abort, new_lake, only, open_lake, parquet
 
 
 @pytest.fixture
@@ -29,34 +25,7 @@ def clock() -> Days:
 
 @pytest.fixture
 def lake(tmp_path: Path, clock: Days) -> lv.Lake:
-    lake = _open(tmp_path, clock)
-    lake.create("t", "id BIGINT, v BIGINT")
-    lake.append("t", [{"id": 1, "v": 1}])
-    return lake
-
-
-def _open(path: Path, clock: Days, store: Store | None = None) -> lv.Lake:
-    options = {"fsync": "false"}
-    return lv.Lake(
-        path, engine="local", environment=clock, storage_options=options, store=store, lease_seconds=0.2
-    )
-
-
-def _parquet(tmp_path: Path, table: str = "t") -> set[str]:
-    return {path.name for path in (tmp_path / table).rglob("*.parquet") if "_delta_log" not in path.parts}
-
-
-def _abort(lake: lv.Lake, key: int = 9) -> str:
-    """A transaction that uploads a file and ends without it."""
-    tx = lake.transaction()
-    tx.append("t", [{"id": key, "v": 0}])
-    tx.abort()
-    return tx.id
-
-
-def _only(report: lv.VacuumReport) -> TableVacuum:
-    (table,) = report.tables
-    return table
+    return new_lake(tmp_path, clock)
 
 
 # What goes.
@@ -64,15 +33,15 @@ def _only(report: lv.VacuumReport) -> TableVacuum:
 
 def test_dry_run_names_the_files_and_deletes_nothing(lake: lv.Lake, clock: Days, tmp_path: Path) -> None:
     lake.update("t", {"v": 2})
-    txn = _abort(lake)
+    txn = abort(lake)
     clock.pass_days(8)
-    before = _parquet(tmp_path)
-    told = _only(lake.vacuum())
+    before = parquet(tmp_path)
+    told = only(lake.vacuum())
     assert (told.expired.count, told.orphans.count, told.foreign.count) == (1, 1, 0)
     assert set(told.keys) < before
     assert any(txn in key for key in told.keys)
     assert told.files.bytes == sum((tmp_path / "t" / key).stat().st_size for key in told.keys)
-    assert _parquet(tmp_path) == before
+    assert parquet(tmp_path) == before
     assert not list(tmp_path.rglob("probe/*"))
 
 
@@ -83,13 +52,13 @@ def test_files_go_that_the_log_removed_longer_ago_than_the_retention(
     clock.pass_days(6)
     lake.update("t", {"v": 3})
     clock.pass_days(2)
-    told = _only(lake.vacuum("t", dry_run=False))
+    told = only(lake.vacuum("t", dry_run=False))
     assert told.expired.count == 1
-    assert len(_parquet(tmp_path)) == 2
+    assert len(parquet(tmp_path)) == 2
     assert DeltaTable(tmp_path / "t", version=2).to_pyarrow_table().to_pylist() == [{"id": 1, "v": 2}]
     assert lake.sql("SELECT v FROM t VERSION AS OF 2").collect() == [(2,)]
     clock.pass_days(6)
-    assert _only(lake.vacuum("t", dry_run=False)).expired.count == 1
+    assert only(lake.vacuum("t", dry_run=False)).expired.count == 1
     assert lake.read("t").collect() == [(1, 3)]
     assert DeltaTable(tmp_path / "t").to_pyarrow_table().num_rows == 1
 
@@ -100,25 +69,25 @@ def test_version_that_was_current_for_long_is_kept_from_when_it_was_replaced(
     clock.pass_days(100)
     lake.update("t", {"v": 2})
     clock.pass_days(6)
-    assert not _only(lake.vacuum(dry_run=False)).files.count
+    assert not only(lake.vacuum(dry_run=False)).files.count
     assert DeltaTable(tmp_path / "t", version=1).to_pyarrow_table().to_pylist() == [{"id": 1, "v": 1}]
 
 
 def test_files_of_an_aborted_transaction_go_after_the_retention(
     lake: lv.Lake, clock: Days, tmp_path: Path
 ) -> None:
-    txn = _abort(lake)
+    txn = abort(lake)
     clock.pass_days(6.9)
     assert not lake.vacuum(dry_run=False).files.count
     clock.pass_days(0.2)
-    assert _only(lake.vacuum(dry_run=False)).orphans.count == 1
-    assert not [name for name in _parquet(tmp_path) if txn in name]
+    assert only(lake.vacuum(dry_run=False)).orphans.count == 1
+    assert not [name for name in parquet(tmp_path) if txn in name]
     assert lake.read("t").count() == 1
 
 
 def test_second_run_finds_nothing(lake: lv.Lake, clock: Days) -> None:
     lake.update("t", {"v": 2})
-    _abort(lake)
+    abort(lake)
     clock.pass_days(8)
     assert lake.vacuum(dry_run=False).files.count == 2
     again = lake.vacuum(dry_run=False)
@@ -126,7 +95,7 @@ def test_second_run_finds_nothing(lake: lv.Lake, clock: Days) -> None:
 
 
 def test_files_in_folders_of_partitions_are_found_whatever_their_names(tmp_path: Path, clock: Days) -> None:
-    lake = _open(tmp_path, clock)
+    lake = open_lake(tmp_path, clock)
     lake.create("t", "id BIGINT, _day STRING", partition_by=["_day"])
     lake.append("t", [{"id": 1, "_day": "a b/c%"}, {"id": 2, "_day": "=_.,:"}, {"id": 3, "_day": None}])
     tx = lake.transaction()
@@ -134,7 +103,7 @@ def test_files_in_folders_of_partitions_are_found_whatever_their_names(tmp_path:
     tx.abort()
     lake.delete("t", where="id = 1")
     clock.pass_days(8)
-    told = _only(lake.vacuum(dry_run=False))
+    told = only(lake.vacuum(dry_run=False))
     assert (told.expired.count, told.orphans.count) == (1, 2)
     assert sorted(row.id for row in lake.read("t").collect()) == [2, 3]
     assert DeltaTable(tmp_path / "t").to_pyarrow_table().num_rows == 2
@@ -156,7 +125,7 @@ def test_retention_of_the_table_counts_and_one_given_overrides_it(lake: lv.Lake,
 def test_nothing_is_deleted_within_a_day(lake: lv.Lake, clock: Days) -> None:
     lake.sql("ALTER TABLE t SET TBLPROPERTIES ('delta.deletedFileRetentionDuration' = 'interval 0 hours')")
     lake.update("t", {"v": 2})
-    _abort(lake)
+    abort(lake)
     clock.pass_days(0.9)
     assert not lake.vacuum(dry_run=False, foreign=True).files.count
     clock.pass_days(0.2)
@@ -199,10 +168,10 @@ def test_uploads_of_other_clients_stay_unless_wished_for(lake: lv.Lake, clock: D
     clock.pass_days(6)
     assert not lake.vacuum(dry_run=False, foreign=True).files.count
     clock.pass_days(2)
-    told = _only(lake.vacuum(dry_run=False))
+    told = only(lake.vacuum(dry_run=False))
     assert (told.files.count, told.kept_foreign.count) == (0, 1)
     assert upload.exists()
-    assert _only(lake.vacuum(dry_run=False, foreign=True)).foreign.count == 1
+    assert only(lake.vacuum(dry_run=False, foreign=True)).foreign.count == 1
     assert not upload.exists()
     assert lake.read("t").count() == 1
 
@@ -213,7 +182,7 @@ def test_files_of_other_clients_go_when_the_log_removed_them(
     write_deltalake(tmp_path / "t", pa.table({"id": [2], "v": [2]}), mode="append")
     DeltaTable(tmp_path / "t").delete("id = 2")
     clock.pass_days(8)
-    told = _only(lake.vacuum(dry_run=False))
+    told = only(lake.vacuum(dry_run=False))
     assert (told.expired.count, told.kept_foreign.count) == (1, 0)
     assert lake.read("t").count() == 1
 
@@ -232,7 +201,7 @@ def test_removals_are_known_from_a_checkpoint_when_their_entries_are_gone(
     clock.pass_days(6)
     assert not lake.vacuum(dry_run=False, foreign=True).files.count
     clock.pass_days(2)
-    assert _only(lake.vacuum(dry_run=False)).expired.count == 1
+    assert only(lake.vacuum(dry_run=False)).expired.count == 1
     assert lake.read("t").count() == 9
 
 
@@ -241,7 +210,7 @@ def test_hidden_files_and_other_tables_below_stay(lake: lv.Lake, clock: Days, tm
     for path in hidden:
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(b"x")
-    below = _open(tmp_path / "t", clock)
+    below = open_lake(tmp_path / "t", clock)
     below.create("sub", "id BIGINT")
     below.append("sub", [{"id": 1}])
     clock.pass_days(8)
@@ -268,151 +237,6 @@ def test_table_that_we_may_not_write_is_left_alone_and_named(
         lake.vacuum("u", dry_run=False)
 
 
-# Transactions that may still commit.
-
-
-def test_files_of_a_transaction_that_holds_a_ticket_stay(lake: lv.Lake, clock: Days, tmp_path: Path) -> None:
-    txn = _abort(lake)
-    store = open_store(str(tmp_path), environment=clock)
-    Prefixed(store, "t").put(keys.marker(5), Marker(txn, txn, "p", 0, live=True).encode())
-    clock.pass_days(8)
-    told = _only(lake.vacuum(dry_run=False))
-    assert (told.orphans.count, told.kept_undecided.count) == (0, 1)
-    assert "may still commit" in str(lake.vacuum())
-    lake.recover()
-    assert _only(lake.vacuum(dry_run=False)).orphans.count == 1
-
-
-def test_files_of_a_transaction_whose_lease_moves_stay(tmp_path: Path, clock: Days) -> None:
-    """Its lease is old by the store's clock, and still its owner writes it while vacuum watches."""
-    store = Hooked(Directory(str(tmp_path), clock))
-    lake = _open(tmp_path, clock, store)
-    lake.create("t", "id BIGINT, v BIGINT")
-    txn = _abort(lake)
-    store.put(keys.lease(txn), Lease(txn, txn, "p0", 1, 0).encode())
-    clock.pass_days(8)
-    beats = iter(range(100))
-
-    def beat(kind: str, key: str) -> None:
-        if kind == "get" and key == keys.lease(txn):
-            store.inner.put(key, Lease(txn, txn, f"p{next(beats)}", 1, 0).encode())
-
-    store.hook = beat
-    told = _only(lake.vacuum(dry_run=False))
-    assert (told.orphans.count, told.kept_undecided.count) == (0, 1)
-
-
-def test_young_sublogs_keep_the_files_and_old_ones_go_with_them(
-    lake: lv.Lake, clock: Days, tmp_path: Path
-) -> None:
-    txn = _abort(lake)
-    store = open_store(str(tmp_path), environment=clock)
-    clock.pass_days(5)
-    store.put(keys.sublog(txn, txn, 0), b"{}")
-    clock.pass_days(5)
-    told = _only(lake.vacuum(dry_run=False))
-    assert (told.orphans.count, told.kept_undecided.count) == (0, 1)
-    assert store.head(keys.sublog(txn, txn, 0)) is not None
-    clock.pass_days(5)
-    assert _only(lake.vacuum(dry_run=False)).orphans.count == 1
-    assert not list(store.list(keys.TXNS))
-
-
-def test_records_without_data_files_go_too(lake: lv.Lake, clock: Days, tmp_path: Path) -> None:
-    store = open_store(str(tmp_path), environment=clock)
-    store.put(keys.sublog("a" * 32, "a" * 32, 0), b"{}")
-    store.put(keys.lease("b" * 32), Lease("b" * 32, "b", "p", 1, 0).encode())
-    clock.pass_days(8)
-    assert set(lake.vacuum().transactions) == {"a" * 32, "b" * 32}
-    assert lake.vacuum(dry_run=False).transactions
-    assert not list(store.list(keys.TXNS))
-
-
-@pytest.mark.parametrize("when", ["create", "delete"])
-def test_transaction_that_is_resumed_while_vacuum_takes_hold_of_it_keeps_its_files(
-    tmp_path: Path, clock: Days, when: str
-) -> None:
-    """Somebody takes the lease over right before vacuum fences it, or while it deletes the sublogs."""
-    store = Hooked(Directory(str(tmp_path), clock))
-    lake = _open(tmp_path, clock, store)
-    lake.create("t", "id BIGINT, v BIGINT")
-    txn = _abort(lake)
-    store.put(keys.sublog(txn, txn, 0), b"{}")
-    clock.pass_days(8)
-
-    def resume(kind: str, key: str) -> None:
-        if kind == when and key.startswith(keys.txn_folder(txn)):
-            store.hook = None
-            store.inner.put(keys.lease(txn), Lease(txn, "resumed", "r", 1, 0).encode())
-
-    store.hook = resume
-    told = _only(lake.vacuum("t", dry_run=False))
-    assert (told.orphans.count, told.kept_undecided.count) == (0, 1)
-    assert [name for name in _parquet(tmp_path) if txn in name]
-    found = store.get(keys.lease(txn))
-    assert found is not None
-    assert b"resumed" in found.data
-
-
-def test_hold_that_was_interrupted_is_taken_again(lake: lv.Lake, clock: Days, tmp_path: Path) -> None:
-    txn = _abort(lake)
-    clock.pass_days(8)
-    store = open_store(str(tmp_path), environment=clock)
-    store.put(keys.lease(txn), Lease(txn, "vacuum", "p", 1, 0).encode())
-    assert _only(lake.vacuum(dry_run=False)).orphans.count == 1
-    assert not list(store.list(keys.TXNS))
-
-
-def test_commit_that_lands_right_before_the_deletes_keeps_its_files(tmp_path: Path, clock: Days) -> None:
-    """A statement of many days, whose first look at its files was long ago."""
-    store = Hooked(Directory(str(tmp_path), clock))
-    lake = _open(tmp_path, clock, store)
-    lake.create("t", "id BIGINT, v BIGINT")
-    slow = lake.transaction()
-    slow.append("t", [{"id": 5, "v": 5}])
-    clock.pass_days(8)
-
-    def commit(kind: str, key: str) -> None:
-        if kind == "list" and key == keys.txn_folder(slow.id):
-            store.hook = None
-            slow.commit()
-
-    store.hook = commit
-    told = _only(lake.vacuum("t", dry_run=False))
-    assert slow.receipt is not None
-    assert (told.files.count, told.keys) == (0, ())
-    assert DeltaTable(tmp_path / "t").to_pyarrow_table().num_rows == 1
-
-
-# Crashes.
-
-
-def test_interrupted_run_is_completed_by_the_next(tmp_path: Path, clock: Days) -> None:
-    store = Hooked(Directory(str(tmp_path), clock))
-    lake = _open(tmp_path, clock, store)
-    lake.create("t", "id BIGINT, v BIGINT")
-    for key in range(5):
-        lake.append("t", [{"id": key, "v": 0}])
-        _abort(lake)
-    lake.delete("t", where="id < 4")
-    clock.pass_days(8)
-    deleted: list[str] = []
-
-    def fail(kind: str, key: str) -> None:
-        if kind == "delete" and key.endswith(".parquet"):
-            deleted.append(key)
-            if len(deleted) > 3:
-                raise lv.Unavailable("gone")
-
-    store.hook = fail
-    with pytest.raises(lv.Unavailable):
-        lake.vacuum(dry_run=False)
-    store.hook = None
-    assert lake.read("t").collect() == [(4, 0)]
-    assert 0 < lake.vacuum(dry_run=False).files.count < 9
-    assert (lake.read("t").collect(), len(_parquet(tmp_path))) == ([(4, 0)], 1)
-
-
 # Tickets.
 
 
@@ -424,10 +248,10 @@ def test_tombstones_go_after_a_day_and_the_highest_ticket_stays(
         store.put(keys.marker(ticket), Marker("x", "x", "p", 0, live=False).encode())
     store.put(keys.marker(5), Marker("y", "y", "p", 0, live=True).encode())
     clock.pass_days(0.9)
-    assert _only(lake.vacuum(dry_run=False)).tickets == ()
+    assert only(lake.vacuum(dry_run=False)).tickets == ()
     clock.pass_days(0.2)
-    assert _only(lake.vacuum()).tickets == (3, 4)
-    assert _only(lake.vacuum(dry_run=False)).tickets == (3, 4)
+    assert only(lake.vacuum()).tickets == (3, 4)
+    assert only(lake.vacuum(dry_run=False)).tickets == (3, 4)
     assert [keys.ticket_of(meta.key) for meta in store.list(keys.MARKERS)] == [5, 7]
 
 
@@ -467,7 +291,7 @@ def test_vacuum_works_on_every_store(any_store: Store) -> None:
     lake.create("t", "id BIGINT, v BIGINT")
     lake.append("t", [{"id": 1, "v": 1}])
     lake.update("t", {"v": 2})
-    txn = _abort(lake)
+    txn = abort(lake)
     store.put(keys.sublog(txn, txn, 0), b"{}")
     assert not lake.vacuum(dry_run=False).files.count
     store.older_ms = 8 * DAY_MS
@@ -476,77 +300,3 @@ def test_vacuum_works_on_every_store(any_store: Store) -> None:
     assert not list(any_store.list(keys.TXNS))
     assert not list(any_store.list("_lakevilla/probe/"))
     assert not list(any_store.list("t/_lakevilla/"))
-
-
-# Random histories.
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_versions_within_the_retention_are_readable_after_any_history(
-    tmp_path: Path, clock: Days, seed: int
-) -> None:
-    dice = random.Random(seed)
-    history = _History(tmp_path, clock)
-    for _ in range(40):
-        history.step(dice)
-        clock.pass_days(dice.choice([0.0, 0.1, 0.5, 2.0]))
-        if dice.random() < 0.2:
-            history.vacuum()
-    history.vacuum()
-    clock.pass_days(8)
-    history.vacuum()
-    live = {Path(path).name for path in DeltaTable(tmp_path / "t").file_uris()}
-    assert {name for name in _parquet(tmp_path) if len(name) > 60} == live
-
-
-class _History:
-    """A table that our clients and deltalake change, with the rows of every version and when it came."""
-
-    def __init__(self, root: Path, clock: Days) -> None:
-        self._root = root
-        self._folder = root / "t"
-        self._clock = clock
-        self._lake = _open(root, clock)
-        self._lake.create("t", "id BIGINT, v BIGINT")
-        self._known: dict[int, tuple[int, Rows]] = {}
-        self._next = 0
-        self._remember()
-
-    def step(self, dice: random.Random) -> None:
-        known = set(self._folder.rglob("*"))
-        key, some = self._next, dice.randrange(self._next + 1)
-        self._next += 1
-        match dice.randrange(7):
-            case 0 | 1:
-                self._lake.append("t", [{"id": key, "v": 0}])
-            case 2:
-                self._lake.update("t", {"v": "v + 1"}, where=f"id <= {some}")
-            case 3:
-                self._lake.delete("t", where=f"id = {some}")
-            case 4:
-                _abort(self._lake, key)
-            case 5:
-                write_deltalake(self._folder, pa.table({"id": [key], "v": [7]}), mode="append")
-            case _:
-                DeltaTable(self._folder).update(updates={"v": "v + 10"}, predicate=f"id = {some}")
-        date_files(self._folder, known, self._clock.now_ms())
-        self._remember()
-
-    def vacuum(self) -> None:
-        self._lake.vacuum(dry_run=False)
-        now_ms, newest = self._clock.now_ms(), max(self._known)
-        for version, (_, rows) in self._known.items():
-            replaced_ms = now_ms if version == newest else self._known[version + 1][0]
-            if replaced_ms >= now_ms - 7 * DAY_MS:
-                assert self._rows(version) == rows
-                mine = self._lake.sql(f"SELECT id, v FROM t VERSION AS OF {version}").collect()
-                assert sorted(map(tuple, mine)) == rows
-
-    def _remember(self) -> None:
-        newest = DeltaTable(self._folder).version()
-        for version in range(max(self._known, default=-1) + 1, newest + 1):
-            self._known[version] = (self._clock.now_ms(), self._rows(version))
-
-    def _rows(self, version: int) -> Rows:
-        table = DeltaTable(self._folder, version=version).to_pyarrow_table()
-        return sorted(zip(*(table.column(name).to_pylist() for name in ("id", "v")), strict=True))
