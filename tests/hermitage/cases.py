@@ -21,14 +21,14 @@ Case = tuple[str, str, str, str]
 """Script, order, way and layout, by name."""
 
 
-def judge(case: Case, queued: bool = False) -> tuple[Case, str, list[End]]:
+def judge(case: Case, queued: bool = False, shared: bool = False) -> tuple[Case, str, list[End]]:
     """Play one case: what is wrong, if anything, and how its transactions ended."""
     name, order, way, layout = case
     script = BY_NAME[name]
     with queueing() if queued else nullcontext():
-        place = _lakes(layout).place(WAYS[way])
+        place = _lakes(layout).place(WAYS[way], shared)
         outcome = play(place, script, order, SHORT_PATIENCE_SECONDS if queued else PATIENCE_SECONDS)
-    found = complaint(script, outcome) or find_broken_promise(script, outcome, again=way == "R, lake.run")
+    found = complaint(script, outcome) or find_broken_promise(script, outcome, again=way != "R")
     told = f"{script.in_order(order)}\n{found}\n{outcome}" if found else ""
     return case, told, [ended.end for ended in outcome.transactions.values()]
 

@@ -43,7 +43,7 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.hermitage.everything", description=__doc__)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--scripts", nargs="+", choices=BY_NAME, default=list(BY_NAME))
-    parser.add_argument("--ways", nargs="+", choices=WAYS, default=[way for way in WAYS if way != "NONE"])
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=["R", "R, lake.run"])
     parser.add_argument("--layouts", nargs="+", choices=LAYOUTS, default=list(LAYOUTS))
     parser.add_argument("--queueing", action="store_true", help="take places in the queue of writers at once")
     return parser.parse_args()

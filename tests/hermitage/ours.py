@@ -15,7 +15,7 @@ import lakevilla as lv
 from lakevilla.store.opening import open_store
 from lakevilla.store.port import Store
 from lakevilla.transaction import turns
-from tests.hermitage.notation import Layout, Operation, Read, Rows, sql_of
+from tests.hermitage.notation import Delete, Insert, Layout, Operation, Read, Rows, Update, sql_of
 from tests.hermitage.playing import Program
 from tests.hermitage.script import FIRST_ROWS
 
@@ -71,7 +71,19 @@ def by_run(lake: lv.Lake, program: Program, layout: Layout) -> None:
     lake.run(lambda tx: program(lambda operation: _execute(tx, operation, layout)), features=lv.R)
 
 
-WAYS: dict[str, Way] = {"NONE": each_step, "R": by_hand, "R, lake.run": by_run}
+def by_verbs(lake: lv.Lake, program: Program, layout: Layout) -> None:
+    """The same with typed verbs instead of SQL; reads hand out whole tables."""
+    lake.run(lambda tx: program(lambda operation: _execute_verb(tx, operation, layout)), features=lv.R)
+
+
+WAYS: dict[str, Way] = {
+    "NONE": each_step,
+    "R": by_hand,
+    "R, lake.run": by_run,
+    "R, lake.run, verbs": by_verbs,
+}
+SHOWN = ("NONE", "R", "R, lake.run")
+"""Those of the table."""
 
 
 def fill(lake: lv.Lake, layout: Layout) -> None:
@@ -105,9 +117,15 @@ class MemoryLakes:
         # DuckDB takes longer to start than a script takes to run; its connections know no tables.
         self._engine = lake._engine
 
-    def place(self, way: Way) -> OurPlace:
+    def place(self, way: Way, shared: bool = False) -> OurPlace:
+        """A new place. If shared, all clients use one lake, as the threads of one program do."""
         store = self._copy()
-        return OurPlace(lambda: lv.Lake("memory://", engine=self._engine, store=store), self._layout, way)
+
+        def open_lake() -> lv.Lake:
+            return lv.Lake("memory://", engine=self._engine, store=store)
+
+        one = open_lake()
+        return OurPlace((lambda: one) if shared else open_lake, self._layout, way)
 
     def _copy(self) -> Store:
         store = open_store("memory://")
@@ -116,6 +134,23 @@ class MemoryLakes:
             assert found is not None
             store.create(meta.key, found.data)
         return store
+
+
+def _execute_verb(tx: lv.Transaction, operation: Operation, layout: Layout) -> Rows | None:
+    """Run the operation in a transaction, by its typed verbs."""
+    tables = layout.tables_of(operation)
+    if isinstance(operation, Read):
+        read = [(row.id, row.v) for name in tables for row in tx.read(name).collect()]
+        return operation.on(tuple(sorted(read)))
+    for name in tables:
+        match operation:
+            case Update(where):
+                tx.update(name, {"v": operation.expression}, where=where.sql if where else None)
+            case Delete(where):
+                tx.delete(name, where=where.sql if where else None)
+            case Insert((row_id, value)):
+                tx.append(name, [{"id": row_id, "v": value}])
+    return None
 
 
 def _execute(verbs: Any, operation: Operation, layout: Layout) -> Rows | None:

@@ -17,7 +17,8 @@ from tests.hermitage.script import Script
 PATIENCE_SECONDS = 0.5
 """So long may a step take before others go on."""
 
-STUCK_SECONDS = 60.0
+STUCK_SECONDS = 240.0
+"""Who has not ended after this never will. On a busy machine a cold Spark takes a minute to start."""
 
 Execute = Callable[[Operation], Rows | None]
 """Runs one operation in a transaction; a read gives rows."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import lakevilla as lv
 from tests.hermitage.notation import Layout
-from tests.hermitage.ours import WAYS, MemoryLakes, OurPlace, Way, fill
+from tests.hermitage.ours import SHOWN, WAYS, MemoryLakes, OurPlace, Way, fill
 from tests.hermitage.peers import DeltalakePlace, SparkDeltaPlace
 from tests.hermitage.playing import PATIENCE_SECONDS, Place
 
@@ -39,7 +39,7 @@ def quick_systems(layout: Layout) -> Iterator[list[System]]:
     with tempfile.TemporaryDirectory() as top:
         yield [
             System("deltalake", lambda: DeltalakePlace(_new(top), layout)),
-            *(System(f"LakeVilla {name}", partial(lakes.place, way)) for name, way in WAYS.items()),
+            *(System(f"LakeVilla {name}", partial(lakes.place, WAYS[name])) for name in SHOWN),
         ]
 
 
@@ -57,11 +57,11 @@ def spark_systems(spark: Any, spark_delta: Any, layout: Layout) -> Iterator[list
             *(
                 System(
                     f"LakeVilla {name} on Spark",
-                    partial(_spark_lake, spark, top, layout, way),
+                    partial(_spark_lake, spark, top, layout, WAYS[name]),
                     ON_SPARK_SECONDS,
                     slow=True,
                 )
-                for name, way in WAYS.items()
+                for name in SHOWN
             ),
         ]
 

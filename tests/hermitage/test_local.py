@@ -6,7 +6,7 @@ Nothing here says that an anomaly occurs without R; the table that `make hermita
 import pytest
 
 from tests.hermitage.cases import find_broken_promise, judge
-from tests.hermitage.orders import sampled_orders
+from tests.hermitage.orders import sampled_orders, telling_orders
 from tests.hermitage.outcome import End, Ended, Outcome
 from tests.hermitage.script import FIRST_ROWS, Script
 from tests.hermitage.scripts import SCRIPTS
@@ -38,6 +38,20 @@ def test_transactions_that_wait_for_each_other_are_explained_by_a_serial_order(
     script: Script, way: str
 ) -> None:
     _, wrong, _ = judge((script.name, script.order, way, "apart"), queued=True)
+    assert not wrong
+
+
+@every_script
+def test_typed_verbs_with_r_are_explained_by_a_serial_order(script: Script) -> None:
+    for order in telling_orders(script, 3):
+        _, wrong, _ = judge((script.name, order, "R, lake.run, verbs", "apart"))
+        assert not wrong
+
+
+@every_script
+@both_ways
+def test_threads_that_share_a_lake_are_explained_by_a_serial_order(script: Script, way: str) -> None:
+    _, wrong, _ = judge((script.name, script.order, way, "apart"), shared=True)
     assert not wrong
 
 
