@@ -6,7 +6,7 @@
         Deadlock           transactions waited for each other in a ring
         ValidationFailed   the lake moved past the cut that this transaction read
         Fenced             another client resumed this transaction
-      CommitUnknown      the outcome could not be read; look at the history, never rerun blindly
+      CommitUnknown      the outcome could not be read; ask lake.outcome(txn), never rerun blindly
       Unavailable        the store cannot be reached; nothing was decided
       Unsupported        a table feature we do not implement: refused before any write
       InvalidInput       the caller's SQL, schema, name or option is wrong
@@ -51,7 +51,10 @@ class ValidationFailed(Aborted):
 
 
 class Fenced(Aborted):
-    """Another client resumed this transaction and went on with it."""
+    """Another client resumed this transaction and went on with it: there it is decided, not here.
+
+    The one of all `Aborted` that must not be run again: `lake.outcome` tells what became of it.
+    """
 
 
 class CommitUnknown(LakeVillaError):

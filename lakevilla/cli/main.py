@@ -80,6 +80,10 @@ def _parser() -> argparse.ArgumentParser:
     tables = _on_lake(_command(commands, "tables", "list the tables of a lake"))
     tables.set_defaults(run=_tables)
 
+    outcome = _on_lake(_command(commands, "outcome", "tell what became of a transaction, after a crash"))
+    outcome.add_argument("txn", help="its id, as errors, receipts and logs name it")
+    outcome.set_defaults(run=_outcome)
+
     history = _on_lake(_command(commands, "history", "list the versions of a table, newest first"))
     history.add_argument("table", help="its name, as `lakevilla tables` lists it")
     history.add_argument("-n", "--limit", type=_count, help="only so many, the newest ones")
@@ -162,6 +166,11 @@ def _tables(options: argparse.Namespace) -> None:
         print(name)
     if not names:
         print(f"lakevilla: there are no tables in {lake.url}", file=sys.stderr)
+
+
+def _outcome(options: argparse.Namespace) -> None:
+    found = _lake(options).outcome(options.txn)
+    print(f"{found.state}: {found.advice}")
 
 
 def _history(options: argparse.Namespace) -> None:

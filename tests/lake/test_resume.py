@@ -1,68 +1,461 @@
-"""Transactions that outlive their client: stored sublogs, `lake.resume` and `lake.outcome`."""
+"""Transactions that outlive their client: stored sublogs and `lake.resume`."""
 
-from collections.abc import Callable
+import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
-from typing import Any
+from time import sleep
 
-import pyarrow as pa
 import pytest
 
 import lakevilla as lv
+from lakevilla.errors import Unavailable
 from lakevilla.store import keys
 from lakevilla.store.opening import open_store
-from lakevilla.store.port import Created, Exists, Store
-
-OPTIONS = {"fsync": "false"}
+from lakevilla.store.port import Ambiguous
+from tests.lake.hooked import Hooked
+from tests.lake.leaving import OPTIONS, abandon, add, insert, make_lake, open_lake, records, values
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A lake with rows in two files: ids 1 to 10, and 11 to 20."""
-    lake = _open(tmp_path)
-    lake.create("t", "id BIGINT, v BIGINT")
-    lake.append("t", pa.table({"id": list(range(1, 11)), "v": [0] * 10}))
-    lake.append("t", pa.table({"id": list(range(11, 21)), "v": [0] * 10}))
-    return tmp_path
+    return make_lake(tmp_path)
 
 
-def _open(root: Path, store: Store | None = None) -> lv.Lake:
-    return lv.Lake(root, engine="local", storage_options=OPTIONS, store=store, lease_seconds=0.3)
-
-
-def _values(lake: lv.Lake | lv.Transaction, *ids: int) -> list[int]:
-    rows = lake.sql("SELECT v FROM t WHERE id IN (:ids) ORDER BY id", ids=list(ids)).collect()
-    return [row.v for row in rows]
-
-
-def _records(root: Path) -> list[str]:
-    """The sublogs that lie in the lake."""
-    return sorted(str(path.relative_to(root)) for path in (root / keys.TXNS).glob("*/*/*.json"))
-
-
-def _abandon(root: Path, *work: Callable[[lv.Transaction], Any]) -> lv.Transaction:
-    """A transaction whose client does this much and is not heard of again; all of it is stored."""
-    lake = _open(root)
-    tx = lake.transaction(lv.R)
-    for step in work:
-        step(tx)
-    lake.close()
-    return tx
-
-
-def _add(key: int, amount: int) -> Callable[[lv.Transaction], Any]:
-    return lambda tx: tx.sql("UPDATE t SET v = v + :amount WHERE id = :key", amount=amount, key=key)
+def _hooked(root: Path) -> tuple[lv.Lake, Hooked]:
+    store = Hooked(open_store(str(root), OPTIONS))
+    return open_lake(root, store), store
 
 
 def test_restarted_client_goes_on_after_the_last_statement(root: Path) -> None:
-    old = _abandon(root, _add(3, 1), lambda tx: tx.append("t", [{"id": 30, "v": 7}]), _add(30, 1))
-    lake = _open(root)
+    old = abandon(root, add(3, 1), insert(30, 7), add(30, 1))
+    lake = open_lake(root)
     with lake.resume(old.id) as tx:
         assert (tx.id, tx.statements) == (old.id, 3)
-        assert (_values(tx, 3, 30), _values(lake, 3, 30)) == ([1, 8], [0])
+        assert (values(tx, 3, 30), values(lake, 3, 30)) == ([1, 8], [0])
         tx.delete("t", where="id = 4")
     assert tx.receipt is not None
     assert (tx.receipt.id, tx.receipt.versions, tx.receipt.redone) == (old.id, {"t": 3}, 0)
-    assert _values(lake, 3, 4, 30) == [1, 8]
+    assert (values(lake, 3, 4, 30), lake.history("t")[0].txn) == ([1, 8], old.id)
     lake.close()
-    assert _records(root) == []
+    assert records(root) == []
+
+
+def test_one_statement_stores_nothing(root: Path) -> None:
+    tx = abandon(root, lambda tx: tx.savepoint("a"), add(3, 1))
+    assert records(root) == []
+    with pytest.raises(lv.InvalidInput, match="left nothing to resume"):
+        open_lake(root).resume(tx.id)
+
+
+@pytest.mark.parametrize("end", [lv.Transaction.commit, lv.Transaction.abort])
+def test_end_of_a_transaction_removes_what_it_stored(root: Path, end: object) -> None:
+    lake = open_lake(root)
+    tx = lake.transaction(lv.R)
+    add(3, 1)(tx)
+    add(4, 1)(tx)
+    lake.close()
+    assert records(root)
+    end(tx)  # type: ignore[operator]
+    lake.close()
+    assert records(root) == []
+    with pytest.raises(lv.InvalidInput, match="left nothing to resume"):
+        lake.resume(tx.id)
+
+
+def test_old_client_that_commits_second_is_fenced(root: Path) -> None:
+    old = abandon(root, add(3, 1), add(4, 1))
+    lake = open_lake(root)
+    with lake.resume(old.id) as tx:
+        add(5, 1)(tx)
+    with pytest.raises(lv.Fenced, match="committed already, as version 3 of 't'"):
+        old.commit()
+    assert (values(lake, 3, 4, 5), len(lake.history("t"))) == ([1, 1, 1], 4)
+
+
+def test_old_client_that_commits_first_wins_and_the_resumed_one_is_fenced(root: Path) -> None:
+    old = abandon(root, add(3, 1), insert(30, 7))
+    lake = open_lake(root)
+    tx = lake.resume(old.id)
+    add(4, 1)(tx)
+    lake.update("t", {"v": 9}, where="id = 15")
+    old.commit()
+    with pytest.raises(lv.Fenced, match="committed already, as version 4 of 't'"):
+        tx.commit()
+    assert (values(lake, 3, 4, 15, 30), len(lake.history("t"))) == ([1, 0, 9, 7], 5)
+
+
+def test_blind_appends_of_two_clients_that_go_on_are_published_once(root: Path) -> None:
+    old = abandon(root, insert(30, 1), insert(31, 1))
+    lake = open_lake(root)
+    tx = lake.resume(old.id)
+    tx.commit()
+    with pytest.raises(lv.Fenced):
+        old.commit()
+    assert lake.sql("SELECT count(*) AS n FROM t").collect()[0].n == 22
+
+
+def test_transaction_that_was_committed_meanwhile_is_not_resumed(root: Path) -> None:
+    lake, store = _hooked(root)
+    tx = lake.transaction(lv.R)
+    add(3, 1)(tx)
+    add(4, 1)(tx)
+    lake.close()
+
+    def die(kind: str, key: str) -> None:
+        if kind == "delete":
+            raise Unavailable("the client died right after its commit")
+
+    store.hook = die
+    tx.commit()
+    lake.close()
+    assert records(root)
+    other = open_lake(root)
+    other.update("t", {"v": 9}, where="id = 15")
+    with pytest.raises(lv.InvalidInput, match="is committed, as version 3 of 't'"):
+        other.resume(tx.id)
+
+
+def test_savepoints_are_there_again(root: Path) -> None:
+    old = abandon(
+        root,
+        add(3, 1),
+        lambda tx: tx.savepoint("a"),
+        add(3, 10),
+        lambda tx: tx.rollback_to("a"),
+        add(4, 1),
+        lambda tx: tx.savepoint("b"),
+        add(4, 10),
+    )
+    lake = open_lake(root)
+    with lake.resume(old.id) as tx:
+        assert (tx.statements, values(tx, 3, 4)) == (4, [1, 11])
+        tx.rollback_to("b")
+        assert values(tx, 3, 4) == [1, 1]
+        tx.rollback_to("a")
+        with pytest.raises(lv.InvalidInput, match="no savepoint 'b'"):
+            tx.rollback_to("b")
+        assert values(tx, 3, 4) == [1, 0]
+    assert values(lake, 3, 4) == [1, 0]
+
+
+def test_statement_given_as_sql_is_redone_after_a_resume(root: Path) -> None:
+    old = abandon(root, add(3, 1), lambda tx: tx.update("t", {"v": "v * 2"}, where="id = 3"), insert(30, 7))
+    lake = open_lake(root)
+    with lake.resume(old.id) as tx:
+        lake.update("t", {"v": "v + 10"}, where="id = 3")
+    assert tx.receipt is not None
+    assert (values(lake, 3, 30), tx.receipt.redone) == ([22, 7], 2)
+
+
+def test_statement_not_given_as_sql_cannot_be_redone_after_a_resume(root: Path) -> None:
+    old = abandon(root, insert(30, 7), lambda tx: tx.overwrite("t", [{"id": 3, "v": 5}], where="id = 3"))
+    lake = open_lake(root)
+    tx = lake.resume(old.id)
+    lake.update("t", {"v": "v + 10"}, where="id = 3")
+    with pytest.raises(lv.Conflict, match="not given as SQL by a client that is gone"):
+        tx.commit()
+    assert values(lake, 3, 30) == [10]
+
+
+def test_number_of_rows_that_the_old_client_was_given_may_not_change(root: Path) -> None:
+    old = abandon(root, lambda tx: tx.sql("UPDATE t SET v = 1 WHERE id <= 5"), add(15, 1))
+    lake = open_lake(root)
+    tx = lake.resume(old.id)
+    lake.append("t", [{"id": 0, "v": 0}])
+    with pytest.raises(lv.Conflict, match="what its client was given has changed"):
+        tx.commit()
+
+
+def test_result_that_the_old_client_was_given_stands_for_all_that_it_could_read(root: Path) -> None:
+    def ask(tx: lv.Transaction) -> None:
+        """The result is not looked at before the record is written, and perhaps afterwards."""
+        tx.sql("SELECT v FROM t WHERE id = 5")
+
+    old = abandon(root, ask, add(15, 1))
+    lake = open_lake(root)
+    tx = lake.resume(old.id)
+    lake.delete("t", where="id <= 10")
+    with pytest.raises(lv.Conflict, match="its result was given to a client that is gone"):
+        tx.commit()
+
+
+def test_failure_that_the_old_client_has_seen_still_counts(root: Path) -> None:
+    def fail(tx: lv.Transaction) -> None:
+        with pytest.raises(lv.InvalidInput, match="two rows of the source"):
+            tx.sql(
+                "MERGE INTO t USING (SELECT 5 AS id, id AS n FROM t WHERE id IN (1, 2)) s ON t.id = s.id "
+                "WHEN MATCHED THEN UPDATE SET v = s.n"
+            )
+
+    old = abandon(root, add(15, 1), fail, add(16, 1))
+    lake = open_lake(root)
+    tx = lake.resume(old.id)
+    assert tx.statements == 2
+    lake.delete("t", where="id = 1")
+    with pytest.raises(lv.Conflict, match="rolled back"):
+        tx.commit()
+
+
+def test_resumed_transaction_reads_the_versions_that_it_read_before(root: Path) -> None:
+    lake = open_lake(root)
+    lake.create("u", [{"id": 1, "v": 1}])
+    old = abandon(root, lambda tx: tx.sql("SELECT * FROM u").collect(), add(3, 1), add(4, 1))
+    lake.update("u", {"v": 2})
+    lake.update("t", {"v": 9}, where="id = 15")
+    tx = lake.resume(old.id)
+    assert (tx.sql("SELECT v FROM u").collect(), values(tx, 3, 15)) == ([(1,)], [1, 0])
+
+
+def test_now_means_the_same_after_a_resume(root: Path) -> None:
+    open_lake(root).create("u", "at TIMESTAMP")
+    stamp = "INSERT INTO u SELECT now()"
+    old = abandon(root, lambda tx: tx.sql(stamp), lambda tx: tx.sql(stamp))
+    sleep(0.01)
+    lake = open_lake(root)
+    with lake.resume(old.id) as tx:
+        tx.sql(stamp)
+    assert lake.sql("SELECT count(*) AS n, count(DISTINCT at) AS d FROM u").collect() == [(3, 1)]
+
+
+def test_transaction_can_be_resumed_again_and_again(root: Path) -> None:
+    old = abandon(root, add(3, 1), add(3, 1))
+    first = open_lake(root)
+    middle = first.resume(old.id)
+    add(3, 1)(middle)
+    first.close()
+    old.abort()
+    old_lake_is_done = open_lake(root)
+    with old_lake_is_done.resume(old.id) as last:
+        assert last.statements == 3
+        add(3, 1)(last)
+    with pytest.raises(lv.Fenced):
+        middle.commit()
+    assert values(first, 3) == [4]
+
+
+def test_uploaded_file_that_vanished_is_a_conflict(root: Path) -> None:
+    old = abandon(root, insert(30, 7), add(3, 1))
+    gone = next((root / "t").glob(f"part-{old.id}-*.parquet"))
+    gone.unlink()
+    with pytest.raises(lv.Conflict, match="cleaned away"):
+        open_lake(root).resume(old.id)
+
+
+def test_log_that_was_cleaned_up_is_a_conflict(root: Path) -> None:
+    old = abandon(root, insert(30, 7), add(3, 1))
+    lake = open_lake(root)
+    for number in range(10):
+        lake.append("t", [{"id": 100 + number, "v": 0}])
+    for version in range(5):
+        (root / "t" / "_delta_log" / f"{version:020d}.json").unlink()
+    with pytest.raises(lv.Conflict, match="version 2 of 't'"):
+        lake.resume(old.id)
+
+
+def test_record_of_a_newer_format_is_refused(root: Path) -> None:
+    old = abandon(root, add(3, 1), add(4, 1))
+    path = root / records(root)[0]
+    path.write_text(json.dumps({**json.loads(path.read_text()), "format": 2}))
+    with pytest.raises(lv.Unsupported, match="record format 2"):
+        open_lake(root).resume(old.id)
+
+
+def test_transaction_that_changed_nothing_is_not_resumed(root: Path) -> None:
+    old = abandon(root, lambda tx: values(tx, 1), lambda tx: values(tx, 2))
+    with pytest.raises(lv.InvalidInput, match="changed nothing"):
+        open_lake(root).resume(old.id)
+
+
+@pytest.mark.parametrize("txn", ["", "x", "../../t", "0" * 31, "0" * 33])
+def test_what_is_no_id_is_refused(root: Path, txn: str) -> None:
+    for ask in (open_lake(root).resume, open_lake(root).outcome):
+        with pytest.raises(lv.InvalidInput, match="not the id of a transaction"):
+            ask(txn)
+
+
+def test_redone_statements_are_recorded_anew(root: Path) -> None:
+    lake = open_lake(root)
+    first = lake.transaction(lv.R)
+    first.update("t", {"v": "v + 100"}, where="id = 15")
+    first._turns.claim(first._workspace.base("t").ref, first._workspace.base("t").snapshot)
+    old = lake.transaction(lv.R)
+    old.append("t", [{"id": 30, "v": 0}])
+    old.savepoint("a")
+    with ThreadPoolExecutor(1) as pool:
+        later = pool.submit(lambda: [sleep(0.1), first.commit()])  # type: ignore[func-returns-value]
+        old.update("t", {"v": "v + 1"}, where="id IN (15, 30)")
+        later.result()
+    lake.close()
+    assert old.statements == 2
+    with open_lake(root).resume(old.id) as tx:
+        assert (tx.statements, values(tx, 15, 30)) == (2, [101, 1])
+        tx.rollback_to("a")
+        assert values(tx, 15, 30) == [100, 0]
+    assert values(lake, 15, 30) == [100, 0]
+
+
+def test_resumed_transaction_stays_with_its_table(root: Path) -> None:
+    lake = open_lake(root)
+    lake.create("u", "id BIGINT")
+    old = abandon(root, lambda tx: tx.savepoint("a"), add(3, 1), add(4, 1))
+    tx = lake.resume(old.id)
+    tx.rollback_to("a")
+    with pytest.raises(lv.InvalidInput, match="changes 't' only"):
+        tx.append("u", [{"id": 1}])
+
+
+def test_client_that_takes_another_table_leaves_nothing_to_resume(root: Path) -> None:
+    lake = open_lake(root)
+    lake.create("u", "id BIGINT")
+    old = abandon(root, lambda tx: tx.savepoint("a"), add(3, 1), add(4, 1), lambda tx: tx.rollback_to("a"))
+    assert records(root)
+    old.append("u", [{"id": 1}])
+    assert records(root) == []
+    old.commit()
+    assert (values(lake, 3), lake.read("u").count()) == ([0], 1)
+
+
+def test_client_that_takes_another_table_after_it_was_resumed_is_fenced(root: Path) -> None:
+    lake = open_lake(root)
+    lake.create("u", "id BIGINT")
+    old = abandon(root, lambda tx: tx.savepoint("a"), add(3, 1), add(4, 1))
+    lake.resume(old.id).commit()
+    old.rollback_to("a")
+    with pytest.raises(lv.Fenced, match="another client resumed"):
+        old.append("u", [{"id": 1}])
+    assert (values(lake, 3), lake.read("u").count()) == ([1], 0)
+
+
+def test_run_that_starts_again_after_it_was_resumed_is_fenced(root: Path) -> None:
+    lake, other = open_lake(root), open_lake(root)
+    calls: list[str] = []
+
+    def work(tx: lv.Transaction) -> None:
+        calls.append(tx.id)
+        seen = values(tx, 3)[0]
+        tx.update("t", {"v": seen + 1}, where="id = 3")
+        add(4, 1)(tx)
+        lake.close()
+        other.resume(tx.id).commit()
+        raise lv.Conflict("run it again")
+
+    with pytest.raises(lv.Fenced):
+        lake.run(work)
+    assert (len(calls), values(lake, 3, 4)) == (1, [1, 1])
+
+
+def test_run_that_starts_again_leaves_nothing_of_its_first_attempt(root: Path) -> None:
+    lake = open_lake(root)
+    seen: list[list[str]] = []
+
+    def work(tx: lv.Transaction) -> None:
+        seen.append(records(root))
+        add(3, 1)(tx)
+        add(4, 1)(tx)
+        lake.close()
+        if len(seen) == 1:
+            raise lv.Conflict("run it again")
+
+    lake.run(work)
+    lake.close()
+    assert (seen, records(root), values(lake, 3, 4)) == ([[], []], [], [1, 1])
+
+
+def test_commit_does_not_wait_for_its_records(root: Path) -> None:
+    lake, store = _hooked(root)
+    released, sent = Event(), list[tuple[str, str]]()
+
+    def hold(kind: str, key: str) -> None:
+        sent.append((kind, key))
+        if keys.attempt_of(key) is not None:
+            released.wait(10)
+
+    store.hook = hold
+    with lake.transaction(lv.R) as tx:
+        add(3, 1)(tx)
+        add(4, 1)(tx)
+    assert not released.is_set()
+    before = sent[: [kind for kind, _ in sent].index("create")]
+    assert [kind for kind, key in before if keys.attempt_of(key) is not None] == ["put"]
+    released.set()
+    lake.close()
+    assert [kind for kind, key in sent if keys.attempt_of(key) is not None] == ["put", "delete"]
+    assert (values(open_lake(root), 3, 4), records(root)) == ([1, 1], [])
+
+
+def test_second_statement_adds_its_records_and_nothing_else(root: Path) -> None:
+    lake, store = _hooked(root)
+    values(lake, 1)
+    sent: list[tuple[str, str]] = []
+    store.hook = lambda kind, key: sent.append((kind, key))
+    with lake.transaction(lv.R) as tx:
+        tx.append("t", [{"id": 30, "v": 0}])
+        lake.close()
+        tx.append("t", [{"id": 31, "v": 0}])
+        lake.close()
+    lake.close()
+    data = [kind for kind, key in sent if key.startswith("t/") and not key.startswith("t/_")]
+    log = [kind for kind, key in sent if key.startswith("t/_")]
+    own = [kind for kind, key in sent if keys.attempt_of(key) is not None]
+    assert (data, log, own) == (["put", "put"], ["get", "create"], ["put", "put", "delete", "delete"])
+    assert len(sent) == len(data) + len(log) + len(own)
+
+
+def test_record_that_cannot_be_stored_fails_nothing_and_is_stored_with_the_next(root: Path) -> None:
+    lake, store = _hooked(root)
+    failures: list[str] = []
+
+    def refuse(kind: str, key: str) -> None:
+        if keys.attempt_of(key) is not None and not failures:
+            failures.append(key)
+            raise Unavailable("not now")
+
+    store.hook = refuse
+    old = lake.transaction(lv.R)
+    add(3, 1)(old)
+    add(3, 1)(old)
+    lake.close()
+    add(3, 1)(old)
+    lake.close()
+    assert failures
+    with open_lake(root).resume(old.id) as tx:
+        assert (tx.statements, values(tx, 3)) == (3, [3])
+
+
+@pytest.mark.parametrize("applied", [True, False])
+def test_commit_whose_outcome_is_unknown_is_cleared_up_by_resume(root: Path, applied: bool) -> None:
+    lake, store = _hooked(root)
+    old = lake.transaction(lv.R)
+    add(3, 1)(old)
+    add(4, 1)(old)
+    lake.close()
+    lost: list[str] = []
+
+    def lose(kind: str, key: str) -> None:
+        if kind == "create" and "_delta_log" in key:
+            lost.append(key)
+        if lost and kind == "get":
+            raise Unavailable("nothing can be read back")
+
+    real = store.inner.create
+
+    def create(key: str, data: bytes) -> object:
+        if applied:
+            real(key, data)
+        raise Ambiguous("no answer")
+
+    store.hook = lose
+    store.inner.create = create  # type: ignore[method-assign]
+    with pytest.raises(lv.CommitUnknown, match=r"lake\.outcome"):
+        old.commit()
+    lake.close()
+    other = open_lake(root)
+    if applied:
+        assert other.outcome(old.id).state == "committed"
+        with pytest.raises(lv.InvalidInput, match="is committed, as version 3 of 't'"):
+            other.resume(old.id)
+    else:
+        assert other.outcome(old.id).state == "undecided"
+        other.resume(old.id).commit()
+    assert values(other, 3, 4) == [1, 1]

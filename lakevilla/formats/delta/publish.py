@@ -121,5 +121,5 @@ def _read_back(store: Store, version: int, txn: str) -> bytes | None:
 def _unknown(store: Store, version: int, txn: str) -> CommitUnknown:
     return CommitUnknown(
         f"the store did not say whether transaction {txn} was committed as version {version} of {store.url}: "
-        "once the store answers again look for it in the table's history, and do not rerun it blindly"
+        f"once the store answers again ask lake.outcome({txn!r}), and do not rerun it blindly"
     )

@@ -182,7 +182,7 @@ def test_a_doubtful_create_that_cannot_be_seen_is_unknown(
     writer: Writer, store: Store, applied: bool, gone: bool
 ) -> None:
     base = writer.create(SCHEMA)
-    with pytest.raises(CommitUnknown, match=r"transaction t7 .* history"):
+    with pytest.raises(CommitUnknown, match=r"transaction t7 .* lake\.outcome"):
         doubtful(store, applied=applied, gone=gone).table.publish(
             base, Change("WRITE"), Author("t7", "a", "p")
         )

@@ -1,0 +1,109 @@
+"""`lake.outcome`: what became of a transaction, asked by another client."""
+
+from pathlib import Path
+
+import pytest
+
+import lakevilla as lv
+from lakevilla.cli.main import main
+from lakevilla.store.opening import open_store
+from tests.lake.hooked import Hooked
+from tests.lake.leaving import OPTIONS, abandon, add, make_lake, open_lake
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return make_lake(tmp_path)
+
+
+def test_committed_transaction_is_found_in_the_log_of_its_table(root: Path) -> None:
+    lake = open_lake(root)
+    lake.create("u", "id BIGINT")
+    with lake.transaction(lv.R) as tx:
+        add(3, 1)(tx)
+    for number in range(20):
+        lake.append("t", [{"id": 100 + number, "v": 0}])
+    found = open_lake(root).outcome(tx.id)
+    assert (found.state, found.table, found.version, found.seq) == ("committed", "t", 3, None)
+    assert found.advice == "it is committed, as version 3 of 't': do not run it again"
+
+
+def test_committed_transaction_is_found_after_its_table_was_renamed_and_dropped(root: Path) -> None:
+    lake = open_lake(root)
+    with lake.transaction(lv.R) as tx:
+        add(3, 1)(tx)
+    lake.rename("t", "s")
+    assert open_lake(root).outcome(tx.id).table == "s"
+    lake.drop("s")
+    found = open_lake(root).outcome(tx.id)
+    assert (found.state, found.version) == ("committed", 3)
+
+
+def test_change_of_the_registry_is_found_in_the_global_log(root: Path) -> None:
+    lake = open_lake(root)
+    with lake.transaction(lv.NONE) as created:
+        created.create("u", [{"id": 1}])
+    with lake.transaction(lv.NONE) as dropped:
+        dropped.drop("u")
+    for tx, seq in ((created, 2), (dropped, 3)):
+        found = open_lake(root).outcome(tx.id)
+        assert (found.state, found.seq) == ("committed", seq)
+
+
+def test_transaction_that_left_records_can_be_resumed(root: Path) -> None:
+    old = abandon(root, add(3, 1), add(4, 1))
+    found = open_lake(root).outcome(old.id)
+    assert (found.state, f"lake.resume('{old.id}')" in found.advice) == ("undecided", True)
+
+
+def test_transaction_that_left_nothing_is_undecided_however_old(root: Path) -> None:
+    found = open_lake(root).outcome("000000000001" + "0" * 20)
+    assert (found.state, "may still commit" in found.advice) == ("undecided", True)
+
+
+def test_transaction_whose_client_beats_is_live(root: Path) -> None:
+    lake = open_lake(root)
+    tx = lake.transaction(lv.R)
+    add(3, 1)(tx)
+    tx._turns.claim(tx._workspace.base("t").ref, tx._workspace.base("t").snapshot)
+    lake._environment.sleep(0.2)
+    assert open_lake(root).outcome(tx.id).state == "live"
+    tx.commit()
+    assert open_lake(root).outcome(tx.id).state == "committed"
+
+
+def test_commit_on_several_tables_is_found_by_its_entry(root: Path) -> None:
+    lake = open_lake(root)
+    lake.create("u", "id BIGINT")
+    with lake.transaction(lv.R | lv.CT) as tx:
+        add(3, 1)(tx)
+        tx.append("u", [{"id": 1}])
+    assert tx.receipt is not None
+    found = open_lake(root).outcome(tx.id)
+    assert (found.state, found.seq) == ("committed", tx.receipt.seq)
+
+
+def test_only_entries_that_may_matter_are_read(root: Path) -> None:
+    lake = open_lake(root)
+    for number in range(40):
+        lake.append("t", [{"id": 100 + number, "v": 0}])
+    log = sorted((root / "t" / "_delta_log").glob("*.json"))
+    for path in log[:30]:
+        path.write_text(path.read_text().replace('"timestamp":1', '"timestamp":'))
+    store = Hooked(open_store(str(root), OPTIONS))
+    asked: list[str] = []
+    store.hook = lambda kind, key: asked.append(key) if kind == "get" else None
+    other = open_lake(root, store)
+    other.read("t")
+    asked.clear()
+    with lake.transaction(lv.R) as tx:
+        add(3, 1)(tx)
+    assert other.outcome(tx.id).version == 43
+    assert not any(key.endswith(f"{3:020d}.json") and "_delta_log" in key for key in asked)
+
+
+def test_command_tells_what_became_of_a_transaction(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with open_lake(root).transaction(lv.R) as tx:
+        add(3, 1)(tx)
+    assert main(["outcome", str(root), tx.id, "--engine", "local"]) == 0
+    assert capsys.readouterr().out == "committed: it is committed, as version 3 of 't': do not run it again\n"
