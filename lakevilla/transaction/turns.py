@@ -66,7 +66,11 @@ class Turns:
         now = self._workspace.environment.elapsed()
         self._since = now if self._since is None else self._since
         if not blind and now - self._since > OPEN_SECONDS:
-            self.claim(pinned.ref, pinned.snapshot)
+            try:
+                self.claim(pinned.ref, pinned.snapshot)
+            except Unavailable as error:
+                # The change is made: a place in the queue is no reason to call it failed.
+                logger.warning("transaction %s takes no place yet: %s", self._workspace.txn, error)
 
     def claim(self, ref: TableRef, seen: Snapshot) -> None:
         """Take a place, if we have none on this table."""
