@@ -36,7 +36,7 @@ class Place(Protocol):
 
     @property
     def refusals(self) -> tuple[type[BaseException], ...]:
-        """What the system raises when it refuses a transaction, of which then nothing remains."""
+        """What the system raises when it refuses a transaction, of which then nothing may remain."""
         ...
 
     def run(self, program: Program) -> None:

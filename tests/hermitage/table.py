@@ -100,7 +100,8 @@ def main() -> int:
         for script, cell in cells.items()
         if system.startswith("LakeVilla R") and not cell.prevented
     ]
-    print(*(f"not prevented by {one}" for one in wrong), sep="\n", file=sys.stderr)
+    for one in wrong:
+        print(f"not prevented by {one}", file=sys.stderr)
     return 1 if wrong else 0
 
 

@@ -1,0 +1,62 @@
+"""The table says what was seen."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.hermitage.cases import BY_NAME
+from tests.hermitage.fakes import Dirty, FirstCommitterWins, KeepsStaleReads, Refused
+from tests.hermitage.playing import Place, Program
+from tests.hermitage.systems import System
+from tests.hermitage.table import measure, render
+
+
+class Moody(FirstCommitterWins):
+    """Refuses everybody, for no reason."""
+
+    def run(self, program: Program) -> None:
+        raise Refused
+
+
+@pytest.mark.parametrize(
+    ("place", "cell"),
+    [
+        (Dirty, "**occurs** (12 of 20)"),
+        (FirstCommitterWins, "prevented (20)"),
+        (Moody, "refused for nothing (20 of 20)"),
+    ],
+)
+def test_cell_counts_the_orders_in_which_the_anomaly_was_seen(place: Callable[[], Place], cell: str) -> None:
+    script = BY_NAME["p4"]
+    assert str(measure(System("s", place, 5.0), script, script.orders())) == cell
+
+
+def test_slow_system_stops_when_the_anomaly_was_seen() -> None:
+    script = BY_NAME["p4"]
+    one_after_the_other = "111222"
+    cell = measure(
+        System("s", Dirty, 5.0, slow=True), script, [one_after_the_other, script.order, script.order]
+    )
+    assert str(cell) == "**occurs** (1 of 2)"
+
+
+def test_anomaly_of_another_name_is_not_passed_over() -> None:
+    # Each read what was there before the other, which is a write skew and no circular information flow.
+    script = BY_NAME["g1c"]
+    cell = measure(System("s", KeepsStaleReads, 5.0), script, [script.order])
+    assert str(cell) == "another anomaly (1 of 1)"
+    assert not cell.prevented
+
+
+def test_table_has_a_row_for_each_script_and_a_column_for_each_system() -> None:
+    script = BY_NAME["p4"]
+    columns = {
+        "none": {"p4": measure(System("none", Dirty, 5.0), script, [script.order])},
+        "some": {"p4": measure(System("some", FirstCommitterWins, 5.0), script, [script.order])},
+    }
+    assert render([script], columns).splitlines() == [
+        "| anomaly | none | some |",
+        "|---|---|---|",
+        f"| p4: {script.anomaly} | **occurs** (1 of 1) | prevented (1) |",
+        "| refused, of all that would commit | 0 of 2 | 1 of 2 |",
+    ]
