@@ -3,6 +3,7 @@
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +23,23 @@ def test_session_of_the_user_keeps_its_settings(spark: Any, tmp_path: Path) -> N
     after = settings(spark)
     assert {name: value for name, value in after.items() if before.get(name) != value} == {}
     assert "hidden-secret" not in str(after)
+
+
+def test_session_of_the_user_is_found_from_another_thread(spark: Any, tmp_path: Path) -> None:
+    lv.Lake(tmp_path / "first", spark=spark).create("t", spark.range(1))
+    before = settings(spark)
+    found: list[Any] = []
+
+    def work() -> None:
+        lake = lv.Lake(tmp_path / "second", engine="spark")
+        lake.create("t", [{"id": 1}])
+        found.append(lake.read("t").sparkSession)
+
+    other = Thread(target=work)
+    other.start()
+    other.join()
+    assert found[0].sparkContext is spark.sparkContext
+    assert settings(spark) == before
 
 
 def settings(spark: Any) -> dict[str, str]:
