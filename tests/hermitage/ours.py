@@ -31,13 +31,13 @@ class OurPlace:
     refusals = (lv.Aborted,)
 
     def __init__(self, open_lake: OpenLake, layout: Layout, way: "Way") -> None:
-        self._open_lake, self._layout, self._way = open_lake, layout, way
+        self.open_lake, self._layout, self._way = open_lake, layout, way
 
     def run(self, program: Program) -> None:
-        self._way(self._open_lake(), program, self._layout)
+        self._way(self.open_lake(), program, self._layout)
 
     def rows(self) -> Rows:
-        rows = _execute(self._open_lake(), Read(None), self._layout)
+        rows = _execute(self.open_lake(), Read(None), self._layout)
         assert rows is not None
         return rows
 

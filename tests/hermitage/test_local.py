@@ -3,11 +3,16 @@
 Nothing here says that an anomaly occurs without R; the table that `make hermitage` prints shows it.
 """
 
+from contextlib import nullcontext
+
 import pytest
 
-from tests.hermitage.cases import find_broken_promise, judge
+from tests.hermitage.cases import BY_NAME, find_broken_promise, judge
+from tests.hermitage.notation import Layout
 from tests.hermitage.orders import sampled_orders, telling_orders
+from tests.hermitage.ours import MemoryLakes, by_hand, queueing
 from tests.hermitage.outcome import End, Ended, Outcome
+from tests.hermitage.playing import play
 from tests.hermitage.script import FIRST_ROWS, Script
 from tests.hermitage.scripts import SCRIPTS
 
@@ -39,6 +44,19 @@ def test_transactions_that_wait_for_each_other_are_explained_by_a_serial_order(
 ) -> None:
     _, wrong, _ = judge((script.name, script.order, way, "apart"), queued=True)
     assert not wrong
+
+
+def test_queueing_transactions_take_places_where_others_take_none() -> None:
+    g0, one_after_the_other = BY_NAME["g0"], "111222"
+    places = []
+    for context in (queueing(), nullcontext()):
+        lakes = MemoryLakes(Layout())
+        with context:
+            place = lakes.place(by_hand)
+            play(place, g0, one_after_the_other)
+        keys = [meta.key for meta in place.open_lake()._store.list("")]
+        places.append(sum("/markers/" in key for key in keys))
+    assert places == [2, 0]
 
 
 @every_script
