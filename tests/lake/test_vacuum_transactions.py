@@ -213,7 +213,12 @@ def _tables(store: Store) -> set[str]:
 # Crashes.
 
 
-def test_interrupted_run_is_completed_by_the_next(tmp_path: Path, clock: Days) -> None:
+@pytest.mark.parametrize(
+    "interruption", [lv.Unavailable("gone"), KeyboardInterrupt()], ids=["store", "ctrl-c"]
+)
+def test_interrupted_run_is_completed_by_the_next(
+    tmp_path: Path, clock: Days, interruption: BaseException
+) -> None:
     store = Hooked(Directory(str(tmp_path), clock))
     lake = open_lake(tmp_path, clock, store)
     lake.create("t", "id BIGINT, v BIGINT")
@@ -228,12 +233,13 @@ def test_interrupted_run_is_completed_by_the_next(tmp_path: Path, clock: Days) -
         if kind == "delete" and key.endswith(".parquet"):
             deleted.append(key)
             if len(deleted) > 3:
-                raise lv.Unavailable("gone")
+                raise interruption
 
     store.hook = fail
-    with pytest.raises(lv.Unavailable):
+    with pytest.raises(type(interruption)):
         lake.vacuum(dry_run=False)
     store.hook = None
+    assert not list(store.list("_lakevilla/probe/"))
     assert lake.read("t").collect() == [(4, 0)]
     assert 0 < lake.vacuum(dry_run=False).files.count < 9
     assert (lake.read("t").collect(), len(parquet(tmp_path))) == ([(4, 0)], 1)
