@@ -54,6 +54,11 @@ class Snapshot(Protocol):
     def properties(self) -> Mapping[str, str]: ...
 
     @property
+    def markers_in_log(self) -> bool:
+        """Whether writers hold versions of this table by markers in its log (docs/protocol.md, section 3)."""
+        ...
+
+    @property
     def checks(self) -> Mapping[str, str]:
         """CHECK constraints by name, and column invariants, as Spark SQL text."""
         ...
@@ -107,6 +112,33 @@ class Taken:
 
     footprint: Footprint
     snapshot: Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Displaced:
+    """Our marker in the log cannot be filled any more, because of `reason`; nothing was published."""
+
+    reason: str
+
+
+class MarkerEntries(Protocol):
+    """The entries of a table's log as places for markers. A marker is a record, see `markers.records`."""
+
+    def key(self, version: int) -> str:
+        """The key of the log entry of this version."""
+        ...
+
+    def encode(self, version: int, record: Mapping[str, Any]) -> bytes:
+        """The entry that is this marker: valid and empty for everybody who knows no markers."""
+        ...
+
+    def decode(self, version: int, data: bytes) -> Mapping[str, Any] | None:
+        """The marker that an entry is, pending or freed; None for any other entry."""
+        ...
+
+    def taken(self, after: int) -> Mapping[int, int]:
+        """The versions after this one that have entries or checkpoints, with their times. One LIST."""
+        ...
 
 
 class References(Protocol):
@@ -186,6 +218,18 @@ class Table(Protocol):
 
         An ambiguous answer is resolved by reading back; if that fails too, CommitUnknown.
         Taken reads the entry in the way, and `Taken.snapshot` is base advanced by it.
+        """
+        ...
+
+    def marker_entries(self) -> MarkerEntries:
+        """The places for markers in the table's log."""
+        ...
+
+    def fill(self, base: Snapshot, change: Change, author: Author, etag: str) -> Published | Displaced:
+        """Replace our marker, which is log entry `base.version + 1`, by the change.
+
+        `etag` is the marker's. Looks right before that whether a checkpoint or a commit that is no marker
+        covers it: then nothing is written. CommitUnknown as in `publish`.
         """
         ...
 

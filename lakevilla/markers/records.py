@@ -4,7 +4,9 @@ JSON with a format number, a put-id that makes every write unique, and explicit 
 all our records. A marker is replaced once, by its tombstone; a lease is replaced by every beat.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from lakevilla.errors import Corrupt
 from lakevilla.store.records import decode, encode, flag, number, text
@@ -29,21 +31,27 @@ class Marker:
         """What frees this ticket. Its number is never used again."""
         return replace(self, put=put, live=False, precedes=())
 
+    def record(self) -> dict[str, Any]:
+        """The marker as a JSON object."""
+        return {
+            "txn": self.txn,
+            "attempt": self.attempt,
+            "put": self.put,
+            "claimed_ms": self.claimed_ms,
+            "live": self.live,
+            "precedes": list(self.precedes),
+        }
+
     def encode(self) -> bytes:
-        return encode(
-            {
-                "txn": self.txn,
-                "attempt": self.attempt,
-                "put": self.put,
-                "claimed_ms": self.claimed_ms,
-                "live": self.live,
-                "precedes": list(self.precedes),
-            }
-        )
+        return encode(self.record())
 
     @staticmethod
     def decode(data: bytes, where: str) -> "Marker":
-        record = decode(data, where)
+        return Marker.of(decode(data, where), where)
+
+    @staticmethod
+    def of(record: Mapping[str, Any], where: str) -> "Marker":
+        """The marker in a JSON object."""
         try:
             return Marker(
                 txn=text(record["txn"]),

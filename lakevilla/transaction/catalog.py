@@ -93,12 +93,12 @@ class Catalog:
                 return pinned
         raise InvalidInput(self._missing(name, meter))
 
-    def known(self, name: str) -> tuple[TableRef, int, int] | None:
-        """Where this name led last time, and the newest version and ticket that we saw there; asks nobody."""
+    def known(self, name: str) -> tuple[TableRef, Snapshot] | None:
+        """Where this name led last time, and the newest version that we saw there; asks nobody."""
         with self._lock:
             ref = registry.find(self._head, name) or TableRef(name, name, next(iter(FORMATS)))
             newest = self._newest.get(ref.location)
-            return None if newest is None else (ref, newest[0].version, newest[0].ticket)
+            return None if newest is None else (ref, newest[0])
 
     def pin_past(self, name: str, meter: Meter, version: int | None, timestamp_ms: int | None) -> Pinned:
         """A table at an earlier version, by number or by time."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from lakevilla.errors import Conflict, Fenced
-from lakevilla.formats.port import Published, Snapshot, Taken
+from lakevilla.formats.port import Displaced, Published, Snapshot, Taken
 from lakevilla.model import Author, Change, Footprint, ReadSet
 from lakevilla.settle.commits import INVERSE
 from lakevilla.transaction.catalog import PREMISE_SECONDS, Pinned
@@ -57,7 +57,7 @@ class Recovery:
             change = self.change(location)
             if change is None:
                 return None
-            if not change.blind:
+            if not change.blind or workspace.base(location).snapshot.markers_in_log:
                 self._let_pass(location, losses)
                 change = self.change(location)
                 if change is None:
@@ -65,9 +65,13 @@ class Recovery:
             pinned = workspace.base(location)
             self._check_age(pinned, change)
             author = Author(workspace.txn, self.attempt, environment.new_id(), self._turns.ticket(pinned.ref))
-            match pinned.table.publish(pinned.snapshot, change, author):
+            match self._turns.publish(pinned, change, author):
                 case Published(snapshot):
                     return snapshot
+                case Displaced(reason):
+                    logger.info("transaction %s takes another place: %s", workspace.txn, reason)
+                    if losses >= BACK_OFF_AFTER:
+                        back_off(environment, losses)
                 case Taken() as taken:
                     workspace.catalog.settle_up_to(taken.snapshot.slot, workspace.meter)
                     self._catch_up(location, [taken])
@@ -112,8 +116,7 @@ class Recovery:
     def _let_pass(self, location: str, losses: int) -> None:
         """Wait for those before us: if we hold a place, or have lost so often that it is time to take one."""
         pinned = self._workspace.base(location)
-        held = self._turns.ticket(pinned.ref) is not None
-        if held or losses >= BACK_OFF_AFTER or self._turns.probe(pinned):
+        if self._turns.must_wait(pinned, often_lost=losses >= BACK_OFF_AFTER):
             self._catch_up(location, self._turns.wait(pinned))
 
     def _catch_up(self, location: str, between: Sequence[Taken]) -> None:

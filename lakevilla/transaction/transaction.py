@@ -59,6 +59,7 @@ class Transaction(Verbs):
         self._turns = Turns(self._workspace, leases, begun.attempt)
         if features:
             self._workspace.before_change = self._enter
+        self._workspace.may_hold_versions = features == Features.R
         self._workspace.decides_by_slot = bool(features & Features.CT)
         self._leases = leases
         self._operations = begun.operations

@@ -3,6 +3,9 @@
 Who competes with nobody pays one probe, in the same round as the look for the table's newest version, and
 holds no ticket. A place is taken where somebody waits already, after a lost race, and for a transaction that
 stays open long after its first change. Order is fairness; what may be published is decided elsewhere.
+
+Where the markers lie in the log a place is a version of the table: it is taken with the first change, and
+what is published takes its place. This is the one module that knows the difference.
 """
 
 import logging
@@ -11,11 +14,13 @@ from dataclasses import replace
 from functools import partial
 
 from lakevilla.errors import Unavailable
-from lakevilla.formats.port import Snapshot, Taken
+from lakevilla.formats.port import Displaced, Published, Snapshot, Taken
 from lakevilla.markers.lease import Leases
+from lakevilla.markers.log import LogQueue
+from lakevilla.markers.queue import Queue
 from lakevilla.markers.side import SideQueue
-from lakevilla.model import TableRef
-from lakevilla.transaction.catalog import Pinned
+from lakevilla.model import Author, Change, TableRef
+from lakevilla.transaction.catalog import PREMISE_SECONDS, Pinned
 from lakevilla.transaction.workspace import Workspace
 
 logger = logging.getLogger("lakevilla.transaction")
@@ -32,7 +37,7 @@ class Turns:
         self._workspace = workspace
         self._leases = leases
         self._holder = holder
-        self._queues: dict[str, SideQueue] = {}
+        self._queues: dict[tuple[str, bool], Queue] = {}
         self._probed: set[str] = set()
         self._since: float | None = None
 
@@ -59,22 +64,50 @@ class Turns:
         if location in self._probed:
             return False
         self._probed.add(location)
-        return self.of(pinned.ref).probe(pinned.snapshot.version + 1, pinned.snapshot.ticket)
+        seen = pinned.snapshot
+        return self._of(pinned.ref, seen).probe(seen.version + 1, seen.ticket)
 
     def wrote(self, pinned: Pinned, blind: bool) -> None:
         """After a change: who stays open for long takes a place, so that others do not overtake for ever."""
         now = self._workspace.environment.elapsed()
         self._since = now if self._since is None else self._since
-        if not blind and now - self._since > OPEN_SECONDS:
+        if pinned.snapshot.markers_in_log or (not blind and now - self._since > OPEN_SECONDS):
             try:
-                self.claim(pinned.ref, pinned.snapshot)
+                self.claim(pinned.ref, self._premise(pinned))
             except Unavailable as error:
                 # The change is made: a place in the queue is no reason to call it failed.
                 logger.warning("transaction %s takes no place yet: %s", self._workspace.txn, error)
 
     def claim(self, ref: TableRef, seen: Snapshot) -> None:
         """Take a place, if we have none on this table."""
-        self.of(ref).claim(seen.version, seen.ticket)
+        queue = self._of(ref, seen)
+        queue.claim(seen.version, _dead(queue, seen))
+
+    def must_wait(self, pinned: Pinned, often_lost: bool) -> bool:
+        """Whether others may have to go first, before we publish right after the pinned version."""
+        queue = self._of(pinned.ref, pinned.snapshot)
+        if queue.holds_versions:
+            return queue.ticket != pinned.snapshot.version + 1
+        return queue.ticket is not None or often_lost or self.probe(pinned)
+
+    def publish(self, pinned: Pinned, change: Change, author: Author) -> Published | Taken | Displaced:
+        """Publish right after the pinned version.
+
+        Displaced if that takes a place which is not ours any more: then we have none.
+        """
+        queue = self._of(pinned.ref, pinned.snapshot)
+        if not queue.holds_versions:
+            return pinned.table.publish(pinned.snapshot, change, author)
+        held, version = queue.held, pinned.snapshot.version + 1
+        if held is None or held.ticket != version:
+            queue.free()
+            return Displaced(f"version {version} is not ours")
+        answer = pinned.table.fill(pinned.snapshot, change, author, held.etag)
+        if isinstance(answer, Published):
+            queue.used()
+        else:
+            queue.free()
+        return answer
 
     def wait(self, pinned: Pinned) -> list[Taken]:
         """Take a place and wait until it is the first; what was committed since the pinned version."""
@@ -83,17 +116,18 @@ class Turns:
         def dead() -> int:
             newest = between[-1].snapshot if between else pinned.snapshot
             between.extend(pinned.table.since(newest))
-            return between[-1].snapshot.ticket if between else pinned.snapshot.ticket
+            return _dead(queue, between[-1].snapshot if between else pinned.snapshot)
 
-        self.claim(pinned.ref, pinned.snapshot)
-        self.of(pinned.ref).wait(dead)
+        queue = self._of(pinned.ref, pinned.snapshot)
+        self.claim(pinned.ref, self._premise(pinned))
+        queue.wait(dead)
         dead()
         return between
 
     def ticket(self, ref: TableRef) -> int | None:
         """Our place on a table, if we have one."""
-        queue = self._queues.get(ref.location)
-        return None if queue is None else queue.ticket
+        queues = [queue for (location, _), queue in self._queues.items() if location == ref.location]
+        return next((queue.ticket for queue in queues if queue.ticket is not None), None)
 
     def free(self) -> None:
         """Give all places back. Who cannot be reached now learns by our lease that we are gone."""
@@ -103,15 +137,30 @@ class Turns:
         except Unavailable as error:
             logger.warning("transaction %s could not give back its places: %s", self._workspace.txn, error)
 
-    def of(self, ref: TableRef) -> SideQueue:
-        """Our place in the queue of a table."""
-        workspace = self._workspace
-        queue = self._queues.get(ref.location)
+    def _premise(self, pinned: Pinned) -> Snapshot:
+        """The version after which we take a place: nobody may create a log entry whose number was used and
+        cleaned away since we looked."""
+        if not pinned.snapshot.markers_in_log:
+            return pinned.snapshot
+        old = self._workspace.environment.elapsed() - pinned.pinned_at > PREMISE_SECONDS
+        return (pinned.table.latest() if old else None) or pinned.snapshot
+
+    def _of(self, ref: TableRef, snapshot: Snapshot) -> Queue:
+        """Our place in the queue of a table, whose markers lie where this version says."""
+        place = (ref.location, snapshot.markers_in_log)
+        queue = self._queues.get(place)
         if queue is None:
-            store = workspace.catalog.store_of(ref.location, workspace.meter)
-            queue = SideQueue(store, self._leases, workspace.environment, workspace.txn, self._holder)
-            self._queues[ref.location] = queue
+            queue = self._queues[place] = self._new(ref, snapshot.markers_in_log)
         return queue
+
+    def _new(self, ref: TableRef, in_log: bool) -> Queue:
+        workspace = self._workspace
+        store = workspace.catalog.store_of(ref.location, workspace.meter)
+        environment, txn = workspace.environment, workspace.txn
+        if not in_log:
+            return SideQueue(store, self._leases, environment, txn, self._holder)
+        entries = workspace.catalog.open(ref, workspace.meter).marker_entries()
+        return LogQueue(store, self._leases, environment, txn, self._holder, entries)
 
     def _pin_and_probe(self, name: str) -> tuple[Pinned, bool]:
         """The table and whether somebody waits for it, asked in one round if we know it from before."""
@@ -120,11 +169,18 @@ class Turns:
         known = workspace.catalog.known(name)
         found: list[Pinned | bool] = [pin()] if known is None else []
         if known is not None:
-            ref, version, ticket = known
-            found = workspace.environment.fan_out([pin, partial(self.of(ref).probe, version + 1, ticket)])
+            ref, newest = known
+            probe = partial(self._of(ref, newest).probe, newest.version + 1, newest.ticket)
+            found = workspace.environment.fan_out([pin, probe])
         pinned = found[0]
         assert isinstance(pinned, Pinned)
         self._probed.add(pinned.ref.location)
-        if known is not None and (pinned.ref, pinned.snapshot.version) == known[:2]:
+        seen = pinned.snapshot
+        if known is not None and (pinned.ref, seen.version) == (known[0], known[1].version):
             return pinned, bool(found[1])
-        return pinned, self.of(pinned.ref).probe(pinned.snapshot.version + 1, pinned.snapshot.ticket)
+        return pinned, self._of(pinned.ref, seen).probe(seen.version + 1, seen.ticket)
+
+
+def _dead(queue: Queue, seen: Snapshot) -> int:
+    """The highest ticket that has been used, as this version tells."""
+    return seen.version if queue.holds_versions else seen.ticket

@@ -11,6 +11,7 @@ from threading import Lock
 
 from lakevilla.engines.port import Engine, Source, Target
 from lakevilla.environment import Environment
+from lakevilla.errors import Unsupported
 from lakevilla.formats.port import Snapshot
 from lakevilla.model import Change, DataFile, ReadSet
 from lakevilla.predicates import Predicate
@@ -42,6 +43,8 @@ class Workspace:
         self.reads = Reads()
         self.before_change: Callable[[str, bool], None] | None = None
         """Called with a table's name before a statement changes it, and whether it reads nothing."""
+        self.may_hold_versions = False
+        """Whether the transaction can change tables whose markers lie in the log."""
         self.decides_by_slot = False
         """Whether a slot of the global log decides a commit that concerns several tables."""
         self.head: ReadHead | None = None
@@ -67,6 +70,11 @@ class Workspace:
         if self.before_change is not None:
             self.before_change(name, blind)
         pinned = self.pin(TableName(name))
+        if pinned.snapshot.markers_in_log and not self.may_hold_versions:
+            raise Unsupported(
+                f"the markers of {name!r} lie in its log (lakevilla.markers = 'log'): only transactions with "
+                "lakevilla.R, and nothing else, can change it"
+            )
         self.catalog.settle_up_to(pinned.snapshot.slot, self.meter)
         return pinned
 

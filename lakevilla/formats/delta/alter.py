@@ -25,9 +25,11 @@ from lakevilla.formats.delta.properties import (
     IN_COMMIT_TIME,
     IN_COMMIT_VERSION,
     MAPPING_MODE,
+    MARKERS,
     MAX_COLUMN_ID,
     check_properties,
     column_list,
+    markers_in_log,
 )
 from lakevilla.formats.delta.schema import to_delta
 from lakevilla.formats.delta.upgrade import upgraded
@@ -185,6 +187,11 @@ def _change(
         metadata = replace(metadata, schema_string=_text(schema))
     if configuration is not None:
         metadata = replace(metadata, configuration=configuration)
+    if markers_in_log(table.metadata.configuration) and not markers_in_log(metadata.configuration):
+        raise InvalidInput(
+            f"{MARKERS} cannot go back from 'log': transactions may hold versions by markers there; copy the "
+            "table into a new one"
+        )
     protocol = upgraded(table.protocol, metadata)
     # Nothing may be published that we could not write to afterwards.
     refuse_write(protocol, metadata)

@@ -11,7 +11,13 @@ import pyarrow as pa
 from lakevilla.errors import InvalidInput
 from lakevilla.formats.delta.actions import Metadata
 from lakevilla.formats.delta.columns import assign_ids, check_columns, strip_metadata
-from lakevilla.formats.delta.properties import CONSTRAINT, MAPPING_MODE, MAX_COLUMN_ID, check_properties
+from lakevilla.formats.delta.properties import (
+    CONSTRAINT,
+    MAPPING_MODE,
+    MAX_COLUMN_ID,
+    check_markers,
+    check_properties,
+)
 from lakevilla.formats.delta.schema import to_delta
 from lakevilla.formats.delta.upgrade import FIRST, upgraded
 from lakevilla.model import Change
@@ -32,6 +38,7 @@ def create_table(
     configuration = dict(properties or {})
     # Constraints are fine here: there are no rows yet that would have to be checked.
     check_properties({key: value for key, value in configuration.items() if not key.startswith(CONSTRAINT)})
+    check_markers(configuration)
     body = json.loads(to_delta(schema))
     strip_metadata(body)
     if configuration.get(MAPPING_MODE, "none").lower() != "none":

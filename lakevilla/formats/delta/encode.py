@@ -65,15 +65,58 @@ def commit_info(
     return {"commitInfo": info}
 
 
+def marker_info(record: Mapping[str, Any], version: int) -> Action:
+    """The only action of a marker in the log: `live` as long as it holds its version."""
+    author = Author(record["txn"], record["attempt"], record["put"])
+    change = Change("MARKER" if record["live"] else "FREED MARKER")
+    action = commit_info(
+        change, author, now_ms=record["claimed_ms"], read_version=version - 1, in_commit_ms=None
+    )
+    action["commitInfo"]["lakevilla"] |= {
+        "marker": record["live"],
+        "claimed_ms": record["claimed_ms"],
+        "precedes": list(record["precedes"]),
+    }
+    return action
+
+
+def marker_of(info: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """The record of the marker that an entry is, pending or freed; None for any other entry."""
+    match _ours(info):
+        case {
+            "marker": bool(live),
+            "txn": str(txn),
+            "attempt": str(attempt),
+            "put": str(put),
+            "claimed_ms": int(claimed_ms),
+            "precedes": list(precedes),
+        }:
+            return {
+                "txn": txn,
+                "attempt": attempt,
+                "put": put,
+                "claimed_ms": claimed_ms,
+                "live": live,
+                "precedes": [str(before) for before in precedes],
+            }
+    return None
+
+
+def is_pending(info: Mapping[str, Any] | None) -> bool:
+    """Whether the entry is a marker that still holds its version: nobody reads it, nor what comes after."""
+    marker = marker_of(info)
+    return marker is not None and bool(marker["live"])
+
+
 def attempt_of(info: Mapping[str, Any] | None) -> str | None:
-    """The LakeVilla attempt that a `commitInfo` names, or None for anybody else's commit."""
-    attempt = _ours(info).get("attempt")
+    """The LakeVilla attempt that a `commitInfo` names; None for markers, and for anybody else's commit."""
+    attempt = None if marker_of(info) is not None else _ours(info).get("attempt")
     return attempt if isinstance(attempt, str) else None
 
 
 def txn_of(info: Mapping[str, Any] | None) -> str | None:
-    """The LakeVilla transaction that a `commitInfo` names, or None for anybody else's commit."""
-    txn = _ours(info).get("txn")
+    """The LakeVilla transaction that a `commitInfo` names; None for markers, and for others' commits."""
+    txn = None if marker_of(info) is not None else _ours(info).get("txn")
     return txn if isinstance(txn, str) else None
 
 

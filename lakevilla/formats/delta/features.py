@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from lakevilla.errors import Corrupt, Unsupported
 from lakevilla.formats.delta.actions import Metadata, Protocol
+from lakevilla.formats.delta.properties import check_markers
 from lakevilla.formats.delta.schema import MappingMode, schema_fields, type_names
 
 MAX_READER = 3
@@ -172,6 +173,7 @@ def refuse_read(protocol: Protocol, metadata: Metadata) -> None:
 def refuse_write(protocol: Protocol, metadata: Metadata) -> None:
     """Raise Unsupported, naming the feature, if the table asks of writers what we do not do."""
     refuse_read(protocol, metadata)
+    check_markers(metadata.configuration)
     if protocol.min_writer > MAX_WRITER:
         raise Unsupported(
             f"the table asks for Delta writer version {protocol.min_writer}, and we know up to {MAX_WRITER}"

@@ -4,15 +4,20 @@ A cold open asks for the hint, then in one round for the checkpoint and for a LI
 for the entries. The LIST sees what GETs of the next versions cannot: a gap, and a checkpoint beyond
 it. Going on from a known version is one GET that normally misses. A client that slept while the entries after
 its version were cleaned away sees that version until it opens the table anew.
+
+Both ways end before the first pending marker (placement `log`): its entry is still to be filled, and a
+client that went past it would never see with what.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import takewhile
 from typing import Any
 
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput
 from lakevilla.formats.delta.actions import Commit
 from lakevilla.formats.delta.checkpoint_reading import gather, part_readers
+from lakevilla.formats.delta.encode import is_pending
 from lakevilla.formats.delta.entry import parse_entry
 from lakevilla.formats.delta.log import Checkpoint, Piece, Segment, list_log, read_hint
 from lakevilla.formats.delta.paths import entry_key
@@ -34,11 +39,11 @@ def open_state(store: Store, environment: Environment, version: int | None = Non
         if version is not None:
             raise InvalidInput(f"there is no Delta table in {store.url}")
         return None
-    return load(store, environment, segment)
+    return _exactly(version, load(store, environment, segment))
 
 
 def load(store: Store, environment: Environment, segment: Segment) -> State:
-    """The state that these files of the log make."""
+    """The state that these files of the log make, up to the first pending marker."""
     checkpoint = segment.checkpoint
     parts = [] if checkpoint is None else part_readers(store, checkpoint)
     tasks: list[Callable[[], Any]] = [*parts, *(_piece_reader(store, piece) for piece in segment.tail)]
@@ -46,7 +51,7 @@ def load(store: Store, environment: Environment, segment: Segment) -> State:
     state = State.empty()
     if checkpoint is not None:
         state = State.of_checkpoint(checkpoint.version, gather(store, environment, results[: len(parts)]))
-    return state.after(results[len(parts) :])
+    return state.after(_readable(results[len(parts) :]))
 
 
 def read_entry(store: Store, version: int) -> Commit | None:
@@ -56,7 +61,7 @@ def read_entry(store: Store, version: int) -> Commit | None:
 
 
 def follow(store: Store, environment: Environment, start: int) -> list[Commit]:
-    """The entries from `start` on, up to the first that does not exist.
+    """The entries from `start` on, up to the first that does not exist or is a pending marker.
 
     One is asked for, and as long as there are more, twice as many in each round.
     """
@@ -65,7 +70,7 @@ def follow(store: Store, environment: Environment, start: int) -> list[Commit]:
     while True:
         end = start + ahead
         for commit in environment.fan_out([_entry_reader(store, version) for version in range(start, end)]):
-            if commit is None:
+            if commit is None or is_pending(commit.info):
                 return commits
             commits.append(commit)
         start, ahead = end, min(2 * ahead, _AHEAD_MAX)
@@ -86,9 +91,21 @@ def _open_by_hint(
     segment = listing.segment(version)
     if segment is None or segment.checkpoint is None or segment.checkpoint.version != hint.version:
         # There is a newer checkpoint, or the log has no trace of this one.
-        return None if segment is None else load(store, environment, segment)
+        return None if segment is None else _exactly(version, load(store, environment, segment))
     tail = environment.fan_out([_piece_reader(store, piece) for piece in segment.tail])
-    return State.of_checkpoint(hint.version, content).after(tail)
+    return _exactly(version, State.of_checkpoint(hint.version, content).after(_readable(tail)))
+
+
+def _readable(tail: Sequence[Commit]) -> list[Commit]:
+    return list(takewhile(lambda commit: not is_pending(commit.info), tail))
+
+
+def _exactly(version: int | None, state: State) -> State:
+    if version is not None and state.version != version:
+        raise InvalidInput(
+            f"version {version} is not available: transactions hold the versions after {state.version}"
+        )
+    return state
 
 
 def _entry_reader(store: Store, version: int) -> Callable[[], Commit | None]:

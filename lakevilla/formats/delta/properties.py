@@ -18,6 +18,8 @@ IN_COMMIT_VERSION = "delta.inCommitTimestampEnablementVersion"
 IN_COMMIT_TIME = "delta.inCommitTimestampEnablementTimestamp"
 APPEND_ONLY = "delta.appendOnly"
 CONSTRAINT = "delta.constraints."
+MARKERS = "lakevilla.markers"
+"""Where the markers of the table's writers lie: `side` (beside the log) or `log` (in it)."""
 
 _UNITS_MS: Mapping[str, int] = {
     "microsecond": 0,
@@ -33,6 +35,11 @@ _UNITS_MS: Mapping[str, int] = {
 def is_true(configuration: Mapping[str, str], name: str, otherwise: bool = False) -> bool:
     """A boolean property."""
     return configuration.get(name, str(otherwise)).lower() == "true"
+
+
+def markers_in_log(configuration: Mapping[str, str]) -> bool:
+    """Whether the table's writers hold versions by markers in the log."""
+    return configuration.get(MARKERS) == "log"
 
 
 def whole_number(configuration: Mapping[str, str], name: str, otherwise: int) -> int:
@@ -78,6 +85,8 @@ def column_list(text: str) -> list[tuple[str, ...]]:
 def check_properties(properties: Mapping[str, str]) -> None:
     """InvalidInput for what a user may not set so, Unsupported for what we do not implement."""
     for name, value in properties.items():
+        if name.lower() == MARKERS and (name != MARKERS or value not in ("side", "log")):
+            raise InvalidInput(f"{name} cannot be {value!r}: write {MARKERS} = 'side' or 'log'")
         if not name.lower().startswith("delta."):
             continue
         if name.startswith(CONSTRAINT):
@@ -95,6 +104,15 @@ def check_properties(properties: Mapping[str, str]) -> None:
             valid = False
         if not valid:
             raise InvalidInput(f"{name} cannot be {value!r}")
+
+
+def check_markers(configuration: Mapping[str, str]) -> None:
+    """Markers in the log do not go with times that grow from entry to entry: they are filled later."""
+    if markers_in_log(configuration) and is_true(configuration, IN_COMMIT):
+        raise Unsupported(
+            f"{MARKERS} = 'log' does not go together with {IN_COMMIT}: an entry that is filled after the "
+            "next one was reserved would have the later time; use 'side'"
+        )
 
 
 def needed_features(metadata: Metadata) -> frozenset[str]:

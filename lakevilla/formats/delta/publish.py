@@ -8,9 +8,9 @@ even that cannot be read the outcome is unknown, and nobody may rerun the change
 from dataclasses import replace
 
 from lakevilla.environment import Environment
-from lakevilla.errors import CommitUnknown, Corrupt, Unavailable
+from lakevilla.errors import CommitUnknown, Corrupt, Unavailable, Unsupported
 from lakevilla.formats.delta.actions import Commit
-from lakevilla.formats.delta.encode import Action, attempt_of, commit_info, encode_entry
+from lakevilla.formats.delta.encode import Action, attempt_of, commit_info, encode_entry, is_pending
 from lakevilla.formats.delta.entry import commit_of, parse_entry
 from lakevilla.formats.delta.footprint import footprint_of
 from lakevilla.formats.delta.landing import Ground, land
@@ -20,7 +20,7 @@ from lakevilla.formats.delta.paths import entry_key
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.port import Published, Taken
 from lakevilla.model import Author, Change, Notice
-from lakevilla.store.port import Ambiguous, Created, Store
+from lakevilla.store.port import Ambiguous, Created, Object, Store
 
 
 def publish(
@@ -34,6 +34,11 @@ def publish(
     in_the_way = _create(store, version, encode_entry(actions), author.txn)
     if in_the_way is None:
         return Published(base.advance([commit_of(version, actions)]))
+    if is_pending(in_the_way.info):
+        raise Unsupported(
+            f"version {version} of {store.url} is held by a marker in the log, and the table says that it "
+            "has none there: somebody changed lakevilla.markers; run `lakevilla recover` first"
+        )
     after = base.advance([in_the_way])
     if attempt_of(in_the_way.info) == author.attempt:
         return Published(after)
@@ -101,24 +106,35 @@ def _create(store: Store, version: int, data: bytes, txn: str) -> Commit | None:
         found = _read_back(store, version, txn)
         if found is None:
             # The write may still be on its way: that it is not there yet proves nothing.
-            raise _unknown(store, version, txn) from ambiguous
+            raise unknown(store, version, txn) from ambiguous
         return parse_entry(version, found)
     found = _read_back(store, version, txn)
     if found is None:
-        raise Corrupt(f"entry {version} of {store.url} was there and is gone: nobody may remove it so soon")
+        raise gone(store, version)
     return parse_entry(version, found)
 
 
+def gone(store: Store, version: int) -> Corrupt:
+    """The error for an entry that vanished."""
+    return Corrupt(f"entry {version} of {store.url} was there and is gone: nobody may remove it so soon")
+
+
 def _read_back(store: Store, version: int, txn: str) -> bytes | None:
-    try:
-        found = store.get(entry_key(version))
-    except Unavailable as error:
-        # Even a create that met an entry may have met its own: a proxy can repeat a request.
-        raise _unknown(store, version, txn) from error
+    found = read_back(store, version, txn)
     return None if found is None else found.data
 
 
-def _unknown(store: Store, version: int, txn: str) -> CommitUnknown:
+def read_back(store: Store, version: int, txn: str) -> Object | None:
+    """The entry that a conditional write of ours met; CommitUnknown if it cannot be read."""
+    try:
+        return store.get(entry_key(version))
+    except Unavailable as error:
+        # Even a create that met an entry may have met its own: a proxy can repeat a request.
+        raise unknown(store, version, txn) from error
+
+
+def unknown(store: Store, version: int, txn: str) -> CommitUnknown:
+    """The error for a commit whose fate the store does not tell."""
     return CommitUnknown(
         f"the store did not say whether transaction {txn} was committed as version {version} of {store.url}: "
         f"once the store answers again ask lake.outcome({txn!r}), and do not rerun it blindly"

@@ -21,6 +21,7 @@ from lakevilla.errors import Corrupt
 from lakevilla.formats.delta.actions import Commit
 from lakevilla.formats.delta.checkpoint import checkpoint_removes
 from lakevilla.formats.delta.deletion_vectors import vector_key
+from lakevilla.formats.delta.encode import is_pending
 from lakevilla.formats.delta.log import Listing, list_log
 from lakevilla.formats.delta.opening import follow, read_entry
 from lakevilla.formats.delta.paths import data_key, is_absolute
@@ -131,9 +132,11 @@ class DeltaReferences:
             needed.add(tombstones.filter(young))
             removed.add(tombstones.filter(pc.invert(young)))
         versions = sorted(listing.commits)
-        recent = [v for v in versions if v > newest.version or listing.commits[v].modified_ms >= since_ms]
-        first = min(recent, default=newest.version + 1)
+        young = [version for version in versions if listing.commits[version].modified_ms >= since_ms]
+        # Whatever came after the version that was read counts too.
+        first = min([newest.version + 1, *young])
         recent = [version for version in versions if version >= first]
+        read = max([newest.version, *versions])
         for some in _portions(recent):
             for version, commit in zip(some, _entries(store, environment, some), strict=True):
                 if commit is None:
@@ -141,8 +144,10 @@ class DeltaReferences:
                         f"entry {version} of {store.url} vanished while the log was read; try again"
                     )
                 needed.add_entries([*commit.adds, *commit.removes])
+                # A marker may be filled meanwhile: `refresh` reads it again.
+                read = min(read, version - 1) if is_pending(commit.info) else read
         old = [version for version in versions if version < first]
-        return DeltaReferences(store, environment, max([newest.version, *versions]), needed, removed, old)
+        return DeltaReferences(store, environment, read, needed, removed, old)
 
     def needed(self, keys: pa.Array) -> pa.BooleanArray:
         return self._needed.hold(keys)

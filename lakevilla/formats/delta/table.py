@@ -14,6 +14,8 @@ from lakevilla.formats.delta.alter import alter
 from lakevilla.formats.delta.changes import decode_change, encode_change, inverse, unpublished
 from lakevilla.formats.delta.checkpoint import is_due, write_checkpoint
 from lakevilla.formats.delta.create import create_table
+from lakevilla.formats.delta.encode import is_pending, txn_of
+from lakevilla.formats.delta.filling import DeltaMarkerEntries, fill
 from lakevilla.formats.delta.footprint import footprint_of
 from lakevilla.formats.delta.log import Listing, adjusted_times, list_log, newest_at
 from lakevilla.formats.delta.opening import follow, open_state, read_entry
@@ -22,7 +24,7 @@ from lakevilla.formats.delta.publish import encode_first, publish, publish_first
 from lakevilla.formats.delta.references import DeltaReferences
 from lakevilla.formats.delta.replay import State
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
-from lakevilla.formats.port import Published, Snapshot, Taken
+from lakevilla.formats.port import Displaced, Published, Snapshot, Taken
 from lakevilla.model import Author, Change, DataFile, Footprint, HistoryEntry, Notice, WrittenFile
 from lakevilla.sql.statements import Action
 from lakevilla.store.port import Store
@@ -67,19 +69,25 @@ class DeltaTable:
         oldest = listing.oldest()
         if version is None or oldest is None or version < oldest:
             raise InvalidInput("the table has no version as old as that, or its log has been cleaned up")
-        return newest if version == newest.version else self.at_version(version)
+        # Pending markers lie above the newest version.
+        return newest if version >= newest.version else self.at_version(version)
 
     def history(self, limit: int | None = None) -> Sequence[HistoryEntry]:
-        """The versions whose entries still exist, newest first."""
+        """The versions whose entries still exist, newest first; nothing from a pending marker on."""
         commits = list_log(self._store).commits
         times = dict(adjusted_times(commits))
-        versions = sorted(commits, reverse=True)[:limit]
-        tasks = [self._entry_task(version) for version in versions]
-        return [
-            _history_entry(version, times[version], commit.info or {})
-            for version, commit in zip(versions, self._environment.fan_out(tasks), strict=True)
-            if commit is not None
-        ]
+        versions = sorted(commits, reverse=True)
+        found: list[HistoryEntry] = []
+        while versions and (limit is None or len(found) < limit):
+            some = versions if limit is None else versions[: limit - len(found)]
+            versions = versions[len(some) :]
+            entries = self._environment.fan_out([self._entry_task(version) for version in some])
+            for version, commit in zip(some, entries, strict=True):
+                if commit is not None and is_pending(commit.info):
+                    found = []
+                elif commit is not None:
+                    found.append(_history_entry(version, times[version], commit.info or {}))
+        return found
 
     def first(
         self,
@@ -115,6 +123,12 @@ class DeltaTable:
 
     def publish(self, base: Snapshot, change: Change, author: Author) -> Published | Taken:
         return publish(self._store, self._environment, _ours(base), change, author)
+
+    def marker_entries(self) -> DeltaMarkerEntries:
+        return DeltaMarkerEntries(self._store)
+
+    def fill(self, base: Snapshot, change: Change, author: Author, etag: str) -> Published | Displaced:
+        return fill(self._store, self._environment, _ours(base), change, author, etag)
 
     def preview(self, base: Snapshot, change: Change) -> DeltaSnapshot:
         before = _ours(base)
@@ -207,7 +221,6 @@ def _number(snapshot: DeltaSnapshot, key: str) -> int:
 
 def _history_entry(version: int, modified_ms: int, info: Mapping[str, Any]) -> HistoryEntry:
     time = info.get("inCommitTimestamp", info.get("timestamp"))
-    ours = info.get("lakevilla")
     return HistoryEntry(
         version=version,
         timestamp_ms=time if isinstance(time, int) else modified_ms,
@@ -215,7 +228,7 @@ def _history_entry(version: int, modified_ms: int, info: Mapping[str, Any]) -> H
         parameters=_texts(info.get("operationParameters")),
         metrics=_texts(info.get("operationMetrics")),
         engine=str(info.get("engineInfo", "")),
-        txn=ours.get("txn") if isinstance(ours, dict) else None,
+        txn=txn_of(info),
     )
 
 
