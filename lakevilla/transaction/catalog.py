@@ -100,6 +100,17 @@ class Catalog:
             newest = self._newest.get(ref.location)
             return None if newest is None else (ref, newest[0])
 
+    def recent(self, name: str, meter: Meter) -> Pinned | None:
+        """The table as somebody in this client saw it a moment ago, without asking whether it has moved."""
+        known = self.known(name)
+        if known is None:
+            return None
+        with self._lock:
+            snapshot, seen_at = self._newest[known[0].location]
+        if self._environment.elapsed() - seen_at > REGISTRY_SECONDS or _news(snapshot, self._head, False):
+            return None
+        return Pinned(known[0], self.open(known[0], meter), snapshot, seen_at)
+
     def pin_past(self, name: str, meter: Meter, version: int | None, timestamp_ms: int | None) -> Pinned:
         """A table at an earlier version, by number or by time."""
         now = self.pin(name, meter)

@@ -5,13 +5,13 @@ publish. Nothing is visible before that.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
 
-from lakevilla.engines.port import Rewritten, Source
+from lakevilla.engines.port import Rewritten, Source, Target
 from lakevilla.errors import InvalidInput
 from lakevilla.model import Change, Counts
 from lakevilla.predicates import ANYTHING
@@ -27,24 +27,26 @@ from lakevilla.transaction.workspace import Workspace
 def append(workspace: Workspace, name: str, data: object) -> Effect:
     """Rows given as data. Reads nothing, so it conflicts with nobody."""
     pinned = workspace.pin_target(name, blind=True)
-    written = workspace.engine.append(workspace.target(pinned), data)
+    pinned, written = _append(workspace, pinned, lambda target: workspace.engine.append(target, data))
     return _effect(workspace, pinned, "WRITE", {"mode": "Append"}, written)
 
 
 def insert(workspace: Workspace, statement: sql.Insert) -> Effect:
     """INSERT INTO, INSERT OVERWRITE and INSERT ... REPLACE WHERE, from a query."""
     pinned = workspace.pin_target(statement.table, blind=_blind(statement))
-    target = workspace.target(pinned)
+    engine, now_ms = workspace.engine, workspace.now_ms
     sources = workspace.sources(statement.tables)
     if statement.overwrite or statement.where is not None:
-        rows = workspace.engine.query(_named(statement, target.schema.names), sources, workspace.now_ms)
+        rows = engine.query(_named(statement, pinned.snapshot.schema.names), sources, now_ms)
         return _overwrite(workspace, pinned, rows, statement.where)
-    if statement.by_name:
-        rows = workspace.engine.query(statement.query, sources, workspace.now_ms)
-        written = workspace.engine.append(target, rows)
-    else:
+
+    def write(target: Target) -> Rewritten:
+        if statement.by_name:
+            return engine.append(target, engine.query(statement.query, sources, now_ms))
         columns = statement.columns or tuple(target.schema.names)
-        written = workspace.engine.insert(target, statement.query, columns, sources, workspace.now_ms)
+        return engine.insert(target, statement.query, columns, sources, now_ms)
+
+    pinned, written = _append(workspace, pinned, write)
     return _effect(workspace, pinned, "WRITE", {"mode": "Append"}, written)
 
 
@@ -88,6 +90,19 @@ def merge(
     target, source = workspace.target(pinned), workspace.source(pinned, keeps_files=False)
     written = workspace.engine.merge(target, source, using, clauses, sources, workspace.now_ms)
     return _effect(workspace, pinned, "MERGE", _predicate(clauses.on), written)
+
+
+def _append(
+    workspace: Workspace, pinned: Pinned, write: Callable[[Target], Rewritten]
+) -> tuple[Pinned, Rewritten]:
+    """Write new rows; once more if they did not fit a table that has moved since we last looked at it."""
+    try:
+        return pinned, write(workspace.target(pinned))
+    except InvalidInput:
+        newer = workspace.refresh(pinned)
+        if newer is None:
+            raise
+        return newer, write(workspace.target(newer))
 
 
 def _overwrite(workspace: Workspace, pinned: Pinned, data: object, where: exp.Expr | None) -> Effect:

@@ -1,8 +1,9 @@
 """The commit of a transaction that the global log decides: several tables, or one with reads of others.
 
 The create of the next slot is the decision (docs/protocol.md, 7). It proves that no other entry came since
-HEAD was read, so what was read and written needs no look at the tables again: only outside writers, who use
-no slots, can have moved them, and settling deals with those. If the slot is taken, that entry is settled
+HEAD was read; and HEAD tells by the versions of its tables whether one came between their pins and that. So
+what was read and written needs no look at the tables again: only outside writers, who use no slots, can have
+moved them, and settling deals with those. If the slot is taken, that entry is settled
 first, then all that this transaction touched is brought up to date, and the next slot is tried.
 """
 
@@ -23,7 +24,7 @@ from lakevilla.transaction.operations import READ
 from lakevilla.transaction.recovering import Recovery
 from lakevilla.transaction.workspace import Workspace
 from lakevilla.versions.commits import Commit, Read, Write
-from lakevilla.versions.log import ReadHead
+from lakevilla.versions.log import GlobalLog, ReadHead
 from lakevilla.versions.records import Entry, Head
 
 logger = logging.getLogger("lakevilla.transaction")
@@ -46,19 +47,17 @@ class Decision:
         self._recovery = recovery
         self._recovers = recovers
 
-    def commit(self, read: ReadHead | None) -> Committed | None:
-        """Decide and settle; None if nothing is left to publish.
-
-        `read` is HEAD as it was before all tables were pinned but the first, whose version it confirms.
-        """
+    def commit(self) -> Committed | None:
+        """Decide and settle; None if nothing is left to publish."""
         workspace = self._workspace
         log = workspace.catalog.log(workspace.meter)
-        if read is None or self._is_old():
-            read = log.read_head() or log.first_head()
+        if self._is_old():
             self._catch_up()
+        read = self._read_head(log)
         for _ in range(LOSSES_ALLOWED):
             if self._is_behind(read.head):
                 self._catch_up()
+            workspace.uploads.finish()
             commit = self._commit()
             if commit is None:
                 return None
@@ -83,6 +82,14 @@ class Decision:
             f"transaction {workspace.txn} lost {LOSSES_ALLOWED} races in a row: nothing was changed; "
             "try again when fewer clients write"
         )
+
+    def _read_head(self, log: GlobalLog) -> ReadHead:
+        """HEAD, in the same round as what is left of the uploads."""
+        workspace, found = self._workspace, list[ReadHead | None]()
+        workspace.environment.fan_out(
+            [lambda: found.append(log.read_head()), workspace.uploads.finish],
+        )
+        return found[0] or log.first_head()
 
     def _commit(self) -> Commit | None:
         """What the transaction does and has read, on the versions that it stands on."""
@@ -130,7 +137,8 @@ class Decision:
         return bool(old)
 
     def _is_behind(self, head: Head) -> bool:
-        """Whether an entry up to this HEAD moved a table that was pinned before HEAD was read."""
+        """Whether an entry up to this HEAD moved a table since it was pinned. If none did, the create of the
+        slot after HEAD proves that none has until then."""
         touched = self._workspace.touched
         return any(head.versions.get(p.ref.location, -1) > p.snapshot.version for p in touched)
 

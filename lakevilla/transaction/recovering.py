@@ -62,6 +62,7 @@ class Recovery:
                 change = self.change(location)
                 if change is None:
                     return None
+            workspace.uploads.finish()
             pinned = workspace.base(location)
             self._check_age(pinned, change)
             author = Author(workspace.txn, self.attempt, environment.new_id(), self._turns.ticket(pinned.ref))

@@ -60,7 +60,7 @@ class Transaction(Verbs):
         if features:
             self._workspace.before_change = self._enter
         self._workspace.may_hold_versions = features == Features.R
-        self._workspace.decides_by_slot = bool(features & Features.CT)
+        self._workspace.overlaps = bool(features)
         self._leases = leases
         self._operations = begun.operations
         self._recorded_moves = 0
@@ -206,7 +206,7 @@ class Transaction(Verbs):
             return None
         recovers = bool(self._features & Features.R)
         if self._features & Features.CT and len(self._workspace.touched) > 1:
-            return Decision(self._workspace, self._recovery, recovers).commit(self._workspace.head)
+            return Decision(self._workspace, self._recovery, recovers).commit()
         snapshot = self._recovery.commit(targets[0]) if recovers else self._publish_once(targets[0])
         return None if snapshot is None else Committed(None, {targets[0]: snapshot})
 
@@ -216,6 +216,7 @@ class Transaction(Verbs):
         if change is None:
             return None
         workspace = self._workspace
+        workspace.uploads.finish()
         pending = TableChange(workspace.base(location), change)
         settle = partial(workspace.catalog.settle_up_to, meter=workspace.meter)
         return commit_change(workspace.environment, pending, self.id, self._recovery.attempt, settle)

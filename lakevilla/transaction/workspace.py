@@ -22,7 +22,7 @@ from lakevilla.store.metered import Meter
 from lakevilla.store.names import check_table_name
 from lakevilla.sublogs.reads import Reads
 from lakevilla.transaction.catalog import Catalog, Pinned
-from lakevilla.versions.log import ReadHead
+from lakevilla.transaction.uploads import Uploads
 
 
 class Workspace:
@@ -45,10 +45,9 @@ class Workspace:
         """Called with a table's name before a statement changes it, and whether it reads nothing."""
         self.may_hold_versions = False
         """Whether the transaction can change tables whose markers lie in the log."""
-        self.decides_by_slot = False
-        """Whether a slot of the global log decides a commit that concerns several tables."""
-        self.head: ReadHead | None = None
-        """HEAD, read when the second table was first touched."""
+        self.uploads = Uploads(environment)
+        self.overlaps = False
+        """Whether statements need not wait for their uploads, nor blind ones for the newest version."""
         self._lock = Lock()
         self._places: dict[str, str] = {}
         self._bases: dict[str, Pinned] = {}
@@ -60,7 +59,7 @@ class Workspace:
         if table.version is not None or table.timestamp_ms is not None:
             return self.catalog.pin_past(table.name, self.meter, table.version, table.timestamp_ms)
         check_table_name(table.name)
-        pinned = self.pinned(table.name) or self._pin_first(table.name)
+        pinned = self.pinned(table.name) or self.keep(table.name, self.catalog.pin(table.name, self.meter))
         self.reads.touch(pinned.ref.location)
         return replace(pinned, snapshot=self._views[pinned.ref.location])
 
@@ -69,6 +68,10 @@ class Workspace:
         check_table_name(name)
         if self.before_change is not None:
             self.before_change(name, blind)
+        if blind and self.overlaps and self._bases and self.pinned(name) is None:
+            recent = self.catalog.recent(name, self.meter)
+            if recent is not None:
+                self.keep(name, recent)
         pinned = self.pin(TableName(name))
         if pinned.snapshot.markers_in_log and not self.may_hold_versions:
             raise Unsupported(
@@ -78,18 +81,15 @@ class Workspace:
         self.catalog.settle_up_to(pinned.snapshot.slot, self.meter)
         return pinned
 
-    def _pin_first(self, name: str) -> Pinned:
-        """Pin a table that was not touched yet, and read HEAD in the same round if it is the second."""
-        pin = partial(self.catalog.pin, name, self.meter)
-        if not (self.decides_by_slot and self._bases and self.head is None):
-            return self.keep(name, pin())
-        tasks: list[Callable[[], Pinned | None]] = [pin, self._read_head]
-        pinned = self.environment.fan_out(tasks)[0]
-        assert pinned is not None
-        return self.keep(name, pinned)
-
-    def _read_head(self) -> None:
-        self.head = self.catalog.log(self.meter).read_head()
+    def refresh(self, pinned: Pinned) -> Pinned | None:
+        """The table anew, if it was pinned without a look at its log and has moved since, and we have not
+        changed it; None if there is nothing newer."""
+        base = self._bases[pinned.ref.location]
+        newest = pinned.table.latest(base.snapshot)
+        if newest is None or newest.version == base.snapshot.version or pinned.snapshot is not base.snapshot:
+            return None
+        self.move(pinned.ref.location, newest, self.environment.elapsed())
+        return replace(pinned, snapshot=newest)
 
     @property
     def touched(self) -> list[Pinned]:
@@ -142,15 +142,11 @@ class Workspace:
             self._bases.clear()
             self._views.clear()
             self._rewritten.clear()
-            self.head = None
 
     def sources(self, tables: Iterable[TableName]) -> Mapping[str, Source]:
         """The tables that a query reads, by the names under which it calls them."""
         wanted = list(dict.fromkeys(tables))
-        tasks: list[Callable[[], Pinned | None]] = [partial(self.pin, table) for table in wanted]
-        if self.decides_by_slot and self.head is None and len(wanted) > 1:
-            tasks.append(self._read_head)
-        pins = [pinned for pinned in self.environment.fan_out(tasks) if pinned is not None]
+        pins = self.environment.fan_out([partial(self.pin, table) for table in wanted])
         return {
             table.key: self.source(pinned, keeps_files=True)
             for table, pinned in zip(wanted, pins, strict=True)
@@ -171,6 +167,7 @@ class Workspace:
             found = snapshot.files(predicate)
             if not past:
                 reads.note(location, predicate, found, keeps_files)
+            self.uploads.wait_for(found)
             return found
 
         return Source(
@@ -185,13 +182,13 @@ class Workspace:
 
     def target(self, pinned: Pinned) -> Target:
         """Where a statement on this table writes; refuses tables that we must not write."""
-        snapshot = pinned.snapshot
+        snapshot, store = pinned.snapshot, self.catalog.store_of(pinned.ref.location, self.meter)
         snapshot.refuse_writes()
         return Target(
             name=pinned.ref.name,
             schema=snapshot.schema,
             partition_columns=snapshot.partition_columns,
-            store=self.catalog.store_of(pinned.ref.location, self.meter),
+            store=self.uploads.through(store) if self.overlaps else store,
             new_key=self.new_key,
             now_ms=self.environment.now_ms,
             checks={name: parse_expression(text) for name, text in snapshot.checks.items()},

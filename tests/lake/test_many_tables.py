@@ -2,11 +2,13 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import sleep
 
 import deltalake
 import pytest
 
 import lakevilla as lv
+from lakevilla.store.directory import Directory
 
 BOTH = lv.R | lv.CT
 
@@ -178,3 +180,48 @@ def test_single_table_writer_settles_an_entry_that_its_owner_left(lake: lv.Lake,
     other = lv.Lake(tmp_path, engine="local", storage_options={"fsync": "false"})
     other.update("x", {"balance": "balance + 1"}, where="id = 2")
     assert (_balances(other, "x"), _balances(other, "y")[1]) == ({1: 70, 2: 101}, 130)
+
+
+def test_rows_for_a_column_that_another_client_just_added_are_taken(lake: lv.Lake, tmp_path: Path) -> None:
+    other = lv.Lake(tmp_path, engine="local", storage_options={"fsync": "false"})
+    other.add_column("y", "note", "STRING")
+    with lake.transaction(BOTH) as tx:
+        tx.append("x", [{"id": 3, "balance": 0}])
+        tx.append("y", [{"id": 3, "balance": 0, "note": "new"}])
+        with pytest.raises(lv.InvalidInput, match="nonsense"):
+            tx.append("y", [{"nonsense": 1}])
+    assert lake.sql("SELECT note FROM y WHERE id = 3").collect() == [("new",)]
+
+
+def test_upload_that_fails_in_the_background_aborts_the_transaction(
+    lake: lv.Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put = Directory.put
+
+    def refuse(self: Directory, key: str, data: bytes) -> None:
+        if "part-" in key and "/y" in f"/{key}":
+            raise lv.Unavailable("the disk is full")
+        put(self, key, data)
+
+    monkeypatch.setattr(Directory, "put", refuse)
+    tx = lake.transaction(BOTH)
+    tx.append("x", [{"id": 3, "balance": 0}])
+    tx.append("y", [{"id": 3, "balance": 0}])
+    with pytest.raises(lv.Unavailable, match="disk is full"):
+        tx.commit()
+    assert (3 in _balances(lake, "x"), 3 in _balances(lake, "y")) == (False, False)
+
+
+def test_own_rows_are_read_while_their_upload_is_on_its_way(
+    lake: lv.Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put = Directory.put
+
+    def slowly(self: Directory, key: str, data: bytes) -> None:
+        sleep(0.2)
+        put(self, key, data)
+
+    monkeypatch.setattr(Directory, "put", slowly)
+    with lake.transaction(BOTH) as tx:
+        tx.append("x", [{"id": 3, "balance": 7}])
+        assert _balances(tx, "x")[3] == 7
