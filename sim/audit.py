@@ -7,21 +7,18 @@ of whom nobody may give up; and when leases have run out and somebody has recove
 from collections.abc import Callable
 from functools import partial
 
-from lakevilla.environment import Environment
-from lakevilla.markers.lease import Leases
-from lakevilla.markers.survey import Seen, free_stale, survey
-from lakevilla.store.port import Store
-from lakevilla.store.prefixed import Prefixed
-from lakevilla.store.retrying import Retrying
 from sim import actors, recovery
 from sim.checkers.history import History
+from sim.checkers.markers import live_tickets
+from sim.checkers.versions import table_versions
 from sim.journal import run_again, transact
-from sim.lakes import LEASE_SECONDS, EngineOf, open_lake
+from sim.lakes import EngineOf, open_lake
 from sim.scheduler import Stuck
 from sim.session import Session
-from sim.world import Client, World
+from sim.world import World
 
 RIVALS = 3
+ASKED = 3
 
 
 def audit_tables(world: World, history: History, engine: EngineOf) -> None:
@@ -47,7 +44,36 @@ def audit_recovery(world: World, history: History, engine: EngineOf) -> None:
 
     _all_succeed(world, history, engine, {f"rival{number}": rival for number in range(RIVALS)})
     audit_tables(world, history, engine)
-    _recover(world)
+    _ask_outcomes(world, history, engine)
+    problems = recover(world, engine)
+    if problems:
+        raise Stuck("; ".join(problems))
+
+
+def _ask_outcomes(world: World, history: History, engine: EngineOf) -> None:
+    """`lake.outcome` knows which transactions are committed, whatever became of their clients."""
+    client = world.client("asker")
+    begun = [op for op in history.operations if op.txn is not None]
+    asked = world.random.sample(begun, min(ASKED, len(begun)))
+    wrong: list[str] = []
+
+    def body() -> None:
+        lake = open_lake(client, engine)
+        for op in asked:
+            assert op.txn is not None
+            found = lake.outcome(op.txn)
+            published = {v: k for k, v in _published(world, op.table).items()}.get(op.txn)
+            if (found.state == "committed", found.version) != (published is not None, published):
+                wrong.append(f"{op.txn} is version {published} of {op.table}, and its outcome {found}")
+
+    world.start(client, body)
+    world.run()
+    if wrong:
+        raise Stuck("; ".join(wrong))
+
+
+def _published(world: World, table: str) -> dict[int, str | None]:
+    return {number: v.txn for number, v in enumerate(table_versions(world.bucket.writes, table))}
 
 
 def _all_succeed(
@@ -64,31 +90,22 @@ def _all_succeed(
             raise Stuck(f"without faults {op.client}'s {op.action} on {op.table} {op.outcome}: {op.error}")
 
 
-def _recover(world: World) -> None:
-    """Everybody is gone: their tickets are freed, all of them, and a second look finds none."""
+def recover(world: World, engine: EngineOf) -> list[str]:
+    """Everybody is gone, and somebody recovers, twice: no ticket is live, and the second changes nothing."""
     client = world.client("recoverer")
-    left: list[list[Seen]] = []
+    problems: list[str] = []
 
     def body() -> None:
-        for _ in range(2):
-            left.append(_free(client))
+        lake = open_lake(client, engine)
+        lake.recover()
+        if live := live_tickets(world.bucket.writes):
+            problems.append(f"after the recovery there are live tickets: {live}")
+        written = len(world.bucket.writes)
+        lake.recover()
+        changed = [write.key for write in world.bucket.writes[written:]]
+        if changed:
+            problems.append(f"a second recovery changes {changed}")
 
     world.start(client, body)
     world.run()
-    live = [seen.ticket for seen in left[1]]
-    if live:
-        raise Stuck(f"after the recovery the tickets {live} are live")
-
-
-def _free(client: Client) -> list[Seen]:
-    """Free what is stale in all tables; what was live before."""
-    store: Store = Retrying(client.store, client.environment)
-    environment: Environment = client.environment
-    leases = Leases(store, environment, LEASE_SECONDS)
-    found = [
-        (table, seen)
-        for table in (Prefixed(store, name) for name in actors.SCHEMAS)
-        for seen in survey(table, environment)
-    ]
-    free_stale(found, leases, environment)
-    return [seen for _, seen in found if seen.marker.live]
+    return problems

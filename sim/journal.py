@@ -1,13 +1,15 @@
 """A transaction of several statements at work, and the steps that are written down of it.
 
-Contract: a step stands in the journal when its statement has returned; what a client was shown is copied. A
+Contract: a change stands in the journal before it is asked for (who resumes the transaction may find it
+stored before its statement returns), and what a client was shown when it has been seen, as a copy. A
 transaction that `lake.run` runs again gets an operation for each attempt, of which all but the last failed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from lakevilla.errors import InvalidInput
+from lakevilla.errors import InvalidInput, Unavailable
 from lakevilla.model import Counts, Features
 from lakevilla.transaction.transaction import Transaction
 from sim.checkers.history import Operation, Step
@@ -16,11 +18,14 @@ from sim.session import Session
 RETRIES = 100
 """How often `lake.run` may call its function again: nobody is to give up."""
 
+FORGOTTEN = "forgotten"
+"""What is written down of a transaction that its client neither committed nor aborted."""
+
 Row = dict[str, Any]
 
 
 class Journal:
-    """One attempt of a transaction on one table."""
+    """One attempt of a transaction on one table. Who is `stubborn` goes on when a change is unavailable."""
 
     def __init__(self, session: Session, op: Operation, tx: Transaction) -> None:
         self.tx = tx
@@ -29,6 +34,8 @@ class Journal:
         self._op = op
         self._values = 0
         self._savepoint: int | None = None
+        self._statements = tx.statements
+        self.stubborn = False
         op.txn = tx.id
 
     def fresh(self) -> int:
@@ -40,27 +47,42 @@ class Journal:
         self, action: str, key: Any, value: Any, statement: Callable[[Transaction], Counts | None]
     ) -> None:
         """Run a statement that changes the table, without a look at how many rows that were."""
-        statement(self.tx)
-        self._op.steps.append(Step(action, key, value))
+        step = Step(action, key, value, statement=self._statements + 1)
+        self._op.steps.append(step)
+        try:
+            statement(self.tx)
+        except Unavailable:
+            if not self.stubborn:
+                raise
+            # The client goes on without it: what failed has done nothing.
+            self._op.steps.remove(step)
+            return
+        self._statements += 1
 
     def delete(self, part: int) -> None:
         """Delete a part of the table, and look how many rows it had."""
-        counts = self.tx.delete(self.table, where=f"part = {part}")
-        self._op.steps.append(Step("count", ("part", part), counts.deleted))
-        self._op.steps.append(Step("delete", part, None))
+        counts: list[Counts] = []
+        asked = len(self._op.steps)
+        self.change(
+            "delete", part, None, lambda tx: counts.append(tx.delete(self.table, where=f"part = {part}"))
+        )
+        if not counts:
+            return
+        seen = Step("count", ("part", part), counts[0].deleted, statement=self._statements)
+        self._op.steps.insert(asked, seen)
 
     def read(self, key: tuple[str, int] | None = None) -> list[Row]:
         """All rows, or those that have this value in this column."""
         where = "" if key is None else f" WHERE {key[0]} = {key[1]}"
         result = self.tx.sql(f"SELECT * FROM {self.table}{where}") if where else self.tx.read(self.table)
         rows = [dict(zip(result.columns, row, strict=True)) for row in result.collect()]
-        self._op.steps.append(Step("read", key, rows))
+        self._note(Step("read", key, rows))
         return rows
 
     def count(self) -> int:
         """The number of rows, asked by SQL."""
         number: int = self.tx.sql(f"SELECT count(*) AS n FROM {self.table}").collect()[0][0]
-        self._op.steps.append(Step("count", None, number))
+        self._note(Step("count", None, number))
         return number
 
     def savepoint(self) -> None:
@@ -81,13 +103,19 @@ class Journal:
         try:
             self.tx.update(self.table, set={"missing": 1})
         except InvalidInput:
-            self._op.steps.append(Step("refused", None, None))
+            self._op.steps.append(Step("refused", None, None, statement=self._statements))
             return
         raise AssertionError("an update of a missing column was taken")
 
     def pause(self, seconds: float) -> None:
         """The client thinks, or goes for lunch."""
         self._session.client.environment.sleep(seconds)
+
+    def _note(self, shown: Step) -> None:
+        """A statement that shows something has finished."""
+        self._statements += 1
+        shown.statement = self._statements
+        self._op.steps.append(shown)
 
 
 Work = Callable[[Journal], None]
@@ -145,7 +173,39 @@ def walk_away(session: Session, table: str, work: Work) -> None:
 
     session.conclude(run, lambda: op)
     if op.outcome == "ok":
-        session.end(op, "failed", "forgotten")
+        session.end(op, "failed", FORGOTTEN)
+
+
+def resume(session: Session, left: Operation, work: Work) -> None:
+    """Go on with a transaction that another client began, and which perhaps still lives."""
+    op = session.begin(left.table, "steps")
+    assert left.txn is not None
+    txn = left.txn
+
+    def run() -> None:
+        with session.lake.resume(txn) as tx:
+            before = _taken_over([o for o in session.history.operations if o.txn == txn], tx.statements)
+            op.begun = min(o.looks_from for o in before)
+            op.steps.extend(replace(s) for s in before[0].steps if s.statement <= tx.statements)
+            journal = Journal(session, op, tx)
+            journal.read()
+            work(journal)
+        _note_receipt(op, tx)
+
+    session.conclude(run, lambda: op)
+
+
+def _taken_over(attempts: Sequence[Operation], statements: int) -> list[Operation]:
+    """The attempts that may have been taken over after so many statements, which were the same in all.
+
+    Left alone are those that differ, if several clients had resumed one transaction, and rollbacks, of which
+    nobody can tell from outside whether they were stored.
+    """
+    may = [op for op in attempts if op.steps and op.steps[-1].statement >= statements]
+    known = {repr([step for step in op.steps if step.statement <= statements]) for op in may}
+    if len(known) != 1 or any(step.undone_at is not None for op in may for step in op.steps):
+        raise InvalidInput("left alone")
+    return may
 
 
 def _note_receipt(op: Operation, tx: Transaction) -> None:

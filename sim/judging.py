@@ -56,7 +56,7 @@ def lists_of(history: History) -> list[Txn]:
             steps = _reads(op.result)
         else:
             continue
-        txns.append(Txn(op.number, steps, op.outcome, op.invoked, op.completed))
+        txns.append(Txn(op.number, steps, op.outcome, op.looks_from, op.completed))
     return txns
 
 

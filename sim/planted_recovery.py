@@ -17,6 +17,7 @@ from lakevilla.markers.side import SideQueue
 from lakevilla.model import Change, Footprint, ReadSet
 from lakevilla.store import keys
 from lakevilla.store.port import Created, Exists, Store
+from lakevilla.sublogs.journal import Journal
 from lakevilla.sublogs.reads import Reads
 from lakevilla.transaction import replaying
 from lakevilla.transaction.effect import Effect
@@ -55,6 +56,7 @@ _LEASES = "lakevilla.markers.lease.Leases"
 _RECOVERING = "lakevilla.transaction.recovering"
 _REPLAYING = "lakevilla.transaction.replaying"
 _OPERATIONS = "lakevilla.transaction.operations"
+_RESUMING = "lakevilla.transaction.resuming"
 _WORKSPACE = "lakevilla.transaction.workspace.Workspace"
 
 _create_marker = SideQueue._create
@@ -197,3 +199,23 @@ def rollback_forgets_what_was_shown(self: Operation) -> Operation:
     left = Operation(self.statement, Reads(), Effect(None))
     left.seen = False
     return left
+
+
+# Going on with what another client began.
+
+
+@_bug(f"{_RECOVERING}.Recovery._refuse_fenced")
+def resume_without_fence(self: Recovery, *_: Any) -> None:
+    """Entries on the way that name the transaction are taken for anybody's."""
+
+
+@_bug(f"{_RESUMING}._refuse_committed")
+def resume_of_what_is_committed(*_: Any) -> None:
+    pass
+
+
+@_bug("lakevilla.sublogs.journal.Journal._new_key")
+def sublogs_without_attempt(self: Journal) -> str:
+    """All attempts write to the same keys."""
+    self._keys.append(keys.sublog(self._txn, self._txn, len(self._keys)))
+    return self._keys[-1]

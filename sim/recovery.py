@@ -4,12 +4,12 @@ Each actor draws a program, some steps on one table, before it begins, so that `
 program again. What is in between (savepoints, rollbacks, pauses) is the same for every table.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 
 from sim import actors
 from sim.actors import KEYS, PARTS, Actor
-from sim.journal import Journal, Work, give_up, run_again, transact, walk_away
+from sim.journal import FORGOTTEN, Journal, Work, give_up, resume, run_again, transact, walk_away
 from sim.lakes import LEASE_SECONDS
 from sim.session import Session
 
@@ -49,6 +49,10 @@ def read_part(random: Random) -> Work:
 
 def read_all(random: Random) -> Work:  # noqa: ARG001
     return lambda journal: _drop(journal.read())
+
+
+def be_stubborn(journal: Journal) -> None:
+    journal.stubborn = True
 
 
 def peek(journal: Journal) -> None:
@@ -153,7 +157,7 @@ READS: dict[str, tuple[Draw, ...]] = {
 
 def program(table: str, random: Random) -> Work:
     """Up to four steps on a table, with what may come between them."""
-    steps: list[Work] = []
+    steps: list[Work] = [be_stubborn] if random.random() < 0.2 else []
     for _ in range(random.choice((1, 2, 2, 3, 4))):
         between = random.random()
         if between < 0.12:
@@ -170,6 +174,10 @@ def program(table: str, random: Random) -> Work:
         if random.random() < 0.12:
             steps.append(Journal.roll_back)
 
+    return in_turn(steps)
+
+
+def in_turn(steps: Sequence[Work]) -> Work:
     def work(journal: Journal) -> None:
         for step in steps:
             step(journal)
@@ -189,12 +197,27 @@ def recovering(table: str) -> Actor:
     return act
 
 
+def resume_somebody(session: Session, random: Random) -> None:
+    """Go on with a transaction whose client is gone or slow, or with one begun just for that."""
+    begun = [op for op in session.history.operations if op.txn is not None and len(op.steps) > 1]
+    open_ones = [op for op in begun if op.outcome == "unknown"]
+    if not open_ones or random.random() < 0.5:
+        table = random.choice(sorted(CHANGES))
+        changes = [random.choice(CHANGES[table])(random) for _ in range(random.randint(2, 3))]
+        walk_away(session, table, in_turn(changes))
+        session.client.environment.sleep(random.random() * 3)
+        open_ones = [op for op in session.history.operations if op.error == FORGOTTEN]
+    if open_ones:
+        op = random.choice(open_ones[-4:])
+        more: Work = random.choice(CHANGES[op.table])(random) if random.random() < 0.7 else Journal.savepoint
+        resume(session, op, more)
+
+
 def _drop(_: object) -> None:
     """The client was shown it; nothing else is done with it."""
 
 
 MIXES: dict[str, tuple[Actor, ...]] = {
-    table: (recovering(table), recovering(table), recovering(table), *actors.MIXES[table])
-    for table in CHANGES
+    table: (*[recovering(table)] * 3, resume_somebody, *actors.MIXES[table]) for table in CHANGES
 }
 """Clients with recovery, mixed with those that have none on the same tables."""

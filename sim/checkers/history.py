@@ -12,13 +12,15 @@ class Step:
 
     A `read` gave the rows in `value`, a `count` their number; `key` is the column and the value that they
     were asked for, None for all rows; `refused` only told that the statement is wrong. `undone_at`
-    is the number of steps that had been taken when this one was rolled back, None if it was not.
+    is the number of steps that had been taken when this one was rolled back, None if it was not; `statement`
+    how many statements the transaction had finished with it.
     """
 
     action: str
     key: Any
     value: Any
     undone_at: int | None = None
+    statement: int = 0
 
     @property
     def shows(self) -> bool:
@@ -31,7 +33,8 @@ class Operation:
 
     `failed` promises that nothing of it is visible, ever; `unknown` allows all or nothing, and is the
     outcome of everything that a crash cut off. `version` is the table version that the receipt told. A
-    transaction of several statements has the action `steps`, and its steps.
+    transaction of several statements has the action `steps`, and its steps. One that was resumed begins with
+    the steps of the client that is gone, which began it at `begun`.
     """
 
     number: int
@@ -48,6 +51,12 @@ class Operation:
     txn: str | None = None
     error: str = ""
     steps: list[Step] = field(default_factory=list)
+    begun: float | None = None
+
+    @property
+    def looks_from(self) -> float:
+        """When what the client was shown began to be true."""
+        return self.invoked if self.begun is None else self.begun
 
     def changes(self, at: int | None = None) -> list[Step]:
         """The changes in effect when so many steps had been taken, or at the end."""

@@ -22,6 +22,7 @@ def check_replay(versions: Sequence[Version], operations: Sequence[Operation]) -
         if op.outcome == "ok" and op.number not in owners.values() and _changes_something(op, versions):
             violations.append(f"{_name(op)} was acknowledged and is in no version")
     violations.extend(_out_of_order(owners, changes))
+    violations.extend(_published_twice(versions))
     violations.extend(v for op in operations if op.action == "read" for v in _bad_read(op, versions))
     violations.extend(check_steps(versions, operations, {op: version for version, op in owners.items()}))
     return violations
@@ -73,6 +74,14 @@ def _out_of_order(owners: dict[int, int], changes: Sequence[Operation]) -> Itera
         for later, other in published[position + 1 :]:
             if other.outcome == "ok" and other.completed < op.invoked:
                 yield f"{_name(op)} is version {version} and began after version {later} was acknowledged"
+
+
+def _published_twice(versions: Sequence[Version]) -> Iterable[str]:
+    """Whoever works on a transaction, by a repeated request or a second client, it is published once."""
+    first: dict[str, int] = {}
+    for number, version in enumerate(versions):
+        if version.txn is not None and first.setdefault(version.txn, number) != number:
+            yield f"versions {first[version.txn]} and {number} are of one transaction, {version.txn}"
 
 
 def _bad_read(op: Operation, versions: Sequence[Version]) -> Iterable[str]:

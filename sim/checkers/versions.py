@@ -66,4 +66,4 @@ def table_versions(writes: Iterable[TimedWrite], root: str) -> list[Version]:
 def newest_during(op: Operation, versions: Sequence[Version]) -> tuple[int, int]:
     """The first and the last version that were the newest while the operation ran."""
     times = [version.at for version in versions]
-    return max(bisect_right(times, op.invoked) - 1, 0), bisect_right(times, op.completed) - 1
+    return max(bisect_right(times, op.looks_from) - 1, 0), bisect_right(times, op.completed) - 1

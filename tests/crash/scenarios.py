@@ -10,7 +10,9 @@ import pyarrow as pa
 from lakevilla.engines.local.engine import LocalEngine
 from sim import actors
 from sim.crash import Scenario
+from sim.journal import run_again
 from sim.session import Session
+from tests.crash.recovering import RECOVERING, read_and_write
 
 ROWS = [{"op": 7, "part": 1}, {"op": 8, "part": 2}, {"op": 9, "part": 2}]
 
@@ -147,6 +149,7 @@ SCENARIOS = [
     Scenario("append-on-the-local-engine", append, engine=LocalEngine),
     Scenario("update-on-the-local-engine", update(1), rival=update(3), engine=LocalEngine),
     Scenario("append-after-a-large-checkpoint", append, prepare=appends(12), within=everything_is_large),
+    *RECOVERING,
 ]
 
 
@@ -158,6 +161,7 @@ def look(session: Session) -> None:
     if known >= set(actors.SCHEMAS):
         for work in (update(1), update(3), insert_again):
             work(session)
+        run_again(session, "lists", read_and_write)
     own = f"own-{session.client.name}"
     schema = pa.schema([("v", pa.int64())])
     session.lake.create(own, schema)

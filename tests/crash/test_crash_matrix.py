@@ -11,6 +11,8 @@ from sim.checkers.effects import bag
 from sim.crash import Matrix, Scenario
 from sim.faults import REQUESTS
 from sim.planted import BUGS
+from sim.sites import site
+from sim.suite import SUITES, play
 from tests.crash.scenarios import SCENARIOS, look
 
 
@@ -28,10 +30,19 @@ def test_death_at_any_request_leaves_all_or_nothing(scenario: Scenario):
     assert problems == []
 
 
-def test_every_kind_of_request_has_a_crash_point():
-    """A request kind of the port without a crash point would be a commit path that nobody tried."""
-    met = {point.kind for scenario in SCENARIOS for point in Matrix(scenario, look).points()}
-    assert met == set(REQUESTS)
+def test_every_request_has_a_crash_point():
+    """A request of the port, or one that the simulation sees (what is asked of which kind of object), without
+    a crash point would be a commit path that nobody tried."""
+    points = [point for scenario in SCENARIOS for point in Matrix(scenario, look).points()]
+    assert {point.kind for point in points} == set(REQUESTS)
+    seen = {
+        site(event[4], event[5])
+        for suite in SUITES
+        for seed in range(30)
+        for event in play(seed, suite).trace
+        if event[3] == "send" and not event[1].startswith("legacy")
+    }
+    assert seen - {site(point.kind, point.key) for point in points} == set()
 
 
 LATER = ("observer", "last")

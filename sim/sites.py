@@ -1,0 +1,22 @@
+"""Which kind of object a request is about: the places at which a client may die."""
+
+import re
+
+_KINDS = (
+    ("HEAD", re.compile(r"^_lakevilla/global/HEAD\.json$")),
+    ("slot", re.compile(r"^_lakevilla/global/log/")),
+    ("probe", re.compile(r"^_lakevilla/probe/")),
+    ("lease", re.compile(r"^_lakevilla/txns/[^/]+/lease\.json$")),
+    ("sublog", re.compile(r"^_lakevilla/txns/")),
+    ("marker", re.compile(r"/_lakevilla/markers/")),
+    ("last checkpoint", re.compile(r"/_delta_log/_last_checkpoint$")),
+    ("checkpoint", re.compile(r"/_delta_log/.*\.parquet$")),
+    ("log entry", re.compile(r"/_delta_log/")),
+    ("data", re.compile(r"\.parquet$")),
+)
+
+
+def site(kind: str, key: str) -> str:
+    """The request and what it is about, such as `create marker`; a listing is about what lies there."""
+    found = (name for name, pattern in _KINDS if pattern.search(key))
+    return f"{kind} {next(found, 'folder')}"
