@@ -10,7 +10,7 @@ from lakevilla.errors import Corrupt, InvalidInput, LakeVillaError, Unsupported
 from lakevilla.maintenance.reports import OpenTransaction, Ticket
 from lakevilla.maintenance.transactions import Folder
 from lakevilla.markers.lease import Leases
-from lakevilla.markers.survey import Seen, survey
+from lakevilla.markers.survey import Seen, survey, survey_log
 from lakevilla.store import keys
 from lakevilla.store.metered import Meter
 from lakevilla.store.port import Meta, Store
@@ -126,10 +126,14 @@ def _survey_table(view: LakeView, name: str) -> list[Queued] | LakeVillaError:
         pinned = view.catalog.pin(name, view.meter)
         store = view.catalog.store_of(pinned.ref.location, view.meter)
         seen = survey(store, view.environment)
+        entries = pinned.table.marker_entries()
+        in_log = survey_log(store, view.environment, entries, pinned.snapshot.version)
     except (Corrupt, InvalidInput, Unsupported) as error:
         return error
     dead = pinned.snapshot.ticket
-    return [Queued(pinned.ref.name, store, one, one.ticket <= dead) for one in seen if one.marker.live]
+    queued = [Queued(pinned.ref.name, store, one, one.ticket <= dead) for one in seen]
+    queued += [Queued(pinned.ref.name, store, one, dead=False) for one in in_log]
+    return [one for one in queued if one.seen.marker.live]
 
 
 def _folder(txn: str, metas: Sequence[Meta]) -> Folder:

@@ -1,4 +1,7 @@
-"""All markers of a table, for people and for `recover`: who holds which ticket, and whose owner is gone."""
+"""All markers of a table, for people and for `recover`: who holds which ticket, and whose owner is gone.
+
+Wherever they lie: beside the table's log, or in it.
+"""
 
 import logging
 from collections.abc import Sequence
@@ -6,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from lakevilla.environment import Environment
+from lakevilla.markers import log
 from lakevilla.markers.lease import Leases
 from lakevilla.markers.reading import ReadMarker, bury, read_markers
 from lakevilla.markers.records import Marker
@@ -21,12 +25,14 @@ _log = logging.getLogger("lakevilla.markers")
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One marker of a table. `modified_ms` is the store's clock, for people."""
+    """One marker of a table. `modified_ms` is the store's clock, for people. `entries` is the log that it
+    lies in, if it does not lie beside it."""
 
     ticket: int
     marker: Marker
     etag: str
     modified_ms: int
+    entries: log.Entries | None = None
 
 
 def survey(store: Store, environment: Environment) -> list[Seen]:
@@ -38,6 +44,20 @@ def survey(store: Store, environment: Environment) -> list[Seen]:
             modified[ticket] = meta.modified_ms
     found = read_markers(store, environment, sorted(modified))
     return [Seen(read.ticket, read.marker, read.etag, modified[read.ticket]) for read in found]
+
+
+def survey_log(store: Store, environment: Environment, entries: log.Entries, latest: int) -> list[Seen]:
+    """The markers in the table's log after its latest version, freed ones too. One LIST, a round of GETs."""
+    modified = entries.taken(latest)
+    objects = environment.fan_out([partial(store.get, entries.key(version)) for version in modified])
+    found = [
+        log.understand(store, entries, version, data) for version, data in zip(modified, objects, strict=True)
+    ]
+    return [
+        Seen(read.ticket, read.marker, read.etag, modified[read.ticket], entries)
+        for read in found
+        if read is not None
+    ]
 
 
 def free_stale(
@@ -68,7 +88,11 @@ def find_stale(suspects: Sequence[tuple[str, str]], leases: Leases, environment:
 
 
 def _free(store: Store, environment: Environment, seen: Seen) -> bool:
-    freed = bury(store, environment, ReadMarker(seen.ticket, seen.marker, seen.etag))
+    read = ReadMarker(seen.ticket, seen.marker, seen.etag)
+    if seen.entries is None:
+        freed = bury(store, environment, read)
+    else:
+        freed = log.bury(store, environment, seen.entries, read)
     if freed:
         _log.warning(
             "freed ticket %d of %s: its owner, transaction %s, shows no sign of life",
