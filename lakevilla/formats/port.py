@@ -155,8 +155,8 @@ class References(Protocol):
         """Which of these files the log removed, as far as it still tells; ask only for those not needed."""
         ...
 
-    def refresh(self) -> None:
-        """Learn what was published meanwhile: one GET that misses if nothing was."""
+    def named_since(self, keys: pa.Array) -> pa.BooleanArray:
+        """Which of these files a version names that was published since: one GET that misses if none was."""
         ...
 
 

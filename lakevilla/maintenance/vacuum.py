@@ -210,10 +210,9 @@ class Vacuum:
         for start in range(0, 0 if self._wish.dry_run else len(doomed), BATCH):
             batch = doomed[start : start + BATCH]
             if references is not None:
-                references.refresh()
-                needed = references.needed(pa.array(batch, pa.string())).to_pylist()
-                spared += [key for key, keep in zip(batch, needed, strict=True) if keep]
-                batch = [key for key, keep in zip(batch, needed, strict=True) if not keep]
+                named = references.named_since(pa.array(batch, pa.string())).to_pylist()
+                spared += [key for key, keep in zip(batch, named, strict=True) if keep]
+                batch = [key for key, keep in zip(batch, named, strict=True) if not keep]
             self._environment.fan_out([partial(store.delete, key) for key in batch])
             self._progress(f"{what}: {min(start + BATCH, len(doomed)):,} of {len(doomed):,} files deleted")
         return spared

@@ -15,7 +15,7 @@ from lakevilla.store.port import Store
 from lakevilla.store.prefixed import Prefixed
 from tests.lake.clocks import DAY_MS, Days, date_files
 from tests.lake.hooked import Hooked
-from tests.lake.vacuuming import abort, new_lake, only, open_lake, parquet
+from tests.lake.vacuuming import abort, new_lake, only, open_lake, parquet, uploaded
 
 
 @pytest.fixture
@@ -100,6 +100,7 @@ def test_files_in_folders_of_partitions_are_found_whatever_their_names(tmp_path:
     lake.append("t", [{"id": 1, "_day": "a b/c%"}, {"id": 2, "_day": "=_.,:"}, {"id": 3, "_day": None}])
     tx = lake.transaction()
     tx.append("t", [{"id": 9, "_day": "_x"}, {"id": 9, "_day": "a b/c%"}])
+    uploaded(lake, tx, files=2)
     tx.abort()
     lake.delete("t", where="id = 1")
     clock.pass_days(8)

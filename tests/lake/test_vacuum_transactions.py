@@ -17,7 +17,7 @@ from lakevilla.store.prefixed import Prefixed
 from lakevilla.versions.records import Head
 from tests.lake.clocks import Days
 from tests.lake.hooked import Hooked
-from tests.lake.vacuuming import abort, new_lake, only, open_lake, parquet
+from tests.lake.vacuuming import abort, new_lake, only, open_lake, parquet, uploaded
 
 
 @pytest.fixture
@@ -132,6 +132,7 @@ def test_commit_that_lands_right_before_the_deletes_keeps_its_files(tmp_path: Pa
     lake.create("t", "id BIGINT, v BIGINT")
     slow = lake.transaction()
     slow.append("t", [{"id": 5, "v": 5}])
+    uploaded(lake, slow)
     clock.pass_days(8)
 
     def commit(kind: str, key: str) -> None:

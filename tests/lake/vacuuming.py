@@ -1,5 +1,6 @@
 """What the tests of vacuum share: a lake with one table, and transactions that end without their files."""
 
+import time
 from pathlib import Path
 
 import lakevilla as lv
@@ -32,8 +33,17 @@ def abort(lake: lv.Lake, key: int = 9) -> str:
     """A transaction that uploads a file and ends without it."""
     tx = lake.transaction()
     tx.append("t", [{"id": key, "v": 0}])
+    uploaded(lake, tx)
     tx.abort()
     return tx.id
+
+
+def uploaded(lake: lv.Lake, tx: lv.Transaction, files: int = 1) -> None:
+    """Wait until so many files of the transaction are there: uploads run beside it."""
+    end = time.monotonic() + 30
+    while sum(tx.id in meta.key for meta in lake._store.list("t/")) < files:
+        assert time.monotonic() < end
+        time.sleep(0.005)
 
 
 def only(report: lv.VacuumReport) -> TableVacuum:

@@ -111,6 +111,7 @@ class DeltaReferences:
         self._version = version
         self._needed = needed
         self._removed = removed
+        self._newer = Names(store.url)
         self._old = old
 
     @staticmethod
@@ -163,10 +164,11 @@ class DeltaReferences:
             found = self._removed.hold(keys)
         return found
 
-    def refresh(self) -> None:
+    def named_since(self, keys: pa.Array) -> pa.BooleanArray:
         for commit in follow(self._store, self._environment, self._version + 1):
-            self._needed.add_entries([*commit.adds, *commit.removes])
+            self._newer.add_entries([*commit.adds, *commit.removes])
             self._version = commit.version
+        return self._newer.hold(keys)
 
 
 def _tombstones(store: Store, environment: Environment, listing: Listing) -> list[pa.Array]:

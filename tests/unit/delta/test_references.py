@@ -110,8 +110,8 @@ def test_entries_written_since_the_version_was_read_count_too(store: Store) -> N
     write_entry(store, 2, add("y.parquet"))
     keys = pa.array(["x.parquet", "y.parquet"])
     assert references.needed(keys).to_pylist() == [True, False]
-    references.refresh()
-    assert references.needed(keys).to_pylist() == [True, True]
+    assert references.named_since(keys).to_pylist() == [False, True]
+    assert references.named_since(keys).to_pylist() == [False, True]
 
 
 def test_young_entry_that_vanishes_is_not_passed_over(store: Store) -> None:
