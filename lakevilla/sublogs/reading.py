@@ -21,9 +21,14 @@ class Left:
     keys: tuple[str, ...]
 
 
+def has_sublogs(store: Store, txn: str) -> bool:
+    """Whether a transaction has left any. One LIST, below the lake's root."""
+    return bool(_list(store, txn))
+
+
 def read_sublogs(store: Store, environment: Environment, txn: str) -> list[Left]:
     """What every attempt of a transaction has left, the oldest first. One LIST, and one round of GETs."""
-    listed = [meta.key for meta in store.list(keys.txn_folder(txn)) if keys.attempt_of(meta.key) is not None]
+    listed = _list(store, txn)
     found = environment.fan_out([partial(_read, store, key) for key in listed])
     attempts: dict[str, list[tuple[str, Sublog]]] = {}
     for key, sublog in zip(listed, found, strict=True):
@@ -41,6 +46,10 @@ def newest(left: Sequence[Left], txn: str, named: str | None) -> Left:
     """
     taken_over = (found for found in left if found.attempt == named != txn)
     return next(taken_over, left[-1])
+
+
+def _list(store: Store, txn: str) -> list[str]:
+    return [meta.key for meta in store.list(keys.txn_folder(txn)) if keys.attempt_of(meta.key) is not None]
 
 
 def _left(attempt: str, found: list[tuple[str, Sublog]]) -> Left:

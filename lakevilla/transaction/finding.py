@@ -16,7 +16,7 @@ from lakevilla.markers.lease import Leases
 from lakevilla.markers.survey import find_stale
 from lakevilla.model import HistoryEntry, Outcome, TableRef
 from lakevilla.store.metered import Meter
-from lakevilla.sublogs.reading import read_sublogs
+from lakevilla.sublogs.reading import has_sublogs
 from lakevilla.transaction.catalog import Catalog
 from lakevilla.transaction.resuming import lease_of
 from lakevilla.versions.commits import Commit, Void
@@ -137,8 +137,8 @@ class _Search:
             and not find_stale([(self._txn, lease.attempt)], self._leases, self._environment)[0]
         ):
             return Outcome(self._txn, "live", _LIVE)
-        left = read_sublogs(store, self._environment, self._txn)
-        return Outcome(self._txn, "undecided", (_RESUME if left else _LOST).format(txn=self._txn))
+        advice = _RESUME.format(txn=self._txn) if has_sublogs(store, self._txn) else _LOST
+        return Outcome(self._txn, "undecided", advice)
 
 
 _LIVE = "no table names it yet, and its client shows signs of life: wait for it"

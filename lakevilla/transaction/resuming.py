@@ -26,7 +26,7 @@ from lakevilla.sql.parsing import parse
 from lakevilla.store import keys
 from lakevilla.store.port import Store
 from lakevilla.sublogs.net import net
-from lakevilla.sublogs.reading import Left, newest, read_sublogs
+from lakevilla.sublogs.reading import Left, has_sublogs, newest, read_sublogs
 from lakevilla.sublogs.reads import Reads
 from lakevilla.sublogs.records import Anew, Ran, Record, RolledBack, Saved, Touched
 from lakevilla.transaction.begun import Begun, journal_of
@@ -50,7 +50,7 @@ def resume(
     workspace = Workspace(catalog, engine, environment, txn)
     store = catalog.root(workspace.meter)
     lease = lease_of(store, txn)
-    if not read_sublogs(store, environment, txn):
+    if not has_sublogs(store, txn):
         return None
     attempt = environment.new_id()
     leases.take_over(txn, attempt)
@@ -58,6 +58,7 @@ def resume(
         # Only now: what the old client finished before it was fenced is part of it.
         left = read_sublogs(store, environment, txn)
         if not left:
+            leases.release(txn)
             return None
         return _go_on(workspace, chores, attempt, left, None if lease is None else lease.attempt)
     except BaseException:

@@ -79,6 +79,8 @@ class Transaction(Verbs):
             return
         if kind is None:
             self.commit()
+        elif isinstance(error, Fenced):
+            self.step_back()
         else:
             self.abort()
 
