@@ -102,7 +102,7 @@ class Turns:
         if held is None or held.ticket != version:
             queue.free()
             return Displaced(f"version {version} is not ours")
-        answer = pinned.table.fill(pinned.snapshot, change, author, held.etag)
+        answer = pinned.table.fill(pinned.snapshot, change, replace(author, ticket=None), held.etag)
         if isinstance(answer, Published):
             queue.used()
         else:

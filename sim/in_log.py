@@ -1,0 +1,146 @@
+"""Seeds for tables whose markers lie in the log: `python -m sim.in_log --seeds 0:200`, or one: `--seed 17`.
+
+Only clients with R write such tables. As in `suite` they crash, sleep and are cut off, some are resumed by
+others; when they are done the faults end, several rivals fight for the same rows, of whom nobody may give up,
+and somebody recovers. The judges are those of other tables, after the rules of markers in the log.
+"""
+
+import argparse
+import logging
+import traceback
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from random import Random
+from typing import cast
+
+from sim import actors, recovery
+from sim.audit import RIVALS, _all_succeed
+from sim.bucket import Bucket
+from sim.checkers.history import History
+from sim.checkers.log_markers import check_log_markers, pending_markers, without_markers
+from sim.faults import Calm, Storm
+from sim.journal import run_again, transact
+from sim.judging import judge
+from sim.lakes import LEASE_SECONDS, EngineOf, open_lake
+from sim.rows import rows_engine
+from sim.scheduler import Stuck
+from sim.session import Session
+from sim.suite import Duty, Report, _start_client
+from sim.world import World
+
+TRANSACTIONS = 4
+
+MIXES = {
+    table: (*[recovery.recovering(table)] * 3, recovery.resume_somebody, actors.read_table)
+    for table in recovery.CHANGES
+}
+
+
+@cache
+def image_in_log(engine: EngineOf) -> Bucket:
+    """A lake whose tables have their markers in the log, with their first rows."""
+    with World(0, Calm) as world:
+        client = world.client("maker")
+
+        def make() -> None:
+            lake = open_lake(client, engine)
+            for name, schema in actors.SCHEMAS.items():
+                lake.create(name, schema, properties={"lakevilla.markers": "log"})
+                if rows := actors.FIRST_ROWS.get(name):
+                    lake.append(name, rows)
+
+        world.start(client, make)
+        world.run()
+        return world.bucket
+
+
+def play(seed: int, *, engine: EngineOf = rows_engine) -> Report:
+    """Run one seed."""
+    random, report = Random(seed), Report(seed)
+    storm: list[Storm] = []
+
+    def plan(draw: Random) -> Storm:
+        storm.append(Storm(draw, mean_gap=random.choice((20, 40, 80)), crashes=random.randint(0, 3)))
+        return storm[0]
+
+    etags, page = random.random() < 0.5, random.choice((3, 1000))
+    with World(seed, plan, content_etags=etags, page=page) as world:
+        world.bucket.load(image_in_log(engine))
+        try:
+            report.clients = _start_clients(world, report.history, random, engine)
+            world.run()
+            storm[0].calm = True
+            _audit(world, report.history, engine)
+        except Stuck as stuck:
+            report.violations.append(f"liveness: {stuck}")
+        except Exception as error:  # noqa: BLE001 - whatever escapes a client is a finding
+            report.violations.append(f"unexpected {type(error).__name__}: {error}\n{traceback.format_exc()}")
+        report.trace, report.trace_hash = world.scheduler.trace, world.scheduler.trace_hash()
+        report.violations.extend(judge_in_log(world.bucket, report.history))
+    report.faults.update(storm[0].counts)
+    report.outcomes.update(op.outcome for op in report.history.operations)
+    return report
+
+
+def judge_in_log(bucket: Bucket, history: History) -> list[str]:
+    """The rules of markers in the log, and those of all tables for what they became."""
+    violations = check_log_markers(bucket.writes, LEASE_SECONDS)
+    plain = Bucket()
+    plain.writes, numbers = without_markers(bucket.writes)
+    told = [
+        op if op.version is None else replace(op, version=numbers.of(op.table, op.version))
+        for op in history.operations
+    ]
+    return violations + judge(plain, History(told))
+
+
+def _start_clients(world: World, history: History, random: Random, engine: EngineOf) -> int:
+    count = random.randint(4, 5)
+    kinds = random.sample(sorted(MIXES), random.randint(1, 2))
+    for number in range(count):
+        mix = [actor for kind in kinds for actor in MIXES[kind]]
+        duty = Duty(mix, TRANSACTIONS + random.randrange(3), (0.05, 0.5)[number % 2])
+        _start_client(world, history, f"c{number}", duty, engine)
+    return count
+
+
+def _audit(world: World, history: History, engine: EngineOf) -> None:
+    """Rivals for the same rows; a recovery, after which nothing is pending; everything can be read."""
+
+    def rival(session: Session) -> None:
+        run_again(session, "registers", recovery.write_back(world.random))
+        transact(session, "counts", recovery.insert_count(world.random))
+        transact(session, "blind", recovery.append_rows(world.random))
+
+    def recoverer(session: Session) -> None:
+        session.lake.recover()
+        if pending := pending_markers(world.bucket.writes):
+            raise Stuck(f"after the recovery there are pending markers: {pending}")
+        for table in actors.SCHEMAS:
+            actors.audit_table(session, table)
+
+    _all_succeed(world, history, engine, {f"rival{number}": rival for number in range(RIVALS)})
+    _all_succeed(world, history, engine, {"recoverer": recoverer})
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m sim.in_log", description=__doc__)
+    parser.add_argument("--seeds", default="0:200", help="first:last, the last not included")
+    parser.add_argument("--seed", type=int, help="replay this one seed")
+    options = parser.parse_args(arguments)
+    logging.disable(logging.CRITICAL)
+    first, _, last = cast(str, options.seeds).partition(":")
+    seeds = range(int(first), int(last)) if options.seed is None else [options.seed]
+    failed = 0
+    for seed in seeds:
+        report = play(seed)
+        failed += bool(report.violations)
+        for violation in report.violations:
+            print(f"seed {seed}: {violation}")
+    print(f"{len(seeds)} seeds, {failed} with violations")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
