@@ -206,6 +206,30 @@ def test_removals_are_known_from_a_checkpoint_when_their_entries_are_gone(
     assert lake.read("t").count() == 9
 
 
+def test_table_outside_of_the_lake_is_vacuumed_and_files_outside_of_the_table_are_not(
+    lake: lv.Lake, clock: Days, tmp_path: Path
+) -> None:
+    """A shallow clone: its log names files of another table, which it removes."""
+    (source_file,) = (tmp_path / "t").glob("*.parquet")
+    clone = tmp_path.parent / f"{tmp_path.name}-clone"
+    write_deltalake(clone, pa.table({"id": [5], "v": [5]}))
+    absolute = {"path": source_file.as_uri(), "partitionValues": {}, "size": 1, "modificationTime": 1}
+    _publish(clone, 1, {"add": {**absolute, "dataChange": True}})
+    _publish(clone, 2, {"remove": {"path": source_file.as_uri(), "deletionTimestamp": 1, "dataChange": True}})
+    lake.register("clone", clone.as_uri())
+    lake.update("clone", {"v": 6})
+    clock.pass_days(8)
+    told = only(lake.vacuum("clone", dry_run=False, foreign=True))
+    assert told.expired.count == 1
+    assert source_file.exists()
+    assert (lake.read("clone").collect(), lake.read("t").collect()) == ([(5, 6)], [(1, 1)])
+
+
+def _publish(table: Path, version: int, *actions: dict[str, object]) -> None:
+    entry = table / "_delta_log" / f"{version:020}.json"
+    entry.write_text("\n".join(json.dumps(action) for action in actions))
+
+
 def test_hidden_files_and_other_tables_below_stay(lake: lv.Lake, clock: Days, tmp_path: Path) -> None:
     hidden = [tmp_path / "t" / name for name in ("_tmp/x.parquet", ".part.crc", "_change_data/c.parquet")]
     for path in hidden:
