@@ -52,6 +52,10 @@ class Recovery:
 
         Raises Conflict if something that the client was given has changed; our place in the queue is kept.
         """
+        with self._turns.at_work():
+            return self._publish(location)
+
+    def _publish(self, location: str) -> Snapshot | None:
         workspace, environment = self._workspace, self._workspace.environment
         for losses in range(LOSSES_ALLOWED):
             change = self.change(location)

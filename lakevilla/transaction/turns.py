@@ -9,7 +9,8 @@ what is published takes its place. This is the one module that knows the differe
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
@@ -128,6 +129,15 @@ class Turns:
         """Our place on a table, if we have one."""
         queues = [queue for (location, _), queue in self._queues.items() if location == ref.location]
         return next((queue.ticket for queue in queues if queue.ticket is not None), None)
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Whoever waits for us sees that we are at work, however long it takes."""
+        self._leases.busy(self._workspace.txn)
+        try:
+            yield
+        finally:
+            self._leases.idle(self._workspace.txn)
 
     def free(self) -> None:
         """Give all places back. Who cannot be reached now learns by our lease that we are gone."""
