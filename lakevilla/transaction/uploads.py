@@ -5,6 +5,7 @@ only needed before somebody reads them, and before the commit names them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from threading import Lock
 
@@ -16,13 +17,22 @@ PENDING_BYTES = 64 * 1024 * 1024
 """How much may be on its way before a statement waits."""
 
 
+@dataclass(frozen=True)
+class _Pending:
+    """An object on its way: how to send it, and how to wait for it."""
+
+    size: int
+    send: Callable[[], None]
+    join: Callable[[], None]
+
+
 class Uploads:
     """What one transaction has on its way to the store. Safe to use from many threads."""
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
         self._lock = Lock()
-        self._pending: dict[str, tuple[int, Callable[[], None]]] = {}
+        self._pending: dict[str, _Pending] = {}
 
     def through(self, store: Store) -> Store:
         """The same store, with puts that go on in the background."""
@@ -35,9 +45,10 @@ class Uploads:
         if len(data) > PENDING_BYTES:
             store.put(key, data)
             return
-        join = self._environment.background(partial(store.put, key, data))
+        send = partial(store.put, key, data)
+        join = self._environment.background(send)
         with self._lock:
-            self._pending[key] = (len(data), join)
+            self._pending[key] = _Pending(len(data), send, join)
 
     def wait_for(self, files: Iterable[DataFile]) -> None:
         """Wait if one of these files is on its way. Their names are unique, whatever the table."""
@@ -47,21 +58,27 @@ class Uploads:
             self.finish()
 
     def finish(self) -> None:
-        """Wait until everything has arrived; raises the first failure."""
+        """Wait until everything has arrived; raises the first failure.
+
+        What did not arrive is sent again by the next call: nothing that is named may be missing, whatever
+        the client makes of the failure.
+        """
         with self._lock:
-            waiting, self._pending = list(self._pending.values()), {}
+            waiting, self._pending = self._pending, {}
         failure: Exception | None = None
-        for _, join in waiting:
+        for key, pending in waiting.items():
             try:
-                join()
+                pending.join()
             except Exception as error:  # noqa: BLE001 - raised below, when the others have arrived
                 failure = failure or error
+                with self._lock:
+                    self._pending[key] = replace(pending, join=pending.send)
         if failure is not None:
             raise failure
 
     def _bytes(self) -> int:
         with self._lock:
-            return sum(size for size, _ in self._pending.values())
+            return sum(pending.size for pending in self._pending.values())
 
 
 class _Uploading:
