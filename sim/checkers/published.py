@@ -142,6 +142,13 @@ def _ours(commit: Commit) -> dict[str, Any]:
 def _tables_after(tables: dict[str, Any], change: dict[str, Any]) -> list[dict[str, Any]]:
     """What HEAD's tables may be after an entry: changed by it, or as before if it came to nothing."""
     changed = dict(tables)
+    if change["kind"] == "void":
+        return [tables]
+    if change["kind"] == "commit":
+        # A table that was found where it lies gets its name in HEAD when it is first written.
+        for write in change["writes"]:
+            changed.setdefault(write["name"], {"location": write["location"], "format": write["format"]})
+        return [changed, tables]
     ref = {"location": change["location"], "format": change["format"]}
     if change["kind"] in ("create", "register"):
         changed[change["name"]] = ref

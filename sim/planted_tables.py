@@ -1,0 +1,128 @@
+"""Known bugs of commits on several tables, to be planted one by one, as in `planted`."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+from lakevilla.environment import Environment
+from lakevilla.formats.port import Published, Snapshot, Table, Taken
+from lakevilla.model import Author, Change, ReadSet
+from lakevilla.settle.commits import CommitSettler, Outcome
+from lakevilla.settle.walking import Landed, Refused, walk
+from lakevilla.store.port import Ambiguous, Created
+from lakevilla.transaction.deciding import Decision
+from lakevilla.versions.commits import Commit, Settled, Write
+from lakevilla.versions.log import GlobalLog
+from lakevilla.versions.records import Entry, Head
+from sim.planted import Plant
+
+BUGS: dict[str, Plant] = {}
+"""Every bug by its name."""
+
+_COMMITS = "lakevilla.settle.commits"
+_DECIDING = "lakevilla.transaction.deciding"
+
+
+def _bug(target: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Registers a function as the wrong piece that takes the target's place."""
+
+    def register(wrong: Callable[..., Any]) -> Callable[..., Any]:
+        @contextmanager
+        def plant() -> Iterator[None]:
+            with patch(target, wrong):
+                yield
+
+        BUGS[wrong.__name__.replace("_", "-")] = plant
+        return wrong
+
+    return register
+
+
+_commit = Decision._commit
+_land = CommitSettler._land
+
+
+@_bug(f"{_COMMITS}.CommitSettler._take_back")
+def published_part_is_not_taken_back(
+    self: CommitSettler,  # noqa: ARG001
+    walked: Sequence[Any],  # noqa: ARG001
+) -> Settled:
+    return Settled(False)
+
+
+@_bug(f"{_COMMITS}.CommitSettler.settle")
+def helper_stops_at_the_first_refusal(self: CommitSettler, commit: Commit) -> Outcome:
+    """The tables one after the other, in any order; what lies behind a refusal is not looked at."""
+    walked = []
+    for write in sorted(commit.writes, key=lambda _: self.environment.random()):
+        walked.append(self._land(write))
+        if isinstance(walked[-1].outcome, Refused):
+            return Outcome(self._take_back(walked), {}, walked[-1].outcome)
+    landed = {w.write.table.location: w.outcome.after for w in walked if isinstance(w.outcome, Landed)}
+    return Outcome(Settled(True, {place: s.version for place, s in landed.items()}), landed, None)
+
+
+@_bug(f"{_COMMITS}.walk")
+def identity_by_put(
+    table: Table, base: Snapshot, change: Change, author: Author, new_put: Callable[[], str]
+) -> Landed | Refused:
+    """Each helper takes only what it wrote itself for the commit."""
+    return walk(table, base, change, replace(author, attempt=new_put()), new_put)
+
+
+@_bug(f"{_COMMITS}.walk")
+def number_skipped_unread(
+    table: Table, base: Snapshot, change: Change, author: Author, new_put: Callable[[], str]
+) -> Landed | Refused:
+    while True:
+        match table.publish(base, change, replace(author, put=new_put())):
+            case Published(snapshot):
+                return Landed(base, snapshot)
+            case Taken(_, snapshot):
+                base = snapshot
+
+
+@_bug(f"{_DECIDING}.hold_slot")
+def unanswered_slot_taken_for_lost(log: GlobalLog, environment: Environment, entry: Entry) -> bool:  # noqa: ARG001
+    try:
+        return isinstance(log.create_slot(entry), Created)
+    except Ambiguous:
+        return False
+
+
+@_bug(f"{_DECIDING}.Decision._catch_up")
+def reads_not_validated_after_a_lost_slot(self: Decision) -> None:
+    """Stand on the newest versions, whatever came between."""
+    workspace = self._workspace
+    self._recovery._stand(
+        {p.ref.location: p.table.latest(p.snapshot) or p.snapshot for p in workspace.touched}
+    )
+
+
+@_bug(f"{_DECIDING}.Decision._is_behind")
+def head_not_compared_with_what_was_pinned(self: Decision, head: Head) -> bool:  # noqa: ARG001
+    return False
+
+
+@_bug(f"{_DECIDING}.Decision._commit")
+def read_set_left_out_of_the_entry(self: Decision) -> Commit | None:
+    commit = _commit(self)
+    if commit is None:
+        return None
+    return Commit(tuple(replace(write, read=ReadSet()) for write in commit.writes), commit.reads)
+
+
+@_bug("lakevilla.transaction.catalog.Catalog.settle_up_to")
+def built_on_what_is_not_settled(*_: object, **__: object) -> None:
+    return None
+
+
+@_bug(f"{_COMMITS}.CommitSettler._land")
+def owner_publishes_on_the_newest_version(self: CommitSettler, write: Write) -> Any:
+    """A walk from the newest version instead of the one that the commit was validated on."""
+    table, base = self.open_at(write.table, write.base)
+    newest = table.latest(base) or base
+    fresh = replace(self, open_at=lambda _ref, _version: (table, newest))
+    return _land(fresh, write)

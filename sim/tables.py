@@ -1,0 +1,213 @@
+"""Transactions on several tables, with clients that die and writers that know nothing of us.
+
+Two tables of lists. A transfer appends one value to a list of each, so that half of a commit shows; some
+transactions read lists first, change one table alone, or have no recovery. Outside writers add rows that
+tell nothing of themselves, which is a conflict for every update on its way: what was published has to be
+taken back. Judged: every committed transaction is whole and in one serial order with all others, a failed
+one is nowhere, and published entries of the tables never change.
+"""
+
+import traceback
+from collections.abc import Callable
+from functools import cache, partial
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+
+from lakevilla.model import Features
+from lakevilla.transaction.transaction import Transaction
+from sim.bucket import Bucket
+from sim.checkers.cycles import Append, Read, Txn, find_anomalies
+from sim.checkers.history import History, Operation
+from sim.checkers.published import check_published
+from sim.faults import Calm, Storm
+from sim.lakes import EngineOf, open_lake
+from sim.legacy import LegacyWriter, encode_json
+from sim.rows import rows_engine
+from sim.scheduler import Stuck
+from sim.session import Session
+from sim.suite import Report
+from sim.world import World
+
+TABLES = ("left", "right")
+KEYS = 3
+STRANGER = 99
+"""The key of rows that outside writers add."""
+
+BOTH = Features.R | Features.CT
+Work = Callable[[Transaction], None]
+
+
+def play(seed: int, *, engine: EngineOf = rows_engine) -> Report:
+    """Run one seed."""
+    random, report = Random(seed), Report(seed)
+    storm: list[Storm] = []
+
+    def plan(draw: Random) -> Storm:
+        storm.append(Storm(draw, mean_gap=random.choice((20, 40, 80)), crashes=random.randint(0, 3)))
+        return storm[0]
+
+    with World(seed, plan, content_etags=random.random() < 0.5) as world:
+        world.bucket.load(image(engine))
+        try:
+            report.clients = _start(world, report.history, random, engine)
+            world.run()
+            storm[0].calm = True
+            final = _audit(world, report.history, engine)
+            report.violations.extend(judge(report.history, final))
+        except Stuck as stuck:
+            report.violations.append(f"liveness: {stuck}")
+        except Exception as error:  # noqa: BLE001 - whatever escapes a client is a finding
+            report.violations.append(f"unexpected {type(error).__name__}: {error}\n{traceback.format_exc()}")
+        report.trace, report.trace_hash = world.scheduler.trace, world.scheduler.trace_hash()
+        report.violations.extend(check_published(world.bucket.writes))
+    report.faults.update(storm[0].counts)
+    report.outcomes.update(op.outcome for op in report.history.operations)
+    return report
+
+
+@cache
+def image(engine: EngineOf) -> Bucket:
+    """The store of a lake with both tables, made without faults."""
+    with World(0, Calm) as world:
+        client = world.client("maker")
+
+        def make() -> None:
+            lake = open_lake(client, engine)
+            for table in TABLES:
+                lake.create(table, pa.schema([("k", pa.int64()), ("items", pa.string())]))
+                lake.append(table, [{"k": key, "items": ""} for key in range(KEYS)])
+
+        world.start(client, make)
+        world.run()
+        return world.bucket
+
+
+def _start(world: World, history: History, random: Random, engine: EngineOf) -> int:
+    count = random.randint(4, 5)
+    for number in range(count):
+        _start_client(world, history, f"c{number}", [5 + random.randrange(2)], engine)
+    if random.random() < 0.6:
+        client = world.client("outsider")
+        writer = LegacyWriter(client, history, encode_json)
+
+        def write() -> None:
+            for _ in range(4):
+                table = world.random.choice(TABLES)
+                rows = [{"k": STRANGER, "items": ""}]
+                writer.append(table, table, rows, statistics=world.random.random() < 0.3)
+                client.environment.sleep(world.random.random())
+
+        world.start(client, write)
+    return count
+
+
+def _start_client(world: World, history: History, name: str, left: list[int], engine: EngineOf) -> None:
+    """A client that runs so many transactions; when it dies a new one goes on with the rest."""
+    client = world.client(name)
+    session = Session(client, open_lake(client, engine), history)
+
+    def body() -> None:
+        while left[0] > 0:
+            left[0] -= 1
+            transact(session, world.random)
+            client.environment.sleep(world.random.expovariate(1 / 0.1))
+
+    def restart() -> None:
+        if left[0] > 0:
+            _start_client(world, history, f"{name}'", left, engine)
+
+    client.process.on_death = lambda: world.scheduler.at(world.random.random() * 5, restart)
+    world.start(client, body)
+
+
+def transact(session: Session, random: Random, features: Features | None = None) -> Operation:
+    """One transaction: appends to one or both tables, with reads before some of them."""
+    chosen = features or random.choice((BOTH, BOTH, BOTH, BOTH, Features.CT, Features.R))
+    many = bool(chosen & Features.CT) and random.random() < 0.7
+    tables = random.sample(TABLES, 2 if many else 1)
+    value = len(session.history.operations) + 1
+    plan = [(table, random.randrange(KEYS), random.random() < (0.3 if many else 0.7)) for table in tables]
+    again = bool(chosen & Features.R) and random.random() < 0.6
+
+    def run(op: Operation) -> None:
+        work = partial(_work, op, value, plan, chosen)
+        if again:
+            session.lake.run(work, 50, chosen)
+        else:
+            with session.lake.transaction(chosen) as tx:
+                work(tx)
+
+    return session.perform("lists", "multi", str(chosen), value, run)
+
+
+def _work(
+    op: Operation, value: int, plan: list[tuple[str, int, bool]], features: Features, tx: Transaction
+) -> None:
+    """The transaction's statements; what it does and sees is written down in `op.result`, anew each time."""
+    steps: list[Append | Read] = []
+    op.result, op.txn = steps, tx.id
+    for table, key, reads in plan:
+        # Without CT a second table may be read, but nothing is promised about it.
+        for seen in TABLES if reads and features & Features.CT else [table] if reads else []:
+            for row in tx.read(seen).collect():
+                if row[0] != STRANGER:
+                    steps.append(Read(f"{seen}/{row[0]}", items(row[1])))
+        steps.append(Append(f"{table}/{key}", value))
+        tx.update(table, set={"items": f"concat(items, ',{value}')"}, where=f"k = {key}")
+
+
+def items(text: str) -> tuple[int, ...]:
+    return tuple(int(item) for item in text.split(",") if item)
+
+
+def _audit(world: World, history: History, engine: EngineOf) -> dict[str, tuple[int, ...]]:
+    """Without faults a transfer succeeds, and settles what others left; all lists as they are then."""
+    client = world.client("auditor")
+    final: dict[str, tuple[int, ...]] = {}
+    found: list[Operation] = []
+
+    def body() -> None:
+        session = Session(client, open_lake(client, engine), history)
+        for _ in range(2):
+            found.append(transact(session, world.random, BOTH))
+        for table in TABLES:
+            for row in session.lake.read(table).collect():
+                if row[0] != STRANGER:
+                    final[f"{table}/{row[0]}"] = items(row[1])
+
+    world.start(client, body)
+    world.run()
+    for op in found:
+        # A plain block whose reads changed is a Conflict, but nobody is there to change them.
+        if op.outcome != "ok":
+            raise Stuck(f"without faults and rivals the auditor's transaction {op.outcome}: {op.error}")
+    return final
+
+
+def judge(history: History, final: dict[str, tuple[int, ...]]) -> list[str]:
+    """Violations of atomicity, and of the serial order of all who committed."""
+    violations, txns = [], []
+    for op in history.of("lists"):
+        steps: list[Any] = op.result or []
+        appends = [step for step in steps if isinstance(step, Append)]
+        present = [step.value in final[step.key] for step in appends]
+        if op.outcome == "ok" and not all(present):
+            violations.append(f"operation {op.number} was acknowledged, and is not whole: {steps}")
+        if op.outcome == "failed" and any(present):
+            violations.append(f"operation {op.number} failed ({op.error}), and is there: {steps}")
+        if any(present) and not all(present):
+            violations.append(f"operation {op.number} ({op.outcome}) is there by half: {steps}")
+        committed = op.outcome == "ok" or (any(present) and all(present))
+        if committed:
+            txns.append(Txn(op.number, tuple(steps), "ok", op.invoked, op.completed))
+    for key, values in final.items():
+        if len(set(values)) != len(values):
+            violations.append(f"{key} holds a value twice: {values}")
+        txns.append(Txn(-1, (Read(key, values),), "ok", float("inf"), float("inf")))
+    numbered = [Txn(number, t.steps, t.outcome, t.invoked, t.completed) for number, t in enumerate(txns)]
+    return violations + [f"{a.kind}: {a.detail}" for a in find_anomalies(numbered)]
+
+
+__all__ = ["image", "judge", "play", "transact"]

@@ -1,0 +1,33 @@
+"""Commits on several tables under the simulator: whole, in one order, also past deaths and outsiders."""
+
+import pytest
+
+from sim import planted_tables
+from sim.rows import rows_engine
+from sim.tables import image, play
+
+SEEDS = 200
+PLANTED_SEEDS = 400
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, 50))
+def test_commits_on_several_tables_are_whole_and_in_one_order(first: int) -> None:
+    violations = {seed: found for seed in range(first, first + 50) if (found := play(seed).violations)}
+    assert violations == {}
+
+
+def test_equal_seeds_give_equal_traces() -> None:
+    assert play(7).trace_hash == play(7).trace_hash
+
+
+@pytest.mark.parametrize("name", sorted(planted_tables.BUGS))
+def test_planted_bug_of_several_tables_is_caught(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    image(rows_engine)
+    with planted_tables.BUGS[name]():
+        for seed in range(PLANTED_SEEDS):
+            violations = play(seed).violations
+            if violations:
+                break
+    assert violations, f"not caught in {PLANTED_SEEDS} seeds"
+    with capsys.disabled():
+        print(f"\n{name:45} caught after {seed + 1:4} seeds: {violations[0].splitlines()[0][:90]}", end="")
