@@ -6,7 +6,7 @@ moment: a freed owner that wakes up queues again, and settling is the same for e
 and a second run finds nothing to do.
 """
 
-from lakevilla.maintenance.reports import RecoverReport, Status
+from lakevilla.maintenance.reports import OpenTransaction, RecoverReport, Status
 from lakevilla.maintenance.surveying import (
     LakeView,
     open_transactions,
@@ -44,7 +44,7 @@ def recover(view: LakeView, name: str | None = None) -> RecoverReport:
     return RecoverReport(
         freed=tuple(queued.ticket(now_ms) for queued in queues.live if queued.place in gone),
         waiting=tuple(queued.ticket(now_ms) for queued in queues.live if queued.place not in gone),
-        transactions=tuple(one for one in found if name is None or name in one.tables),
+        transactions=tuple(one for one in found if name is None or _uses(one, name)),
         settled=settled,
         failed=queues.failed,
     )
@@ -60,3 +60,8 @@ def status(view: LakeView) -> Status:
         open_transactions(view, folders, [None] * len(folders)),
         queues.failed,
     )
+
+
+def _uses(transaction: OpenTransaction, name: str) -> bool:
+    # Names are found in any case.
+    return name.casefold() in {table.casefold() for table in transaction.tables}

@@ -111,7 +111,7 @@ def test_transactions_that_left_sublogs_are_listed_with_what_they_did(lake: lv.L
     assert (found.transaction, found.tables, found.statements, found.alive) == (DEAD, ("t",), 2, False)
     assert found.silent_seconds < 60
     assert "2 finished statements" in str(lake.recover())
-    assert lake.recover("t").transactions[0].transaction == DEAD
+    assert lake.recover("T").transactions[0].transaction == DEAD
     assert store.head(keys.sublog(DEAD, DEAD, 0)) is not None
 
 
