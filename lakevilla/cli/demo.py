@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from lakevilla import Conflict, InvalidInput, Lake
+from lakevilla import CT, InvalidInput, Lake, R
 
 
 def demo(where: str | None = None, engine: str | None = None) -> None:
@@ -50,15 +50,25 @@ def _tell(lake: Lake, where: str) -> None:
     except InvalidInput as error:
         print(f"  refused: {error}")
 
-    _say("Two clients change the same row at the same time: one wins, the other is told, none is lost.")
+    _say("Two clients change the same row at the same time: the second is redone on what the first left.")
     first, second = lake.transaction(), lake.transaction()
     first.sql("UPDATE accounts SET balance = balance + 1 WHERE id = 1")
     second.sql("UPDATE accounts SET balance = balance + 2 WHERE id = 1")
     first.commit()
-    try:
-        second.commit()
-    except Conflict as error:
-        print(f"  conflict: {error}")
+    receipt = second.commit()
+    balance = lake.sql("SELECT balance FROM accounts WHERE id = 1").collect()[0].balance
+    print(f"  {receipt.redone} statement redone, the balance is {balance}: nothing was lost")
+
+    _say("Several statements on several tables, all or nothing.")
+    lake.create("savings", "id BIGINT NOT NULL, balance DECIMAL(12, 2)")
+    with lake.transaction(R | CT) as tx:
+        tx.sql("UPDATE accounts SET balance = balance - 100 WHERE id = 2")
+        tx.sql("INSERT INTO savings VALUES (2, 100)")
+        tx.savepoint("a gift")
+        tx.sql("INSERT INTO savings VALUES (3, 1000000)")
+        tx.rollback_to("a gift")
+    print(f"  committed as entry {tx.receipt.seq if tx.receipt else None} of the lake, in one instant:")
+    lake.sql("SELECT id, a.balance, s.balance AS saved FROM accounts a JOIN savings s USING (id)").show()
 
     _say("Every version stays readable.")
     for entry in lake.history("accounts"):
