@@ -1,5 +1,7 @@
 """All judges together, on what one run left behind."""
 
+from collections import Counter
+
 from sim import actors
 from sim.bucket import Bucket
 from sim.checkers.cycles import Append, Read, Txn, find_anomalies
@@ -7,7 +9,7 @@ from sim.checkers.history import History, Operation
 from sim.checkers.markers import check_markers
 from sim.checkers.published import check_published
 from sim.checkers.registry import check_registry, read_registry
-from sim.checkers.replay import check_replay
+from sim.checkers.replay import check_replay, makers
 from sim.checkers.serial import find_serial_order
 from sim.checkers.versions import table_versions
 from sim.lakes import LEASE_SECONDS
@@ -30,7 +32,7 @@ def judge(bucket: Bucket, history: History) -> list[str]:
         for op in history.operations
         if "Conflict" in op.error and _is_blind(op)
     )
-    lists = lists_of(history)
+    lists = lists_of(history, makers(table_versions(bucket.writes, "lists"), history.of("lists")))
     violations.extend(f"{a.kind}: {a.detail}" for a in find_anomalies(lists))
     if len(lists) <= SMALL and find_serial_order(lists) is None:
         violations.append(f"no serial order explains {lists}")
@@ -44,14 +46,21 @@ def _is_blind(op: Operation) -> bool:
     return op.action == "append" and op.table == "blind"
 
 
-def lists_of(history: History) -> list[Txn]:
-    """The operations on the table of lists, as the cycle checker wants them."""
+def lists_of(history: History, made: set[int]) -> list[Txn]:
+    """The operations on the table of lists, as the cycle checker wants them; `made` are those in its log.
+
+    Of several that went on with one transaction only one can have written what they have in common.
+    """
     txns = []
-    for op in history.of("lists"):
+    operations = history.of("lists")
+    began = Counter(op.txn for op in operations)
+    for op in operations:
         if op.action == "list-append":
             steps: tuple[Append | Read, ...] = (Append(str(op.key), op.value),)
         elif op.action == "steps":
             steps = _steps(op)
+            if began[op.txn] > 1 and op.number not in made:
+                steps = tuple(step for step in steps if isinstance(step, Read))
         elif op.outcome == "ok":
             steps = _reads(op.result)
         else:

@@ -14,6 +14,11 @@ from sim.checkers.steps import check_steps
 from sim.checkers.versions import Version, newest_during
 
 
+def makers(versions: Sequence[Version], operations: Sequence[Operation]) -> set[int]:
+    """The numbers of the operations that made the versions of a table."""
+    return set(_owners(versions, [op for op in operations if op.action != "read"])[0].values())
+
+
 def check_replay(versions: Sequence[Version], operations: Sequence[Operation]) -> list[str]:
     """Violations of the history of one table, whose version 0 is the empty table."""
     changes = [op for op in operations if op.action != "read"]

@@ -136,7 +136,7 @@ SCENARIOS = [
     Scenario("update-in-conflict", update(1), rival=update(1)),
     Scenario("insert-in-conflict", insert_count, rival=insert_again),
     Scenario("delete-in-conflict", delete, rival=delete),
-    Scenario("checkpoint-due", append, prepare=appends(9)),
+    Scenario("checkpoint-due", append, prepare=appends(8)),
     Scenario("create", create),
     Scenario("create-with-rows", create_with_rows),
     Scenario("create-against-a-rival", create, rival=create),
