@@ -114,9 +114,12 @@ class Journal:
             key, records = batch
             try:
                 self._put(key, self._stored, records)
-            except Exception:
+            except Exception as failure:
                 # Also what is wrong with a record: the transaction does not depend on it.
-                logger.warning("a sublog of transaction %s was not stored", self._txn, exc_info=True)
+                known = isinstance(failure, LakeVillaError)
+                logger.warning(
+                    "a sublog of transaction %s was not stored: %s", self._txn, failure, exc_info=not known
+                )
                 self._writing = False
                 return
             self._stored += len(records)
