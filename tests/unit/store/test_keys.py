@@ -21,3 +21,9 @@ def test_key_that_a_store_would_change_is_refused(key: str) -> None:
 @pytest.mark.parametrize("key", ["a", "a/b=1/c d", "a%2Fb", "ü/日本", "..a/b..", "a+b@#'"])
 def test_key_of_any_other_kind_is_kept_as_it_is(key: str) -> None:
     assert keys.check_key(key) == key
+
+
+def test_key_of_a_sublog_tells_its_attempt_and_others_tell_none() -> None:
+    assert keys.attempt_of(keys.sublog("t1", "a2", 3)) == "a2"
+    for other in (keys.lease("t1"), keys.marker(1), keys.slot(1), keys.HEAD, "x", f"{keys.TXNS}t1/a2/3.json"):
+        assert keys.attempt_of(other) is None
