@@ -45,24 +45,26 @@ def test_files_of_a_transaction_that_holds_a_ticket_stay(lake: lv.Lake, clock: D
     assert only(lake.vacuum(dry_run=False)).orphans.count == 1
 
 
-def test_files_of_a_transaction_whose_lease_moves_stay(tmp_path: Path, clock: Days) -> None:
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_files_of_a_transaction_whose_lease_moves_stay(tmp_path: Path, clock: Days, dry_run: bool) -> None:
     """Its lease is old by the store's clock, and still its owner writes it while vacuum watches."""
     store = Hooked(Directory(str(tmp_path), clock))
     lake = open_lake(tmp_path, clock, store)
     lake.create("t", "id BIGINT, v BIGINT")
     txn = abort(lake)
-    store.put(keys.lease(txn), Lease(txn, txn, "p0", 1, 0).encode())
+    store.put(keys.lease(txn), Lease(txn, txn, "p", 1, 0).encode())
     clock.pass_days(8)
-    beats = iter(range(100))
+    looks: list[str] = []
 
     def beat(kind: str, key: str) -> None:
-        if kind == "get" and key == keys.lease(txn):
-            store.inner.put(key, Lease(txn, txn, f"p{next(beats)}", 1, 0).encode())
+        if (kind, key) == ("get", keys.lease(txn)):
+            looks.append(key)
+            if len(looks) > 2:
+                store.inner.put(key, Lease(txn, txn, f"p{len(looks)}", 1, 0).encode())
 
     store.hook = beat
-    for dry_run in (True, False):
-        told = only(lake.vacuum("t", dry_run=dry_run))
-        assert (told.orphans.count, told.kept_undecided.count) == (0, 1)
+    told = only(lake.vacuum("t", dry_run=dry_run))
+    assert (told.orphans.count, told.kept_undecided.count) == (0, 1)
 
 
 def test_young_sublogs_keep_the_files_and_old_ones_go_with_them(
