@@ -26,6 +26,7 @@ logger = logging.getLogger("lakevilla.settle")
 
 HELP_AFTER_SECONDS = 0.05
 """Whoever finds an unsettled entry first gives its owner this long, and a random time more."""
+FIRST_LOOK_SECONDS = 0.005
 
 
 OpenTable = Callable[[TableRef], Table]
@@ -59,8 +60,7 @@ def decide_entry(
 def help_next(log: GlobalLog, environment: Environment, read: ReadHead, open_table: OpenTable) -> ReadHead:
     """HEAD beyond the entry that lies in the slot after `read`: moved by its owner, else by us."""
     seq = read.head.seq + 1
-    environment.sleep(HELP_AFTER_SECONDS * (1 + environment.random()))
-    now = _read(log)
+    now = _wait_for_owner(log, environment, seq)
     if now.head.seq >= seq:
         return now
     entry = log.read_slot(seq)
@@ -68,6 +68,21 @@ def help_next(log: GlobalLog, environment: Environment, read: ReadHead, open_tab
         return now
     logger.info("settling entry %d of transaction %s, whose owner did not", seq, entry.txn)
     return move_head(log, environment, now, entry, settle(now.head.lake, entry, environment, open_table))
+
+
+def _wait_for_owner(log: GlobalLog, environment: Environment, seq: int) -> ReadHead:
+    """HEAD as soon as the owner of the entry moved it, or when its time is up.
+
+    A random time in all, so that a crowd does not settle the same entry at once; looked at in between, so
+    that nobody waits much longer than the owner takes.
+    """
+    left, pause = HELP_AFTER_SECONDS * (1 + environment.random()), FIRST_LOOK_SECONDS
+    while True:
+        environment.sleep(min(pause, left))
+        now = _read(log)
+        if now.head.seq >= seq or left <= pause:
+            return now
+        left, pause = left - pause, pause * 2
 
 
 def settle_up_to(
