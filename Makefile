@@ -4,6 +4,7 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 SEEDS ?= 0:2000
+SUITE ?= base
 
 .DEFAULT_GOAL := help
 .PHONY: help setup lock demo test check format soak hermitage hermitage-all conformance bench-base bench-large clean
@@ -39,8 +40,8 @@ format: setup ## Format the code, and mend what the linter can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-soak: setup ## Run the simulator long: make soak SEEDS=0:20000
-	$(BIN)/python -m sim.run --seeds $(SEEDS) --processes 2
+soak: setup ## Run the simulator long: make soak SUITE=recovery SEEDS=0:20000
+	$(BIN)/python -m sim.run --suite $(SUITE) --seeds $(SEEDS) --processes 2
 
 hermitage: setup ## Print the paper's table of anomalies: the plain format's clients, and LakeVilla
 	$(BIN)/python -m tests.hermitage.table

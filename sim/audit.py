@@ -18,7 +18,7 @@ from sim.session import Session
 from sim.world import World
 
 RIVALS = 3
-ASKED = 3
+ASKED = 1
 
 
 def audit_tables(world: World, history: History, engine: EngineOf) -> None:
