@@ -1,0 +1,151 @@
+"""A client of a table with markers in its log dies at each of its requests, in each way."""
+
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+from deltalake import DeltaTable
+
+from lakevilla.store.port import Replaced
+from lakevilla.store.retrying import Retrying
+from sim import actors
+from sim.checkers.delta import live_files, read_log, table_roots
+from sim.checkers.log_markers import pending_markers
+from sim.crash import Matrix, Outcome, Point, Scenario
+from sim.in_log import image_in_log, judge_in_log
+from sim.journal import Journal, run_again, transact
+from sim.session import Session
+from tests.crash.recovering import (
+    aborted,
+    forgotten,
+    long_statements,
+    one_statement,
+    other_statement,
+    recover,
+    rewound,
+    several_statements,
+    transacting,
+    two_forgotten,
+)
+
+LATER = ("observer", "last")
+
+
+def append_row(journal: Journal) -> None:
+    rows = [{"op": journal.fresh(), "part": 1}]
+    journal.change("append", None, rows, lambda tx: tx.append("blind", rows))
+
+
+def append(session: Session) -> None:
+    transact(session, "blind", append_row)
+
+
+def appends(session: Session) -> None:
+    for _ in range(8):
+        append(session)
+
+
+def look(session: Session) -> None:
+    """A client that comes later: it reads every table and changes some."""
+    for table in actors.SCHEMAS:
+        actors.audit_table(session, table)
+    append(session)
+    run_again(session, "lists", several_statements)
+    transact(session, "lists", long_statements)
+
+
+SCENARIOS = [
+    Scenario("one-statement", transacting(one_statement)),
+    Scenario("several-statements", transacting(several_statements)),
+    Scenario("long-statements", transacting(long_statements)),
+    Scenario("blind-append", append),
+    Scenario("checkpoint-due", append, prepare=appends),
+    Scenario("abort", aborted),
+    Scenario("forgotten", forgotten),
+    Scenario("rebased", transacting(one_statement), rival=transacting(other_statement)),
+    Scenario("redone", transacting(one_statement), rival=transacting(one_statement)),
+    Scenario("run-again", rewound, rival=transacting(one_statement)),
+    Scenario("take-over-of-two-stale-markers", transacting(one_statement), prepare=two_forgotten),
+    Scenario("recover", recover, prepare=two_forgotten),
+]
+
+
+class LogMatrix(Matrix):
+    """All points of one scenario, on tables whose markers lie in the log."""
+
+    def _prepare(self):
+        with patch("sim.crash.first_image", image_in_log):
+            return super()._prepare()
+
+    def _act(self, recorder):
+        with patch("sim.crash.judge", judge_in_log):
+            return super()._act(recorder)
+
+
+def problems_of(point: Point, outcome: Outcome) -> list[str]:
+    stuck = [op for op in outcome.history.operations if op.client in LATER and op.outcome != "ok"]
+    pending = pending_markers(outcome.bucket.writes)
+    return [
+        *(f"{point} {point.key}: {violation}" for violation in outcome.violations),
+        *(f"{point} {point.key}: {op.client} cannot {op.action}: {op.error}" for op in stuck),
+        *(f"{point} {point.key}: a marker of {place} is pending for ever" for place in pending),
+    ]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_death_at_any_request_leaves_all_or_nothing_and_frees_the_queue(scenario: Scenario):
+    matrix = LogMatrix(scenario, look)
+    points = list(matrix.points())
+    assert points
+    assert [p for point in points for p in problems_of(point, matrix.die_at(point))] == []
+
+
+def test_matrix_dies_at_every_kind_of_write_of_a_marker():
+    seen = {
+        (point.kind, "_delta_log" in point.key)
+        for scenario in SCENARIOS
+        for point in LogMatrix(scenario, look).points()
+    }
+    assert {("create", True), ("replace", True), ("list", True), ("get", True)} <= seen
+
+
+def test_deltalake_opens_what_is_there_after_any_prefix_of_the_writes(tmp_path: Path):
+    """Cold at every step: each version that it sees is a prefix of the commits."""
+    scenario = Scenario("redone", transacting(several_statements), rival=transacting(several_statements))
+    matrix = LogMatrix(scenario, look)
+    writes = matrix.die_at(next(matrix.points())).bucket.writes
+    final: list[set[str]] = []
+    everything = {write.key: write.data for write in writes if write.data is not None}
+    for version in range(len(read_log(everything, "lists"))):
+        final.append(set(live_files(read_log(everything, "lists")[: version + 1])))
+    objects: dict[str, bytes] = {}
+    folder, checked = tmp_path / "lake", 0
+    for write in writes:
+        if write.data is None:
+            continue
+        objects[write.key] = write.data
+        (folder / write.key).parent.mkdir(parents=True, exist_ok=True)
+        (folder / write.key).write_bytes(write.data)
+        if write.key.startswith("lists/_delta_log/") and "lists" in table_roots(objects):
+            table = DeltaTable(folder / "lists")
+            files = {uri.rpartition("/")[2] for uri in table.file_uris()}
+            assert files in final, f"{files} is no prefix of the commits"
+            checked += 1
+    assert checked > 10
+    assert any(write.data and b'"marker":true' in write.data for write in writes)
+
+
+def test_matrix_finds_a_marker_that_is_filled_whatever_became_of_it():
+    """Planted: the commit is put over the marker, without a look at whether it is still ours."""
+
+    def put_over(self: Retrying, key: str, data: bytes, etag: str) -> Replaced:
+        self.put(key, data)
+        found = self.get(key)
+        assert found is not None
+        return Replaced(found.etag)
+
+    with patch.object(Retrying, "replace", put_over):
+        matrix = LogMatrix(Scenario("late", transacting(one_statement)), look)
+        late = [p for p in matrix.points() if (p.kind, p.mode) == ("put", "late") and "_delta_log" in p.key]
+        assert late
+        assert all(problems_of(point, matrix.die_at(point)) for point in late)

@@ -1,0 +1,385 @@
+"""Markers in the log (lakevilla.markers = 'log'): versions held by transactions, empty until they commit."""
+
+import json
+import multiprocessing
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from time import sleep
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+import lakevilla as lv
+from lakevilla.store.metered import KINDS
+
+OPTIONS = {"fsync": "false"}
+LEASE_SECONDS = 0.4
+
+
+def open_lake(place: Path) -> lv.Lake:
+    return lv.Lake(place, engine="local", storage_options=OPTIONS, lease_seconds=LEASE_SECONDS)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> lv.Lake:
+    """Rows in two files: ids 1 to 10, and 11 to 20. The newest version is 2."""
+    lake = open_lake(tmp_path)
+    lake.create("t", "id BIGINT, v BIGINT", properties={"lakevilla.markers": "log"})
+    lake.append("t", pa.table({"id": list(range(1, 11)), "v": [0] * 10}))
+    lake.append("t", pa.table({"id": list(range(11, 21)), "v": [0] * 10}))
+    return lake
+
+
+def value(lake: lv.Lake | lv.Transaction, key: int) -> int:
+    found: int = lake.sql("SELECT v FROM t WHERE id = :key", key=key).collect()[0].v
+    return found
+
+
+def entry(place: Path, version: int) -> list[dict[str, object]]:
+    data = (place / f"t/_delta_log/{version:020d}.json").read_text()
+    return [json.loads(line) for line in data.splitlines()]
+
+
+def is_pending(place: Path, version: int) -> bool:
+    """Whether the entry is a marker that holds its version; it must be empty then."""
+    actions = entry(place, version)
+    info = actions[0]["commitInfo"]
+    assert isinstance(info, dict)
+    if info["lakevilla"].get("marker") is None:
+        return False
+    assert [set(action) for action in actions] == [{"commitInfo"}]
+    return bool(info["lakevilla"]["marker"])
+
+
+def versions(place: Path) -> int:
+    return len(list((place / "t/_delta_log").glob("*.json")))
+
+
+def legacy(place: Path) -> tuple[int, int, int]:
+    """What a client that opens the table anew and knows no markers sees: version, rows, sum of v."""
+    table = DeltaTable(place / "t")
+    rows = table.to_pyarrow_table()
+    return table.version(), rows.num_rows, sum(rows["v"].to_pylist())
+
+
+def sent(requests: Mapping[str, int]) -> dict[str, int]:
+    return {kind: requests[kind] for kind in KINDS if requests[kind]}
+
+
+def test_open_transaction_holds_the_next_version_by_an_empty_entry(lake: lv.Lake, tmp_path: Path) -> None:
+    with lake.transaction(lv.R) as tx:
+        tx.read("t").collect()
+        assert versions(tmp_path) == 3, "who only reads holds nothing"
+        tx.update("t", {"v": 1}, where="id = 3")
+        assert is_pending(tmp_path, 3)
+        assert legacy(tmp_path) == (3, 20, 0)
+        tx.append("t", [{"id": 30, "v": 5}])
+        assert versions(tmp_path) == 4
+    assert tx.receipt is not None
+    assert tx.receipt.versions == {"t": 3}
+    assert not is_pending(tmp_path, 3)
+    assert legacy(tmp_path) == (3, 21, 6)
+
+
+def test_update_costs_one_list_and_one_replace_more_than_beside_the_log(lake: lv.Lake) -> None:
+    with lake.transaction(lv.R) as tx:
+        tx.update("t", {"v": 1}, where="id = 3")
+    assert tx.receipt is not None
+    assert sent(tx.receipt.requests) == {"get": 2, "list": 1, "put": 1, "create": 1, "replace": 1}
+    with lake.transaction(lv.R) as tx:
+        tx.read("t")
+    assert tx.receipt is not None
+    assert sent(tx.receipt.requests) == {"get": 1}
+
+
+def test_readers_stop_before_a_marker_and_see_what_it_becomes(lake: lv.Lake, tmp_path: Path) -> None:
+    warm, tx = open_lake(tmp_path), lake.transaction(lv.R)
+    assert warm.read("t").count() == 20
+    tx.append("t", [{"id": 30, "v": 5}])
+    assert warm.read("t").count() == 20
+    cold = open_lake(tmp_path)
+    assert [cold.read("t").count(), *(h.version for h in cold.history("t", limit=2))] == [20, 2, 1]
+    with pytest.raises(lv.InvalidInput, match="version 3 is not available"):
+        cold.sql("SELECT * FROM t VERSION AS OF 3")
+    tx.commit()
+    for client in (warm, cold):
+        assert (client.read("t").count(), value(client, 30)) == (21, 5)
+    assert cold.sql("SELECT * FROM t VERSION AS OF 3").count() == 21
+
+
+def test_newest_version_is_what_a_time_after_a_pending_marker_means(lake: lv.Lake) -> None:
+    tx = lake.transaction(lv.R)
+    tx.append("t", [{"id": 30, "v": 5}])
+    assert lake.read("t", at="2100-01-01").count() == 20
+    tx.commit()
+    assert lake.read("t", at="2100-01-01").count() == 21
+
+
+def test_transactions_publish_in_the_order_of_their_markers(lake: lv.Lake, tmp_path: Path) -> None:
+    first, second = lake.transaction(lv.R), lake.transaction(lv.R)
+    first.update("t", {"v": "v + 1"}, where="id = 5")
+    second.update("t", {"v": "v * 10"}, where="id = 5")
+    third = lake.transaction(lv.R)
+    third.append("t", [{"id": 30, "v": 0}])
+    with ThreadPoolExecutor(2) as pool:
+        later, last = pool.submit(second.commit), pool.submit(third.commit)
+        sleep(0.2)
+        assert [is_pending(tmp_path, version) for version in (3, 4, 5)] == [True] * 3
+        first.commit()
+        assert (later.result().versions, later.result().redone) == ({"t": 4}, 1)
+        assert (last.result().versions, last.result().redone) == ({"t": 5}, 0)
+    assert (value(lake, 5), lake.read("t").count()) == (10, 21)
+
+
+def test_abort_leaves_an_empty_version_and_lets_the_next_one_pass(lake: lv.Lake, tmp_path: Path) -> None:
+    first, second = lake.transaction(lv.R), lake.transaction(lv.R)
+    first.update("t", {"v": 7}, where="id = 5")
+    second.update("t", {"v": "v + 1"}, where="id = 5")
+    first.abort()
+    assert legacy(tmp_path) == (4, 20, 0)
+    assert not is_pending(tmp_path, 3)
+    assert second.commit().versions == {"t": 4}
+    assert (value(lake, 5), legacy(tmp_path)) == (1, (4, 20, 1))
+    freed = lake.history("t")[1]
+    assert (freed.version, freed.operation, freed.txn) == (3, "FREED MARKER", None)
+    assert lake.outcome(first.id).state != "committed"
+
+
+def test_run_again_keeps_its_version(lake: lv.Lake) -> None:
+    first = lake.transaction(lv.R)
+    first.update("t", {"v": "v + 1"}, where="id = 5")
+    seen: list[int] = []
+
+    def work(tx: lv.Transaction) -> None:
+        seen.append(value(tx, 5))
+        tx.update("t", {"v": seen[-1] * 10}, where="id = 5")
+        if len(seen) == 1:
+            first.commit()
+
+    receipt = lake.run(work)
+    assert (seen, receipt.versions, receipt.attempts) == ([0, 1], {"t": 4}, 2)
+    assert value(lake, 5) == 10
+
+
+@pytest.mark.parametrize("features", [lv.NONE, lv.CT, lv.R | lv.CT])
+def test_other_features_are_refused_before_anything_is_written(
+    lake: lv.Lake, tmp_path: Path, features: lv.Features
+) -> None:
+    before = set(tmp_path.rglob("*"))
+    for change in (
+        lambda tx: tx.append("t", [{"id": 30, "v": 0}]),
+        lambda tx: tx.update("t", {"v": 1}),
+        lambda tx: tx.sql("ALTER TABLE t ADD COLUMNS (w BIGINT)"),
+    ):
+        with (
+            pytest.raises(lv.Unsupported, match=r"only transactions with\s+lakevilla.R"),
+            lake.transaction(features) as tx,
+        ):
+            change(tx)
+    assert set(tmp_path.rglob("*")) == before
+
+
+def test_tables_with_markers_in_the_log_can_be_read_beside_any_others(lake: lv.Lake) -> None:
+    lake.create("u", "n BIGINT")
+    with lake.transaction(lv.R | lv.CT) as tx:
+        tx.sql("INSERT INTO u SELECT count(*) FROM t")
+    assert lake.read("u").collect()[0].n == 20
+
+
+def test_whoever_waits_frees_a_silent_owner_who_then_comes_after_it(lake: lv.Lake, tmp_path: Path) -> None:
+    asleep = open_lake(tmp_path).transaction(lv.R)
+    asleep.update("t", {"v": "v + 1"}, where="id = 5")
+    sleep(7 * LEASE_SECONDS)  # longer than an idle transaction beats
+    with lake.transaction(lv.R) as tx:
+        tx.update("t", {"v": "v + 10"}, where="id = 5")
+    assert tx.receipt is not None
+    assert tx.receipt.versions == {"t": 4}
+    woken = asleep.commit()
+    assert (woken.versions, woken.redone) == ({"t": 5}, 1)
+    assert (value(lake, 5), legacy(tmp_path)) == (11, (5, 20, 11))
+
+
+def test_recover_frees_a_silent_owner_and_status_shows_it(lake: lv.Lake, tmp_path: Path) -> None:
+    asleep = open_lake(tmp_path).transaction(lv.R)
+    asleep.update("t", {"v": "v + 1"}, where="id = 5")
+    assert [(t.table, t.ticket, t.transaction) for t in lake.status().tickets] == [("t", 3, asleep.id)]
+    sleep(7 * LEASE_SECONDS)
+    assert [ticket.ticket for ticket in lake.recover().freed] == [3]
+    assert lake.status().tickets == ()
+    assert lake.recover().freed == ()
+    assert asleep.commit().versions == {"t": 4}
+    assert value(lake, 5) == 1
+
+
+def test_own_checkpoints_never_cover_a_marker(tmp_path: Path) -> None:
+    lake = open_lake(tmp_path)
+    properties = {"lakevilla.markers": "log", "delta.checkpointInterval": "1"}
+    lake.create("t", "id BIGINT, v BIGINT", properties=properties)
+    pending = [lake.transaction(lv.R) for _ in range(3)]
+    for number, tx in enumerate(pending):
+        tx.append("t", [{"id": number, "v": 1}])
+    for number, tx in enumerate(pending):
+        tx.commit()
+        newest = max(int(path.name[:20]) for path in (tmp_path / "t/_delta_log").glob("*.checkpoint.*"))
+        assert newest == number + 1
+        assert legacy(tmp_path)[1:] == (number + 1, number + 1)
+        assert open_lake(tmp_path).read("t").count() == number + 1
+
+
+def add_outside(place: Path) -> None:
+    write_deltalake(place / "t", pa.table({"id": [5], "v": [50]}), mode="append")
+
+
+def test_commit_of_an_outside_writer_above_the_marker_moves_it(lake: lv.Lake, tmp_path: Path) -> None:
+    with lake.transaction(lv.R) as tx:
+        tx.update("t", {"v": "v + 1"}, where="id = 5")
+        add_outside(tmp_path)
+    assert tx.receipt is not None
+    assert (tx.receipt.versions, tx.receipt.redone) == ({"t": 5}, 1)
+    assert not is_pending(tmp_path, 3)
+    assert legacy(tmp_path) == (5, 21, 52), "the update has seen the outside writer's row too"
+    assert lake.read("t").count() == 21
+
+
+def test_checkpoint_over_the_marker_moves_it(lake: lv.Lake, tmp_path: Path) -> None:
+    with lake.transaction(lv.R) as tx:
+        tx.update("t", {"v": "v + 1"}, where="id = 5")
+        DeltaTable(tmp_path / "t").create_checkpoint()
+    assert tx.receipt is not None
+    assert tx.receipt.versions == {"t": 4}
+    assert legacy(tmp_path) == (4, 20, 1)
+    assert (value(open_lake(tmp_path), 5), value(lake, 5)) == (1, 1)
+
+
+def test_outside_change_of_what_was_shown_is_a_conflict(lake: lv.Lake, tmp_path: Path) -> None:
+    with pytest.raises(lv.Conflict), lake.transaction(lv.R) as tx:
+        assert value(tx, 5) == 0
+        tx.update("t", {"v": 1}, where="id = 15")
+        add_outside(tmp_path)
+    assert legacy(tmp_path)[1:] == (21, 50)
+    assert not any(is_pending(tmp_path, version) for version in range(3, versions(tmp_path)) if version != 4)
+
+
+def test_others_behind_the_marker_do_not_count_as_outside_writers(lake: lv.Lake, tmp_path: Path) -> None:
+    first, aborted, last = (lake.transaction(lv.R) for _ in range(3))
+    first.append("t", [{"id": 30, "v": 1}])
+    aborted.append("t", [{"id": 31, "v": 1}])
+    last.append("t", [{"id": 32, "v": 1}])
+    aborted.abort()
+    assert first.commit().versions == {"t": 3}
+    assert last.commit().versions == {"t": 5}
+    assert legacy(tmp_path) == (5, 22, 2)
+
+
+def test_dropped_table_takes_no_commit_of_a_marker_below_the_drop(lake: lv.Lake, tmp_path: Path) -> None:
+    tx = lake.transaction(lv.R)
+    tx.append("t", [{"id": 30, "v": 1}])
+    open_lake(tmp_path).drop("t")
+    with pytest.raises(lv.Conflict):
+        tx.commit()
+    assert legacy(tmp_path)[1:] == (20, 0)
+    assert "t" not in lake.tables()
+
+
+def test_table_that_gets_markers_in_its_log_later_redoes_who_was_at_work(tmp_path: Path) -> None:
+    lake = open_lake(tmp_path)
+    lake.create("t", pa.table({"id": [1], "v": [0]}))
+    with lake.transaction(lv.R) as tx:
+        tx.update("t", {"v": "v + 1"}, where="id = 1")
+        lake.sql("ALTER TABLE t SET TBLPROPERTIES ('lakevilla.markers' = 'log')")
+    assert tx.receipt is not None
+    assert (tx.receipt.versions, tx.receipt.redone) == ({"t": 2}, 1)
+    assert sent(tx.receipt.requests)["replace"] >= 1
+    assert legacy(tmp_path) == (2, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("properties", "error"),
+    [
+        ({"lakevilla.markers": "beside"}, lv.InvalidInput),
+        ({"LakeVilla.Markers": "log"}, lv.InvalidInput),
+        ({"lakevilla.markers": "log", "delta.enableInCommitTimestamps": "true"}, lv.Unsupported),
+    ],
+)
+def test_properties_that_cannot_be_are_refused(
+    tmp_path: Path, properties: dict[str, str], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        open_lake(tmp_path).create("t", "id BIGINT", properties=properties)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "SET TBLPROPERTIES ('lakevilla.markers' = 'side')",
+        "UNSET TBLPROPERTIES ('lakevilla.markers')",
+        "SET TBLPROPERTIES ('delta.enableInCommitTimestamps' = 'true')",
+    ],
+)
+def test_markers_do_not_leave_the_log_again(lake: lv.Lake, change: str) -> None:
+    with pytest.raises((lv.InvalidInput, lv.Unsupported)):
+        lake.sql(f"ALTER TABLE t {change}")
+    assert lake.history("t")[0].version == 2
+
+
+def test_client_without_markers_in_the_log_stops_at_one_that_somebody_left(
+    lake: lv.Lake, tmp_path: Path
+) -> None:
+    """Another client took the property away, while a transaction held a version."""
+    tx = lake.transaction(lv.R)
+    tx.append("t", [{"id": 30, "v": 1}])
+    first = entry(tmp_path, 0)
+    metadata = next(action["metaData"] for action in first if "metaData" in action)
+    assert isinstance(metadata, dict)
+    metadata["configuration"] = {}
+    (tmp_path / f"t/_delta_log/{0:020d}.json").write_text("\n".join(json.dumps(a) for a in first))
+    with pytest.raises(lv.Unsupported, match="held by a marker"):
+        open_lake(tmp_path).append("t", [{"id": 31, "v": 1}])
+
+
+def _add_one(place: Path, times: int) -> None:
+    lake = open_lake(place)
+    for _ in range(times):
+        with lake.transaction(lv.R) as tx:
+            tx.update("t", {"v": "v + 1"}, where="id = 5")
+
+
+def test_threads_lose_no_update_and_legacy_readers_see_every_sum_in_turn(
+    lake: lv.Lake, tmp_path: Path
+) -> None:
+    done = threading.Event()
+    seen: list[tuple[int, int, int]] = []
+
+    def watch() -> None:
+        while not done.is_set():
+            seen.append(legacy(tmp_path))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            for _ in [pool.submit(_add_one, tmp_path, 4) for _ in range(4)]:
+                pass
+    finally:
+        done.set()
+        watcher.join()
+    assert value(lake, 5) == 16
+    assert {rows for _, rows, _ in seen} == {20}
+    sums = [total for _, _, total in seen]
+    assert sums == sorted(sums)
+    assert [version for version, _, _ in seen] == sorted(version for version, _, _ in seen)
+
+
+def test_processes_lose_no_update(lake: lv.Lake, tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=_add_one, args=(tmp_path, 5)) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(120)
+    assert [worker.exitcode for worker in workers] == [0, 0, 0]
+    assert value(lake, 5) == 15
+    assert legacy(tmp_path)[1:] == (20, 15)
