@@ -46,6 +46,11 @@ class Snapshot(Protocol):
         ...
 
     @property
+    def contended(self) -> bool:
+        """Whether the newest version came from somebody who had to queue for it."""
+        ...
+
+    @property
     def slot(self) -> int:
         """The newest entry of the lake's global log that decided one of the log entries that were read."""
         ...

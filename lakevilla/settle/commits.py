@@ -75,7 +75,8 @@ class CommitSettler:
         table, base = self.open_at(write.table, write.base)
         # What was read of the table counts too: it must not have changed under the commit.
         change = replace(table.decode_change(write.change), read=write.read)
-        outcome = walk(table, base, change, self._author(self.attempt), self.environment.new_id)
+        author = replace(self._author(self.attempt), ticket=write.ticket)
+        outcome = walk(table, base, change, author, self.environment.new_id)
         return _Walked(write, table, change, outcome)
 
     def _take_back(self, walked: Sequence[_Walked]) -> Settled:

@@ -8,12 +8,12 @@ first, then all that this transaction touched is brought up to date, and the nex
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from lakevilla.errors import Conflict, Unavailable
-from lakevilla.formats.port import Snapshot, Table
+from lakevilla.formats.port import Snapshot, Table, Taken
 from lakevilla.model import Change, TableRef
 from lakevilla.settle.commits import CommitSettler
 from lakevilla.settle.entries import decided_but_unseen, help_next, hold_slot, move_head
@@ -22,6 +22,7 @@ from lakevilla.transaction.committing import LOSSES_ALLOWED, renew_premise
 from lakevilla.transaction.effect import TableChange
 from lakevilla.transaction.operations import READ
 from lakevilla.transaction.recovering import Recovery
+from lakevilla.transaction.turns import Turns
 from lakevilla.transaction.workspace import Workspace
 from lakevilla.versions.commits import Commit, Read, Write
 from lakevilla.versions.log import GlobalLog, ReadHead
@@ -42,16 +43,18 @@ class Committed:
 class Decision:
     """The commit of one transaction by a slot. `recovers` says whether a conflict is redone or raised."""
 
-    def __init__(self, workspace: Workspace, recovery: Recovery, recovers: bool) -> None:
+    def __init__(self, workspace: Workspace, recovery: Recovery, turns: Turns, recovers: bool) -> None:
         self._workspace = workspace
         self._recovery = recovery
+        self._turns = turns
         self._recovers = recovers
+        self._lined_up = False
 
     def commit(self) -> Committed | None:
         """Decide and settle; None if nothing is left to publish."""
         workspace = self._workspace
         log = workspace.catalog.log(workspace.meter)
-        if self._is_old():
+        if self._is_old() or self._is_contended():
             self._catch_up()
         read = self._read_head(log)
         for _ in range(LOSSES_ALLOWED):
@@ -97,7 +100,7 @@ class Decision:
         for pinned in self._workspace.touched:
             change = self._recovery.change(pinned.ref.location)
             if change is not None:
-                writes.append(_write(pinned, change))
+                writes.append(_write(pinned, change, self._turns.ticket(pinned.ref)))
             else:
                 read = self._recovery.read_of(pinned.ref.location)
                 reads.append(Read(pinned.ref, pinned.snapshot.version, read))
@@ -118,14 +121,42 @@ class Decision:
         return moved, done
 
     def _catch_up(self) -> None:
-        """Bring all that the transaction touched up to date."""
-        workspace = self._workspace
-        touched = workspace.touched
-        found = workspace.environment.fan_out([partial(p.table.since, p.snapshot) for p in touched])
-        between = {p.ref.location: taken for p, taken in zip(touched, found, strict=True)}
+        """Bring all that the transaction touched up to date. Who has to redo for that lines up first, so that
+        it is done once."""
+        between = self._news()
         if not self._recovers:
             self._recovery.refuse_conflicts(between)
+        elif self._recovery.conflicts(between) and not self._lined_up:
+            self._line_up()
+            between = self._news()
         self._recovery.catch_up(between)
+
+    def _news(self) -> dict[str, Sequence[Taken]]:
+        """What was committed since, by the table's location."""
+        touched = self._workspace.touched
+        tasks = [partial(pinned.table.since, pinned.snapshot) for pinned in touched]
+        found = self._workspace.environment.fan_out(tasks)
+        return {p.ref.location: taken for p, taken in zip(touched, found, strict=True)}
+
+    def _is_contended(self) -> bool:
+        """Whether somebody had to queue for a table that we change; then we queue too."""
+        writes = [p for p in self._workspace.touched if self._recovery.change(p.ref.location) is not None]
+        contended = self._recovers and any(pinned.snapshot.contended for pinned in writes)
+        if contended:
+            self._line_up()
+        return contended
+
+    def _line_up(self) -> None:
+        """Take a place in the queue of each table that we change, and wait until it is the first.
+
+        In the order of their locations, each only when we are the first on the one before: so nobody can
+        wait in a ring.
+        """
+        self._lined_up = True
+        for pinned in sorted(self._workspace.touched, key=lambda pinned: pinned.ref.location):
+            change = self._recovery.change(pinned.ref.location)
+            if change is not None and not change.blind:
+                self._turns.wait(pinned)
 
     def _is_old(self) -> bool:
         """Whether something that the commit builds on may have been cleaned away; then it is checked."""
@@ -151,6 +182,6 @@ class Decision:
         return self._workspace.catalog.open(ref, self._workspace.meter)
 
 
-def _write(pinned: Pinned, change: Change) -> Write:
+def _write(pinned: Pinned, change: Change, ticket: int | None) -> Write:
     encoded = pinned.table.encode_change(pinned.snapshot, change)
-    return Write(pinned.ref, pinned.snapshot.version, encoded, change.read, change.blind)
+    return Write(pinned.ref, pinned.snapshot.version, encoded, change.read, change.blind, ticket)

@@ -151,6 +151,11 @@ class Recovery:
             self.redone += replay.redone
             self.saved_bytes += replay.saved_bytes
 
+    def conflicts(self, between: Mapping[str, Sequence[Taken]]) -> bool:
+        """Whether one of these commits concerns an operation."""
+        foreign = {place: [taken.footprint for taken in found] for place, found in between.items()}
+        return conflict_of(self._operations, foreign) is not None
+
     def refuse_conflicts(self, between: Mapping[str, Sequence[Taken]]) -> None:
         """Without recovery: Conflict if one of these commits concerns an operation."""
         foreign = {place: [taken.footprint for taken in found] for place, found in between.items()}

@@ -208,7 +208,7 @@ class Transaction(Verbs):
             return None
         recovers = bool(self._features & Features.R)
         if self._features & Features.CT and len(self._workspace.touched) > 1:
-            return Decision(self._workspace, self._recovery, recovers).commit()
+            return Decision(self._workspace, self._recovery, self._turns, recovers).commit()
         snapshot = self._recovery.commit(targets[0]) if recovers else self._publish_once(targets[0])
         return None if snapshot is None else Committed(None, {targets[0]: snapshot})
 

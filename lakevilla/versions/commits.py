@@ -18,7 +18,7 @@ class Write:
     """A change of one table, validated on version `base` together with what was read of that table.
 
     `blind` says that it only appends and nothing was read of the table for it: no outside writer can be in
-    its way except by altering the table.
+    its way except by altering the table. `ticket` is the place in the table's queue that it uses up, if any.
     """
 
     table: TableRef
@@ -26,6 +26,7 @@ class Write:
     change: Mapping[str, Any]
     read: ReadSet
     blind: bool
+    ticket: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,7 @@ def encode_commit(commit: Commit) -> dict[str, Any]:
                 "change": dict(write.change),
                 "read": encode_reads(write.read),
                 "blind": write.blind,
+                "ticket": write.ticket,
             }
             for write in commit.writes
         ],
@@ -94,6 +96,7 @@ def decode_commit(record: Mapping[str, Any]) -> Commit:
                 dict(write["change"]),
                 decode_reads(write["read"]),
                 bool(write["blind"]),
+                None if write["ticket"] is None else number(write["ticket"]),
             )
             for write in record["writes"]
         ),

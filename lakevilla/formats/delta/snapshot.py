@@ -17,6 +17,7 @@ from lakevilla.formats.delta.actions import Commit, Metadata, Protocol
 from lakevilla.formats.delta.blocks import CORE
 from lakevilla.formats.delta.bounds import Leaf, partition_bounds
 from lakevilla.formats.delta.deletion_vectors import Locate, deletes_of
+from lakevilla.formats.delta.encode import ticket_of
 from lakevilla.formats.delta.entry import identity_of, parse_entry
 from lakevilla.formats.delta.features import refuse_write
 from lakevilla.formats.delta.layout import Layout, columns_of
@@ -97,6 +98,10 @@ class DeltaSnapshot:
     @property
     def ticket(self) -> int:
         return self.state.ticket
+
+    @property
+    def contended(self) -> bool:
+        return ticket_of(self.state.info) > 0
 
     @property
     def slot(self) -> int:

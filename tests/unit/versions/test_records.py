@@ -53,7 +53,7 @@ CHANGES: list[tuple[RegistryChange | Commit | Void, str]] = [
             (Read(ORDERS, 9, ReadSet((ANYTHING,))),),
         ),
         '{"kind":"commit","writes":[{"name":"accounts","location":"accounts","format":"delta","base":4,'
-        '"change":{"actions":[]},"read":{"predicates":[["=",["id"],3]],"files":["f"]},"blind":false}],"reads":[{"name":"sales.Örders",'
+        '"change":{"actions":[]},"read":{"predicates":[["=",["id"],3]],"files":["f"]},"blind":false,"ticket":null}],"reads":[{"name":"sales.Örders",'
         '"location":"s3://other/orders","format":"delta","base":9,"read":{"predicates":[["anything"]],"files":[]}}]}',
     ),
     (
