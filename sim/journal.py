@@ -1,7 +1,7 @@
 """A transaction of several statements at work, and the steps that are written down of it.
 
-Contract: a change stands in the journal before it is asked for (who resumes the transaction may find it
-stored before its statement returns), and what a client was shown when it has been seen, as a copy. A
+Contract: a statement stands in the journal before it runs (who resumes the transaction may find it stored
+before it returns), and what a client was shown when it has been seen, as a copy. A
 transaction that `lake.run` runs again gets an operation for each attempt, of which all but the last failed.
 """
 
@@ -73,16 +73,18 @@ class Journal:
 
     def read(self, key: tuple[str, int] | None = None) -> list[Row]:
         """All rows, or those that have this value in this column."""
+        asked = self._ask(key)
         where = "" if key is None else f" WHERE {key[0]} = {key[1]}"
         result = self.tx.sql(f"SELECT * FROM {self.table}{where}") if where else self.tx.read(self.table)
         rows = [dict(zip(result.columns, row, strict=True)) for row in result.collect()]
-        self._note(Step("read", key, rows))
+        asked.action, asked.value = "read", rows
         return rows
 
     def count(self) -> int:
         """The number of rows, asked by SQL."""
+        asked = self._ask(None)
         number: int = self.tx.sql(f"SELECT count(*) AS n FROM {self.table}").collect()[0][0]
-        self._note(Step("count", None, number))
+        asked.action, asked.value = "count", number
         return number
 
     def savepoint(self) -> None:
@@ -111,11 +113,11 @@ class Journal:
         """The client thinks, or goes for lunch."""
         self._session.client.environment.sleep(seconds)
 
-    def _note(self, shown: Step) -> None:
-        """A statement that shows something has finished."""
+    def _ask(self, key: Any) -> Step:
+        """A statement that will show something."""
         self._statements += 1
-        shown.statement = self._statements
-        self._op.steps.append(shown)
+        self._op.steps.append(Step("asked", key, None, statement=self._statements))
+        return self._op.steps[-1]
 
 
 Work = Callable[[Journal], None]

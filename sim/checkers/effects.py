@@ -27,7 +27,7 @@ def rows_after_steps(changes: Sequence[Step], rows: list[Row]) -> list[Row]:
 
 def shown(step: Step, rows: list[Row]) -> bool:
     """Whether a client that looked at these rows was shown what the step says."""
-    if step.action == "refused":
+    if step.action in ("asked", "refused"):
         return True
     if step.key is not None:
         column, value = step.key

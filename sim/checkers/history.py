@@ -11,9 +11,9 @@ class Step:
     """One statement of a transaction: a change as `effects` knows it, or what a client was shown.
 
     A `read` gave the rows in `value`, a `count` their number; `key` is the column and the value that they
-    were asked for, None for all rows; `refused` only told that the statement is wrong. `undone_at`
-    is the number of steps that had been taken when this one was rolled back, None if it was not; `statement`
-    how many statements the transaction had finished with it.
+    were asked for, None for all rows; one that was `asked` has not shown anything yet, and `refused` only
+    told that the statement is wrong. `undone_at` is the number of steps that had been taken when this one
+    was rolled back, None if it was not; `statement` how many statements had finished with it.
     """
 
     action: str
@@ -24,7 +24,7 @@ class Step:
 
     @property
     def shows(self) -> bool:
-        return self.action in ("read", "count", "refused")
+        return self.action in ("read", "count", "asked", "refused")
 
 
 @dataclass(slots=True)
