@@ -3,7 +3,7 @@
 import json
 import multiprocessing
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from time import sleep
@@ -169,11 +169,12 @@ def test_other_features_are_refused_before_anything_is_written(
     lake: lv.Lake, tmp_path: Path, features: lv.Features
 ) -> None:
     before = set(tmp_path.rglob("*"))
-    for change in (
+    changes: list[Callable[[lv.Transaction], object]] = [
         lambda tx: tx.append("t", [{"id": 30, "v": 0}]),
         lambda tx: tx.update("t", {"v": 1}),
         lambda tx: tx.sql("ALTER TABLE t ADD COLUMNS (w BIGINT)"),
-    ):
+    ]
+    for change in changes:
         with (
             pytest.raises(lv.Unsupported, match=r"only transactions with\s+lakevilla.R"),
             lake.transaction(features) as tx,
@@ -347,30 +348,31 @@ def _add_one(place: Path, times: int) -> None:
             tx.update("t", {"v": "v + 1"}, where="id = 5")
 
 
-def test_threads_lose_no_update_and_legacy_readers_see_every_sum_in_turn(
-    lake: lv.Lake, tmp_path: Path
-) -> None:
+def test_threads_lose_no_update_and_readers_see_every_sum_in_turn(lake: lv.Lake, tmp_path: Path) -> None:
+    """A reader that opens the table anew each time, and one that goes on from what it knows."""
     done = threading.Event()
-    seen: list[tuple[int, int, int]] = []
+    seen: list[list[tuple[int, int]]] = [[], []]
 
-    def watch() -> None:
+    def watch(number: int) -> None:
+        reader = open_lake(tmp_path)
         while not done.is_set():
-            seen.append(legacy(tmp_path))
+            reader = open_lake(tmp_path) if number else reader
+            row = reader.sql("SELECT count(*) AS n, sum(v) AS total FROM t").collect()[0]
+            seen[number].append((row.n, row.total))
 
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    try:
-        with ThreadPoolExecutor(4) as pool:
-            for _ in [pool.submit(_add_one, tmp_path, 4) for _ in range(4)]:
-                pass
-    finally:
-        done.set()
-        watcher.join()
-    assert value(lake, 5) == 16
-    assert {rows for _, rows, _ in seen} == {20}
-    sums = [total for _, _, total in seen]
-    assert sums == sorted(sums)
-    assert [version for version, _, _ in seen] == sorted(version for version, _, _ in seen)
+    with ThreadPoolExecutor(6) as pool:
+        watchers = [pool.submit(watch, number) for number in range(2)]
+        try:
+            for worker in [pool.submit(_add_one, tmp_path, 4) for _ in range(4)]:
+                worker.result()
+        finally:
+            done.set()
+        for watcher in watchers:
+            watcher.result()
+    assert (value(lake, 5), legacy(tmp_path)[1:]) == (16, (20, 16))
+    for rows in seen:
+        assert {count for count, _ in rows} == {20}
+        assert [total for _, total in rows] == sorted(total for _, total in rows)
 
 
 def test_processes_lose_no_update(lake: lv.Lake, tmp_path: Path) -> None:
