@@ -1,0 +1,107 @@
+"""A client dies at each request of a commit on two tables, in each way: it is there wholly or not at all."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import pytest
+
+from lakevilla.model import Features
+from sim import tables
+from sim.checkers.cycles import Append
+from sim.checkers.history import History, Operation
+from sim.checkers.published import check_published
+from sim.crash import MODES, RECOVERY_SECONDS, Point, Recorder
+from sim.faults import WRITES
+from sim.lakes import open_lake
+from sim.legacy import LegacyWriter, encode_json
+from sim.rows import rows_engine
+from sim.session import Session
+from sim.world import Client, World
+
+BOTH = Features.R | Features.CT
+Act = Callable[[Session], None]
+
+
+def transfer(*plan: tuple[str, int, bool]) -> Act:
+    """Append one value to lists of these tables; a third True reads all lists before that."""
+
+    def act(session: Session) -> None:
+        value = len(session.history.operations) + 1
+
+        def run(op: Operation) -> None:
+            session.lake.run(partial(tables._work, op, value, list(plan), BOTH), 50, BOTH)
+
+        session.perform("lists", "multi", "", value, run)
+
+    return act
+
+
+def outsider(session: Session) -> None:
+    """A row that tells nothing of itself, by a client that knows nothing of us: it concerns every update."""
+    writer = LegacyWriter(session.client, session.history, encode_json)
+    writer.append("right", "right", [{"k": tables.STRANGER, "items": ""}], statistics=False)
+
+
+TWO = transfer(("left", 0, False), ("right", 1, False))
+READING = transfer(("left", 0, True), ("right", 1, True))
+
+SCENARIOS: dict[str, tuple[Act, Act | None]] = {
+    "two tables": (TWO, None),
+    "two tables with reads": (READING, None),
+    "one table with reads of another": (transfer(("left", 0, True)), None),
+    "against a rival": (TWO, transfer(("right", 1, False), ("left", 2, False))),
+    "against an outside writer": (TWO, outsider),
+}
+
+
+def _play(name: str, point: Point | None) -> tuple[Recorder, list[str]]:
+    act, rival = SCENARIOS[name]
+    recorder, history, final = Recorder(point), History(), {}
+    with World(2, lambda _: recorder) as world:
+        world.bucket.load(tables.image(rows_engine))
+        if rival is not None:
+            recorder.rival = lambda: _start(world, world.client("rival"), history, rival)
+        _start(world, world.client("actor"), history, act)
+
+        def look(session: Session) -> None:
+            TWO(session)
+            for table in tables.TABLES:
+                for key, text in session.lake.read(table).collect():
+                    if key != tables.STRANGER:
+                        final[f"{table}/{key}"] = tables.items(text)
+
+        for number, seconds in enumerate((RECOVERY_SECONDS / 2, 2 * RECOVERY_SECONDS)):
+            client = world.client(f"observer{number}")
+            world.scheduler.at(seconds, partial(_start, world, client, history, look))
+        world.run()
+        violations = check_published(world.bucket.writes)
+    later = [op for op in history.operations if op.client.startswith("observer")]
+    violations += [f"{op.client} cannot write: {op.error}" for op in later if op.outcome != "ok"]
+    return recorder, violations + tables.judge(history, final)
+
+
+def _start(world: World, client: Client, history: History, work: Act) -> None:
+    world.start(client, lambda: work(Session(client, open_lake(client, rows_engine), history)))
+
+
+def _points(name: str) -> Iterator[Point]:
+    recorder, violations = _play(name, None)
+    assert violations == []
+    for number, (kind, key) in enumerate(recorder.requests):
+        modes = MODES if kind in WRITES else MODES[:1]
+        yield from (Point(number, kind, key, mode) for mode in modes)
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_death_at_any_request_of_a_commit_on_two_tables_leaves_all_or_nothing(name: str) -> None:
+    points = list(_points(name))
+    assert {"create", "replace", "put", "get"} <= {point.kind for point in points}
+    problems = [f"{point} {point.key}: {found}" for point in points for found in _play(name, point)[1]]
+    assert problems == []
+
+
+def test_judge_sees_half_of_a_commit() -> None:
+    history = History()
+    op = history.begin("c", "lists", "multi", "", 1, 0.0)
+    op.outcome, op.result = "unknown", [Append("left/0", 1), Append("right/0", 1)]
+    assert any("by half" in found for found in tables.judge(history, {"left/0": (1,), "right/0": ()}))
