@@ -145,7 +145,7 @@ class DeltaReferences:
                         f"entry {version} of {store.url} vanished while the log was read; try again"
                     )
                 needed.add_entries([*commit.adds, *commit.removes])
-                # A marker may be filled meanwhile: `refresh` reads it again.
+                # A marker may be filled meanwhile: `named_since` reads it again.
                 read = min(read, version - 1) if is_pending(commit.info) else read
         old = [version for version in versions if version < first]
         return DeltaReferences(store, environment, read, needed, removed, old)
