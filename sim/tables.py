@@ -199,9 +199,10 @@ def judge(history: History, final: dict[str, tuple[int, ...]]) -> list[str]:
             violations.append(f"operation {op.number} failed ({op.error}), and is there: {steps}")
         if any(present) and not all(present):
             violations.append(f"operation {op.number} ({op.outcome}) is there by half: {steps}")
-        committed = op.outcome == "ok" or (any(present) and all(present))
-        if committed:
-            txns.append(Txn(op.number, tuple(steps), "ok", op.invoked, op.completed))
+        if op.outcome == "ok" or (any(present) and all(present)):
+            # One that was not acknowledged may become visible at any time after it began.
+            ended = op.completed if op.outcome == "ok" else float("inf")
+            txns.append(Txn(op.number, tuple(steps), "ok", op.invoked, ended))
     for key, values in final.items():
         if len(set(values)) != len(values):
             violations.append(f"{key} holds a value twice: {values}")

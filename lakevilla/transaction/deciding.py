@@ -147,16 +147,10 @@ class Decision:
         return contended
 
     def _line_up(self) -> None:
-        """Take a place in the queue of each table that we change, and wait until it is the first.
-
-        In the order of their locations, each only when we are the first on the one before: so nobody can
-        wait in a ring.
-        """
+        """Take a place in the queue of each table that we change by what it holds."""
         self._lined_up = True
-        for pinned in sorted(self._workspace.touched, key=lambda pinned: pinned.ref.location):
-            change = self._recovery.change(pinned.ref.location)
-            if change is not None and not change.blind:
-                self._turns.wait(pinned)
+        changes = [(p, self._recovery.change(p.ref.location)) for p in self._workspace.touched]
+        self._turns.line_up([pinned for pinned, change in changes if change and not change.blind])
 
     def _is_old(self) -> bool:
         """Whether something that the commit builds on may have been cleaned away; then it is checked."""

@@ -276,7 +276,7 @@ class Transaction(Verbs):
         if not self._features:
             return
         operation.show(self._workspace)
-        if isinstance(operation.pending, TableChange) and self._features & Features.R:
+        if isinstance(operation.pending, TableChange) and self._features == Features.R:
             ref = operation.pending.pinned.ref
             self._table = ref.name
             standing = operation.standing_on(ref.location)

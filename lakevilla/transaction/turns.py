@@ -41,6 +41,8 @@ class Turns:
         self._queues: dict[tuple[str, bool], Queue] = {}
         self._probed: set[str] = set()
         self._since: float | None = None
+        self.shifts = 0
+        """How often all places were given back, to be taken again in order."""
 
     def enter(self, name: str) -> Sequence[Taken]:
         """Before a statement changes a table by what it reads: let those pass who wait for it already.
@@ -125,6 +127,20 @@ class Turns:
         dead()
         return between
 
+    def line_up(self, tables: Sequence[Pinned]) -> None:
+        """Take a place on each of these tables and wait until it is the first there.
+
+        In the order of their locations, each only when we are the first on the one before: so nobody can
+        wait in a ring. Who holds a place out of this order shifts: gives all places back, and starts again.
+        """
+        ordered = sorted(tables, key=lambda pinned: pinned.ref.location)
+        held = [self.ticket(pinned.ref) is not None for pinned in ordered]
+        if held != sorted(held, reverse=True):
+            self.shifts += 1
+            self._give_back()
+        for pinned in ordered:
+            self.wait(pinned)
+
     def ticket(self, ref: TableRef) -> int | None:
         """Our place on a table, if we have one."""
         queues = [queue for (location, _), queue in self._queues.items() if location == ref.location]
@@ -142,10 +158,13 @@ class Turns:
     def free(self) -> None:
         """Give all places back. Who cannot be reached now learns by our lease that we are gone."""
         try:
-            self._workspace.environment.fan_out([queue.free for queue in self._queues.values()])
+            self._give_back()
             self._leases.release(self._workspace.txn)
         except Unavailable as error:
             logger.warning("transaction %s could not give back its places: %s", self._workspace.txn, error)
+
+    def _give_back(self) -> None:
+        self._workspace.environment.fan_out([queue.free for queue in self._queues.values()])
 
     def _premise(self, pinned: Pinned) -> Snapshot:
         """The version after which we take a place: nobody may create a log entry whose number was used and

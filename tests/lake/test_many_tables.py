@@ -9,6 +9,7 @@ import pytest
 
 import lakevilla as lv
 from lakevilla.store.directory import Directory
+from lakevilla.store.metered import Meter
 
 BOTH = lv.R | lv.CT
 
@@ -225,3 +226,19 @@ def test_own_rows_are_read_while_their_upload_is_on_its_way(
     with lake.transaction(BOTH) as tx:
         tx.append("x", [{"id": 3, "balance": 7}])
         assert _balances(tx, "x")[3] == 7
+
+
+def test_who_redoes_lines_up_in_one_order_and_shifts_if_it_held_a_later_place(lake: lv.Lake) -> None:
+    tx = lake.transaction(BOTH)
+    _transfer(tx, 30)
+    y = tx._workspace.base("y")
+    tx._turns.claim(y.ref, y.snapshot)
+    held = tx._turns.ticket(y.ref)
+    lake.run(lambda other: _transfer(other, 5), features=BOTH)
+    tx.commit()
+    assert (_balances(lake, "x")[1], _balances(lake, "y")[1]) == (65, 135)
+    assert tx._turns.shifts == 1
+    newest = lake._catalog.pin("y", Meter()).snapshot
+    assert held is not None
+    assert newest.ticket > held
+    assert lake.status().tickets == ()
