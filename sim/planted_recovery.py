@@ -23,7 +23,6 @@ from lakevilla.transaction import replaying
 from lakevilla.transaction.effect import Effect
 from lakevilla.transaction.operations import Operation, Operations
 from lakevilla.transaction.recovering import Recovery
-from lakevilla.transaction.uploads import Uploads
 from lakevilla.transaction.workspace import Workspace
 from sim.planted import Plant
 
@@ -200,14 +199,6 @@ def rollback_forgets_what_was_shown(self: Operation) -> Operation:
     left = Operation(self.statement, Reads(), Effect(None))
     left.seen = False
     return left
-
-
-@_bug("lakevilla.transaction.uploads.Uploads.finish")
-def failed_upload_is_forgotten(self: Uploads) -> None:
-    """Told once; a client that goes on all the same publishes a file that is not there."""
-    waiting, self._pending = self._pending, {}
-    for pending in waiting.values():
-        pending.join()
 
 
 # Going on with what another client began.
