@@ -13,6 +13,7 @@ class Reads:
     def __init__(self) -> None:
         self._lock = Lock()
         self._sets: dict[str, ReadSet] = {}
+        self._others: dict[str, frozenset[str]] = {}
         self._bytes = 0
 
     def touch(self, location: str) -> None:
@@ -22,12 +23,21 @@ class Reads:
 
     def note(self, location: str, predicate: Predicate, files: Sequence[DataFile], keeps_files: bool) -> None:
         """The operation asked for these files. They are kept only where their going would matter."""
-        seen = frozenset(file.identity for file in files) if keeps_files else frozenset[str]()
+        seen = frozenset(file.identity for file in files)
         size = sum(file.size for file in files)
         with self._lock:
             before = self._sets.get(location, ReadSet())
+            if not keeps_files:
+                self._others[location] = self._others.get(location, frozenset()) | seen
+                seen = frozenset()
             self._sets[location] = before.union(ReadSet((predicate,), seen))
             self._bytes += size
+
+    def keep_files(self) -> None:
+        """From here on all files that were asked for count as read, whatever their rows were needed for."""
+        with self._lock:
+            for location, files in self._others.items():
+                self._sets[location] = self._sets[location].union(ReadSet((), files))
 
     def add(self, location: str, read: ReadSet) -> None:
         """The operation has read this, as its record says."""

@@ -87,7 +87,10 @@ def merge(
     """MERGE INTO name USING data or a query."""
     pinned = workspace.pin_target(name)
     sources = workspace.sources(tables)
-    target, source = workspace.target(pinned), workspace.source(pinned, keeps_files=False)
+    # Where rows match and nothing is done to them, it still matters that they are there.
+    always = any(clause.condition is None for clause in clauses.matched)
+    source = workspace.source(pinned, keeps_files=bool(clauses.not_matched) and not always)
+    target = workspace.target(pinned)
     written = workspace.engine.merge(target, source, using, clauses, sources, workspace.now_ms)
     return _effect(workspace, pinned, "MERGE", _predicate(clauses.on), written)
 

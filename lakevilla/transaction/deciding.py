@@ -8,7 +8,7 @@ first, then all that this transaction touched is brought up to date, and the nex
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -56,9 +56,10 @@ class Decision:
         log = workspace.catalog.log(workspace.meter)
         if self._is_old() or self._is_contended():
             self._catch_up()
-        read = self._read_head(log)
+        read, stale = self._look(log)
         for _ in range(LOSSES_ALLOWED):
-            if self._is_behind(read.head):
+            if stale or self._is_behind(read.head):
+                stale = False
                 self._catch_up()
             workspace.uploads.finish()
             commit = self._commit()
@@ -86,13 +87,15 @@ class Decision:
             "try again when fewer clients write"
         )
 
-    def _read_head(self, log: GlobalLog) -> ReadHead:
-        """HEAD, in the same round as what is left of the uploads."""
-        workspace, found = self._workspace, list[ReadHead | None]()
-        workspace.environment.fan_out(
-            [lambda: found.append(log.read_head()), workspace.uploads.finish],
-        )
-        return found[0] or log.first_head()
+    def _look(self, log: GlobalLog) -> tuple[ReadHead, bool]:
+        """HEAD, and whether a table that is only read has moved, in the same round as what is left of the
+        uploads. Settling meets the commits of others without slots only on tables that it publishes."""
+        workspace, found, moved = self._workspace, list[ReadHead | None](), list[bool]()
+        only_read = [p for p in workspace.touched if self._recovery.change(p.ref.location) is None]
+        tasks: list[Callable[[], None]] = [partial(_look_at, pinned, moved) for pinned in only_read]
+        tasks += [lambda: found.append(log.read_head()), workspace.uploads.finish]
+        workspace.environment.fan_out(tasks)
+        return found[0] or log.first_head(), any(moved)
 
     def _commit(self) -> Commit | None:
         """What the transaction does and has read, on the versions that it stands on."""
@@ -174,6 +177,11 @@ class Decision:
 
     def _open(self, ref: TableRef) -> Table:
         return self._workspace.catalog.open(ref, self._workspace.meter)
+
+
+def _look_at(pinned: Pinned, moved: list[bool]) -> None:
+    newest = pinned.table.latest(pinned.snapshot)
+    moved.append(newest is None or newest.version != pinned.snapshot.version)
 
 
 def _write(pinned: Pinned, change: Change, ticket: int | None) -> Write:

@@ -18,17 +18,18 @@ READ = "READ"
 
 
 class WatchedCounts(Counts):
-    """Counts that note when somebody looks at them: from then on the client may depend on their values."""
+    """Counts that note when somebody looks at them: from then on the client may depend on their values.
 
-    def __init__(self, counts: Counts, looked: Callable[[], None]) -> None:
-        super().__init__(counts.inserted, counts.updated, counts.deleted)
-        object.__setattr__(self, "_looked", looked)
+    Until then a redo may change them, so `look` gives them as they are.
+    """
+
+    def __init__(self, look: Callable[[], Counts]) -> None:
+        super().__init__()
+        object.__setattr__(self, "_look", look)
 
     def __getattribute__(self, name: str) -> Any:
         if name in ("inserted", "updated", "deleted"):
-            looked = self.__dict__.get("_looked")
-            if looked is not None:
-                looked()
+            return getattr(self.__dict__["_look"](), name)
         return super().__getattribute__(name)
 
 
@@ -48,10 +49,12 @@ class Operation:
         """The result, for the client."""
         if not isinstance(self.result, Counts):
             return self.result
-        return WatchedCounts(self.result, self._look)
+        return WatchedCounts(self._look)
 
-    def _look(self) -> None:
+    def _look(self) -> Counts:
         self.seen = True
+        counts: Counts = self.result
+        return counts
 
     @property
     def name(self) -> str:
@@ -79,7 +82,11 @@ class Operation:
         return replace(change, read=change.read.union(read or ReadSet()))
 
     def undone(self) -> "Operation":
-        """The operation after it was rolled back: its client still knows what it gave."""
+        """The operation after it was rolled back, or has failed: its client still knows what it gave.
+
+        Whatever it looked into counts as read, for what it would have done to that is not kept.
+        """
+        self.reads.keep_files()
         left = Operation(replace(self.statement, once="it was rolled back"), self.reads, Effect(self.result))
         left.seen, left.over = self.seen, True
         return left
@@ -123,7 +130,9 @@ class Operations:
             known = ", ".join(repr(s.name) for s in self._savepoints) or "none"
             raise InvalidInput(f"there is no savepoint {name!r} in this transaction: it has {known}")
         undone = self._all[found.length :]
-        self._all = self._all[: found.length] + [op.undone() for op in undone if op.seen]
+        # What was seen may rest on what was done before it, also where nobody looked at that itself.
+        seen = max((number for number, op in enumerate(undone, 1) if op.seen), default=0)
+        self._all = self._all[: found.length] + [op.undone() for op in undone[:seen]]
         self._savepoints = self._savepoints[: self._savepoints.index(found) + 1]
 
     def show(self, workspace: Workspace) -> None:

@@ -38,7 +38,6 @@ class Recovery:
 
     def __init__(self, workspace: Workspace, operations: Operations, turns: Turns, attempt: str) -> None:
         self._attempts: set[str] = set()
-        self.begin(attempt)
         self._workspace = workspace
         self._operations = operations
         self._turns = turns
@@ -46,6 +45,9 @@ class Recovery:
         self.saved_bytes = 0
         self.moves = 0
         """How often we came to stand on a newer version."""
+        self.halfway = False
+        """Whether that failed: what we have done is half redone, and nothing may build on it."""
+        self.begin(attempt)
 
     def commit(self, location: str) -> Snapshot | None:
         """Publish what the operations do to the table; None if nothing is left to publish.
@@ -91,7 +93,7 @@ class Recovery:
 
     def begin(self, attempt: str) -> None:
         """From here on the transaction runs under this attempt; what earlier ones left is ours too."""
-        self.attempt = attempt
+        self.attempt, self.halfway = attempt, False
         self._attempts |= {attempt, attempt + INVERSE}
 
     def enter(self, name: str) -> None:
@@ -143,6 +145,7 @@ class Recovery:
         if not foreign:
             return
         self.moves += 1
+        self.halfway = True
         stands = conflict_of(self._operations, foreign) is None
         self._stand({place: between[place][-1].snapshot for place in foreign})
         replay = Replay(self._workspace, {} if stands else foreign)
@@ -150,6 +153,7 @@ class Recovery:
         if not stands:
             self.redone += replay.redone
             self.saved_bytes += replay.saved_bytes
+        self.halfway = False
 
     def conflicts(self, between: Mapping[str, Sequence[Taken]]) -> bool:
         """Whether one of these commits concerns an operation."""

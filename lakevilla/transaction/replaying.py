@@ -86,7 +86,7 @@ class Replay:
         workspace.reads = reads = Reads()
         try:
             effect = operation.statement.run(workspace)
-            changed = operation.seen and not _same(operation.result, effect.result)
+            changed = operation.seen and not _same(operation, effect.result)
         except InvalidInput as error:
             why = f"on the table as it is now it fails: {error}"
             raise self._conflict(operation, location, hit, why) from error
@@ -141,14 +141,19 @@ def conflict(operation: str, table: str, winner: str, hit: Hit, why: str) -> Con
     )
 
 
-def _same(before: Any, after: Any) -> bool:
-    """Whether a client that was given one would not notice the other."""
+def _same(operation: Operation, after: Any) -> bool:
+    """Whether a client that was given the operation's result would not notice the other."""
+    before = operation.result
     if isinstance(before, Counts) or before is None:
         return bool(before == after)
     old, new = before.toArrow(), after.toArrow()
-    return bool(old.schema == new.schema) and old.num_rows == new.num_rows and _rows(old) == _rows(new)
+    if old.schema != new.schema or old.num_rows != new.num_rows:
+        return False
+    if operation.statement.ordered:
+        return _rows(old) == _rows(new)
+    return Counter(_rows(old)) == Counter(_rows(new))
 
 
-def _rows(table: pa.Table) -> Counter[str]:
-    """Rows in no order, told apart also where they hold NaN."""
-    return Counter(repr(row) for row in table.to_pylist())
+def _rows(table: pa.Table) -> list[str]:
+    """Rows that can be told apart also where they hold NaN."""
+    return [repr(row) for row in table.to_pylist()]

@@ -46,6 +46,14 @@ def defines_tables(statement: sql.Statement) -> bool:
     return False
 
 
+def orders_rows(statement: sql.Statement) -> bool:
+    """Whether the rows that the statement gives come in an order that it asks for."""
+    if not isinstance(statement, sql.Query):
+        return False
+    outermost = statement.tree.unnest()
+    return any(outermost.args.get(clause) is not None for clause in ("order", "sort"))
+
+
 def _create(workspace: Workspace, statement: sql.CreateTable) -> Effect:
     if statement.if_not_exists and workspace.catalog.find(statement.name, workspace.meter) is not None:
         return Effect(None)

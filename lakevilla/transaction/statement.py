@@ -14,7 +14,8 @@ class Statement:
 
     `text` with its `parameters` is the statement as Spark SQL, where it can be said so: the logical record
     that a restarted client can redo. `once` says why the statement cannot run a second time, and is empty if
-    it can. `defines` is True for what changes the lake's registry.
+    it can. `defines` is True for what changes the lake's registry. `ordered` says that the order of the rows
+    that it gives means something.
     """
 
     run: Callable[[Workspace], Effect]
@@ -22,3 +23,4 @@ class Statement:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     once: str = ""
     defines: bool = False
+    ordered: bool = False

@@ -11,7 +11,15 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
-from lakevilla.errors import Aborted, CommitUnknown, Fenced, InvalidInput, LakeVillaError, Unsupported
+from lakevilla.errors import (
+    Aborted,
+    CommitUnknown,
+    Conflict,
+    Fenced,
+    InvalidInput,
+    LakeVillaError,
+    Unsupported,
+)
 from lakevilla.formats.port import Snapshot
 from lakevilla.markers.lease import Leases
 from lakevilla.model import Features, Receipt
@@ -67,6 +75,7 @@ class Transaction(Verbs):
         self._keep_records(begun.journal)
         self._table = begun.table
         self._recovery = Recovery(self._workspace, self._operations, self._turns, begun.attempt)
+        self._may_rewind = False
         self._state = State.OPEN
 
     def __enter__(self) -> Self:
@@ -96,7 +105,8 @@ class Transaction(Verbs):
             self.step_back()
             raise
         except Aborted:
-            self.abort()
+            if not self._may_rewind:
+                self.abort()
             raise
 
     def abort(self) -> None:
@@ -134,6 +144,7 @@ class Transaction(Verbs):
     def _commit(self) -> Receipt:
         """Commit. After Aborted the state is COMMITTING: the caller ends the transaction, or rewinds it."""
         self._move(State.COMMITTING)
+        self._refuse_halfway()
         try:
             committed = self._publish()
         except Aborted:
@@ -167,15 +178,17 @@ class Transaction(Verbs):
 
     def attempt(self, work: Callable[[Self], Any]) -> Receipt:
         """Call `work` and commit. After Aborted the transaction can be rewound, or must be aborted."""
+        self._may_rewind = True
         try:
             work(self)
         except Aborted:
             raise
         except BaseException:
-            if self._state is State.OPEN:
+            if self._state in (State.OPEN, State.COMMITTING):
                 self.abort()
             raise
-        if self._state is State.ABORTED:
+        if self._state in (State.ABORTED, State.COMMITTING):
+            self.abort()
             raise InvalidInput("the function aborted its transaction: lake.run has nothing to commit")
         return self.receipt or self._commit()
 
@@ -334,6 +347,14 @@ class Transaction(Verbs):
     def _check_open(self) -> None:
         if self._state is not State.OPEN:
             raise InvalidInput(f"the transaction is {self._state.value}: start a new one")
+        self._refuse_halfway()
+
+    def _refuse_halfway(self) -> None:
+        if self._recovery.halfway:
+            raise Conflict(
+                "a statement of the transaction met commits of others and could not be brought past them: "
+                "nothing was changed; run the transaction again"
+            )
 
     def _check_next(self, statement: Statement) -> None:
         """Refuse what the transaction's features do not promise, before it does anything."""

@@ -25,7 +25,7 @@ from lakevilla.transaction.inputs import (
     update_text,
     why_once,
 )
-from lakevilla.transaction.running import defines_tables, run_statement
+from lakevilla.transaction.running import defines_tables, orders_rows, run_statement
 from lakevilla.transaction.statement import Statement
 from lakevilla.transaction.workspace import Workspace
 
@@ -57,7 +57,8 @@ class Verbs(ABC):
         """
         parsed = parse(text, parameters)
         run = partial(run_statement, statement=parsed)
-        return self._run(Statement(run, text, parameters, defines=defines_tables(parsed)))
+        defines, ordered = defines_tables(parsed), orders_rows(parsed)
+        return self._run(Statement(run, text, parameters, defines=defines, ordered=ordered))
 
     def read(self, name: str, *, version: int | None = None, at: Any = None) -> Result:
         """A table as it is now, or as it was at a version or a time."""

@@ -53,6 +53,7 @@ class Workspace:
         self._bases: dict[str, Pinned] = {}
         self._views: dict[str, Snapshot] = {}
         self._rewritten: set[str] = set()
+        self._guessed: str | None = None
 
     def pin(self, table: TableName) -> Pinned:
         """The table as this statement sees it."""
@@ -68,10 +69,11 @@ class Workspace:
         check_table_name(name)
         if self.before_change is not None:
             self.before_change(name, blind)
+        self._guessed = None
         if blind and self.overlaps and self._bases and self.pinned(name) is None:
             recent = self.catalog.recent(name, self.meter)
             if recent is not None:
-                self.keep(name, recent)
+                self._guessed = self.keep(name, recent).ref.location
         pinned = self.pin(TableName(name))
         if pinned.snapshot.markers_in_log and not self.may_hold_versions:
             raise Unsupported(
@@ -82,9 +84,11 @@ class Workspace:
         return pinned
 
     def refresh(self, pinned: Pinned) -> Pinned | None:
-        """The table anew, if it was pinned without a look at its log and has moved since, and we have not
-        changed it; None if there is nothing newer."""
+        """The table anew, if this statement pinned it without a look at its log and it has moved since; None
+        if there is nothing newer, or if statements before this one have seen it as it is pinned."""
         base = self._bases[pinned.ref.location]
+        if self._guessed != pinned.ref.location:
+            return None
         newest = pinned.table.latest(base.snapshot)
         if newest is None or newest.version == base.snapshot.version or pinned.snapshot is not base.snapshot:
             return None

@@ -99,8 +99,11 @@ def apply(head: Head, entry: Entry, settled: Settled, put: str) -> Head:
             kept = {place: version for place, version in versions.items() if place != ref.location}
             return replace(moved, tables=tables, dropped=gone, versions=kept)
         case Commit(writes=writes):
+            # Not under a name that it lost since: who renamed it came first.
             found = {
-                write.table.name: write.table for write in writes if find(head, write.table.name) is None
+                write.table.name: write.table
+                for write in writes
+                if find(head, write.table.name) is None and may_lie_at(head, write.table.location)
             }
             return replace(moved, tables={**tables, **found})
         case Void():
