@@ -1,10 +1,15 @@
 """What a write task does with the rows that it gets, without Spark around it."""
 
+import gc
 import pickle
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from zipfile import ZipFile
+from zipimport import zipimporter
 
 import pyarrow as pa
+import pyspark
 import pytest
 
 from lakevilla.engines.spark.places import Access
@@ -94,3 +99,26 @@ def test_null_in_a_required_column_is_refused(tmp_path: Path) -> None:
     strict = WriteTask(required.place, schema, (), "s", 1 << 20, 1000)
     report = run(strict, [pa.record_batch({"id": pa.array([None], pa.int64())})])
     assert report.refused is not None
+
+
+def test_worker_after_a_task_spares_its_modules_and_the_archive_of_pyspark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    importers: dict[str, zipimporter] = {}
+    for name in ("pyspark", "users"):
+        with ZipFile(tmp_path / f"{name}.zip", "w") as archive:
+            archive.writestr(f"{name}/inside/__init__.py", "")
+        for path in (tmp_path / f"{name}.zip", tmp_path / f"{name}.zip" / name):
+            importers[str(path)] = zipimporter(str(path))
+    monkeypatch.setattr(sys, "path_importer_cache", dict(importers))
+    monkeypatch.setattr(pyspark, "__file__", str(tmp_path / "pyspark.zip" / "pyspark" / "__init__.py"))
+    gc.unfreeze()
+    try:
+        run(task(tmp_path), [batch(0, [KEPT])])
+        assert gc.get_freeze_count() > 0
+    finally:
+        gc.unfreeze()
+    # The importers of other archives look again whether there is more to import.
+    assert {path for path in sys.path_importer_cache if "zip" in path} == {
+        path for path in importers if "users.zip" in path
+    }

@@ -8,16 +8,20 @@ Rows that are refused end the task with a report and not with an exception: Spar
 the sentence in a stack trace.
 """
 
+import gc
 import pickle
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain, count
 from typing import Any
+from zipimport import zipimporter
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyspark
 from pyspark import TaskContext, cloudpickle
 
 from lakevilla.engines.spark.places import Access
@@ -83,6 +87,7 @@ class WriteTask:
             task, context = _unpacked(packed), TaskContext.get()
             attempt = 0 if context is None else context.taskAttemptId()
             report = _Running(task, _store(task.place), attempt).run(batches)
+            _ready_for_the_next_task()
             yield pa.record_batch([pa.array([pickle.dumps(report)], pa.binary())], names=["report"])
 
         return run
@@ -110,6 +115,20 @@ def _store(packed: bytes) -> Store:
     url, access = pickle.loads(packed)
     store: Store = access.open(url)
     return store
+
+
+def _ready_for_the_next_task() -> None:
+    """Spare this worker what it does before and after every task, which takes longer than a small task.
+
+    It collects garbage: not among the modules that it has imported, from now on. And every importer reads
+    its archive again: PySpark has one for each of its packages, and its archive does not change. Whoever
+    imports more of it gets an importer anew.
+    """
+    if not gc.get_freeze_count():
+        gc.freeze()
+    for path, importer in list(sys.path_importer_cache.items()):
+        if isinstance(importer, zipimporter) and pyspark.__file__.startswith(importer.archive):
+            del sys.path_importer_cache[path]
 
 
 class _Running:
