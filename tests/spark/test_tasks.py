@@ -4,6 +4,7 @@ import gc
 import pickle
 import sys
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from zipfile import ZipFile
 from zipimport import zipimporter
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pyspark
 import pytest
 
+from lakevilla.engines.spark import tasks
 from lakevilla.engines.spark.places import Access
 from lakevilla.engines.spark.tasks import (
     DELETED,
@@ -112,6 +114,7 @@ def test_worker_after_a_task_spares_its_modules_and_the_archive_of_pyspark(
             importers[str(path)] = zipimporter(str(path))
     monkeypatch.setattr(sys, "path_importer_cache", dict(importers))
     monkeypatch.setattr(pyspark, "__file__", str(tmp_path / "pyspark.zip" / "pyspark" / "__init__.py"))
+    monkeypatch.setattr(tasks, "_freeze_once", cache(gc.freeze))
     gc.unfreeze()
     try:
         run(task(tmp_path), [batch(0, [KEPT])])

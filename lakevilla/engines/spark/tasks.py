@@ -13,7 +13,7 @@ import pickle
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain, count
 from typing import Any
 from zipimport import zipimporter
@@ -117,6 +117,10 @@ def _store(packed: bytes) -> Store:
     return store
 
 
+# To ask whether it is done would count all that is frozen.
+_freeze_once = cache(gc.freeze)
+
+
 def _ready_for_the_next_task() -> None:
     """Spare this worker what it does before and after every task, which takes longer than a small task.
 
@@ -124,8 +128,7 @@ def _ready_for_the_next_task() -> None:
     its archive again: PySpark has one for each of its packages, and its archive does not change. Whoever
     imports more of it gets an importer anew.
     """
-    if not gc.get_freeze_count():
-        gc.freeze()
+    _freeze_once()
     for path, importer in list(sys.path_importer_cache.items()):
         if isinstance(importer, zipimporter) and pyspark.__file__.startswith(importer.archive):
             del sys.path_importer_cache[path]
