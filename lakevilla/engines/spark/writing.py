@@ -32,7 +32,7 @@ from lakevilla.sql.types import type_name
 _BAD = "lakevilla_bad_"
 
 FEW_ROWS = 10_000
-"""So many rows are written here; measured, that costs less than to have a Python worker do it."""
+"""So many rows are written here. Judged, not measured: a job with Python workers costs more than they do."""
 _FEW_BYTES = 8 * 1024 * 1024
 _TOO_LARGE = "is bigger than spark.driver.maxResultSize"
 
