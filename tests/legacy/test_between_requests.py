@@ -69,12 +69,21 @@ class Duck:
 
 
 class Spark:
-    """Spark + Delta."""
+    """Spark + Delta. A look takes it seconds, so it looks again only when the log's folder has changed."""
 
     def __init__(self, session: "SparkSession") -> None:
         self._session = session
+        self._known: dict[str, tuple[list[str], tuple[int, Rows]]] = {}
 
     def look(self, path: str) -> tuple[int | None, Rows]:
+        names = sorted(entry.name for entry in Path(path, "_delta_log").iterdir())
+        known = self._known.get(path)
+        if known is None or known[0] != names:
+            known = names, self._read(path)
+            self._known[path] = known
+        return known[1]
+
+    def _read(self, path: str) -> tuple[int, Rows]:
         history = self._session.sql(f"DESCRIBE HISTORY delta.`{path}`")
         version = history.agg({"version": "max"}).collect()[0][0]
         frame = self._session.read.format("delta").option("versionAsOf", version).load(path)
