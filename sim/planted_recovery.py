@@ -56,7 +56,6 @@ _LEASES = "lakevilla.markers.lease.Leases"
 _RECOVERING = "lakevilla.transaction.recovering"
 _REPLAYING = "lakevilla.transaction.replaying"
 _OPERATIONS = "lakevilla.transaction.operations"
-_RESUMING = "lakevilla.transaction.resuming"
 _WORKSPACE = "lakevilla.transaction.workspace.Workspace"
 
 _create_marker = SideQueue._create
@@ -164,8 +163,8 @@ def redo_forgets_what_it_changed_itself(*_: Any) -> None:
 
 
 @_bug(f"{_OPERATIONS}.Operation._look")
-def look_at_counts_is_not_noted(self: Operation) -> None:
-    pass
+def look_at_counts_is_not_noted(self: Operation) -> Any:
+    return self.result
 
 
 @_bug("lakevilla.sublogs.reads.Reads.note")
@@ -207,11 +206,6 @@ def rollback_forgets_what_was_shown(self: Operation) -> Operation:
 @_bug(f"{_RECOVERING}.Recovery._refuse_fenced")
 def resume_without_fence(self: Recovery, *_: Any) -> None:
     """Entries on the way that name the transaction are taken for anybody's."""
-
-
-@_bug(f"{_RESUMING}._refuse_committed")
-def resume_of_what_is_committed(*_: Any) -> None:
-    pass
 
 
 @_bug("lakevilla.sublogs.journal.Journal._new_key")

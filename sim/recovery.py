@@ -171,6 +171,9 @@ def program(table: str, random: Random) -> Work:
             steps.append(peek)
         else:
             steps.append(random.choice((READS if kind < 0.3 else CHANGES)[table])(random))
+            if random.random() < 0.25:
+                # The same rows again: it builds on what the step before it wrote.
+                steps.append(steps[-1])
         if random.random() < 0.12:
             steps.append(Journal.roll_back)
 
@@ -213,11 +216,27 @@ def resume_somebody(session: Session, random: Random) -> None:
         resume(session, op, more)
 
 
+def race_for_a_transaction(session: Session, random: Random) -> None:
+    """Go on with a transaction whose owner lives and is about to commit it: one of the two is fenced."""
+    table = random.choice(sorted(CHANGES))
+    changes = [random.choice(CHANGES[table])(random) for _ in range(2)]
+    more = random.choice(CHANGES[table])(random)
+    first = len(session.history.operations)
+    owner = in_turn([*changes, lambda journal: journal.pause(2.0)])
+    join = session.client.environment.background(lambda: transact(session, table, owner))
+    session.client.environment.sleep(0.5 + 2 * random.random())
+    mine = [op for op in session.history.operations[first:] if op.client == session.client.name]
+    if mine and mine[0].txn is not None and mine[0].table == table:
+        resume(session, mine[0], more)
+    join()
+
+
 def _drop(_: object) -> None:
     """The client was shown it; nothing else is done with it."""
 
 
 MIXES: dict[str, tuple[Actor, ...]] = {
-    table: (*[recovering(table)] * 3, resume_somebody, *actors.MIXES[table]) for table in CHANGES
+    table: (*[recovering(table)] * 3, resume_somebody, race_for_a_transaction, *actors.MIXES[table])
+    for table in CHANGES
 }
 """Clients with recovery, mixed with those that have none on the same tables."""
