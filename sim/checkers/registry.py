@@ -29,7 +29,10 @@ def read_registry(writes: Iterable[TimedWrite]) -> Registry:
         if write.data is None:
             continue
         if SLOT.match(write.key):
-            registry.slots.append((write.at, json.loads(write.data)["change"]))
+            change = json.loads(write.data)["change"]
+            # A void slot keeps a late copy of an entry out, and a commit on several tables names none anew.
+            if "name" in change:
+                registry.slots.append((write.at, change))
         elif write.key == HEAD:
             registry.heads.append((write.at, frozenset(json.loads(write.data)["tables"])))
     return registry
