@@ -14,6 +14,7 @@ import duckdb_extension_delta
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
+from deltalake.exceptions import CommitFailedError
 
 import lakevilla as lv
 from lakevilla.environment import SystemEnvironment
@@ -118,14 +119,18 @@ class Watch(SystemEnvironment):
             self.look()
 
     def look(self) -> None:
-        for table in self._tables:
-            for other in self._others:
-                version, rows = other.look(str(self._root / table))
-                if version is None:
-                    self.unnumbered.append((table, rows))
-                else:
-                    before = self.seen.setdefault((table, version), rows)
-                    assert rows == before, f"{type(other).__name__} sees another version {version} of {table}"
+        with self._lock:
+            for table in self._tables:
+                for other in self._others:
+                    self._note(table, other)
+
+    def _note(self, table: str, other: Other) -> None:
+        version, rows = other.look(str(self._root / table))
+        if version is None:
+            self.unnumbered.append((table, rows))
+            return
+        before = self.seen.setdefault((table, version), rows)
+        assert rows == before, f"{type(other).__name__} sees another version {version} of {table}"
 
 
 def _statements(lake: lv.Lake) -> None:
@@ -148,7 +153,13 @@ def _append(path: str) -> None:
 
 
 def _update(path: str) -> None:
-    DeltaTable(path).update(predicate="id = 1", updates={"v": "v + 1000"})
+    while True:
+        try:
+            DeltaTable(path).update(predicate="id = 1", updates={"v": "v + 1000"})
+        except CommitFailedError:
+            # Requests of ours run side by side: one of them may commit while it works. Then it tries again.
+            continue
+        return
 
 
 def _play(root: Path, work: Work, others: list[Other], at: int | None, write: Callable[[str], None]) -> Watch:
