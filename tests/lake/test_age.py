@@ -71,6 +71,7 @@ def test_statement_whose_files_were_cleaned_away_conflicts(
 ) -> None:
     statement = sleeper.transaction()
     statement.append("t", [{"id": 100}])
+    statement._workspace.uploads.finish()
     [uploaded] = (tmp_path / "t").glob(f"part-{statement.id}-*.parquet")
     uploaded.unlink()
     clock.ahead = 7200

@@ -219,7 +219,9 @@ def test_update_by_deltalake_between_any_two_requests_is_neither_lost_nor_double
     for at in range(count):
         root = tmp_path / str(at)
         watch = _play(root, work, [Cold(), Warm()], at, _update)
-        assert _judge(root, watch) == after, f"deltalake wrote before request {at}"
+        # The last requests tidy up in the background, and may come after the end or not at all.
+        wrote = watch.requests > at
+        assert _judge(root, watch) == (after if wrote else expected), f"deltalake wrote before request {at}"
 
 
 def test_append_by_deltalake_between_any_two_requests_is_neither_lost_nor_doubled(tmp_path: Path) -> None:

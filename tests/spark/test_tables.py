@@ -98,7 +98,8 @@ def test_filters_of_a_frame_prune_files_and_are_noted_as_read(spark: Any, tmp_pa
     frame = tx.read("t").where("id = 150")
     workspace: Workspace = tx._workspace
     assert frame.collect()[0].v == 150
-    read: ReadSet = next(iter(workspace._reads.values()))
+    read: ReadSet | None = workspace.reads.of("t")
+    assert read is not None
     assert len(read.files) == 1
     assert any(Compare(("id",), "=", 150) in getattr(p, "parts", (p,)) for p in read.predicates)
     tx.abort()
