@@ -7,7 +7,6 @@ and somebody recovers. The judges are those of other tables, after the rules of 
 
 import argparse
 import logging
-import traceback
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
@@ -19,14 +18,14 @@ from sim.audit import RIVALS, _all_succeed
 from sim.bucket import Bucket
 from sim.checkers.history import History
 from sim.checkers.log_markers import check_log_markers, pending_markers, without_markers
-from sim.faults import Calm, Storm
+from sim.faults import Calm
 from sim.journal import run_again, transact
 from sim.judging import judge
 from sim.lakes import LEASE_SECONDS, EngineOf, open_lake
 from sim.rows import rows_engine
 from sim.scheduler import Stuck
 from sim.session import Session
-from sim.suite import Duty, Report, _start_client
+from sim.suite import Duty, Report, _start_client, weather
 from sim.world import World
 
 TRANSACTIONS = 4
@@ -57,30 +56,15 @@ def image_in_log(engine: EngineOf) -> Bucket:
 
 def play(seed: int, *, engine: EngineOf = rows_engine) -> Report:
     """Run one seed."""
-    random, report = Random(seed), Report(seed)
-    storm: list[Storm] = []
 
-    def plan(draw: Random) -> Storm:
-        storm.append(Storm(draw, mean_gap=random.choice((20, 40, 80)), crashes=random.randint(0, 3)))
-        return storm[0]
+    def start(world: World, history: History, random: Random) -> int:
+        return _start_clients(world, history, random, engine)
 
-    etags, page = random.random() < 0.5, random.choice((3, 1000))
-    with World(seed, plan, content_etags=etags, page=page) as world:
-        world.bucket.load(image_in_log(engine))
-        try:
-            report.clients = _start_clients(world, report.history, random, engine)
-            world.run()
-            storm[0].calm = True
-            _audit(world, report.history, engine)
-        except Stuck as stuck:
-            report.violations.append(f"liveness: {stuck}")
-        except Exception as error:  # noqa: BLE001 - whatever escapes a client is a finding
-            report.violations.append(f"unexpected {type(error).__name__}: {error}\n{traceback.format_exc()}")
-        report.trace, report.trace_hash = world.scheduler.trace, world.scheduler.trace_hash()
-        report.violations.extend(judge_in_log(world.bucket, report.history))
-    report.faults.update(storm[0].counts)
-    report.outcomes.update(op.outcome for op in report.history.operations)
-    return report
+    def audit(world: World, history: History) -> list[str]:
+        _audit(world, history, engine)
+        return []
+
+    return weather(seed, (20, 40, 80), image_in_log(engine), start, audit, judge_in_log)
 
 
 def judge_in_log(bucket: Bucket, history: History) -> list[str]:

@@ -5,7 +5,7 @@ package itself knows nothing of this. `tests/unit/sim/test_planted.py` shows eac
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
@@ -31,20 +31,27 @@ BUGS: dict[str, Plant] = {}
 """Every bug by its name."""
 
 
-def _bug(target: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Registers a function as the wrong piece that takes the target's place."""
+def planter(bugs: dict[str, Plant]) -> Callable[..., Callable[[Callable[..., Any]], Callable[..., Any]]]:
+    """A decorator that adds a function to these bugs, as the wrong piece that takes its targets' place."""
 
-    def register(wrong: Callable[..., Any]) -> Callable[..., Any]:
-        @contextmanager
-        def plant() -> Iterator[None]:
-            with patch(target, wrong):
-                yield
+    def bug(*targets: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        def register(wrong: Callable[..., Any]) -> Callable[..., Any]:
+            @contextmanager
+            def plant() -> Iterator[None]:
+                with ExitStack() as planted:
+                    for target in targets:
+                        planted.enter_context(patch(target, wrong))
+                    yield
 
-        BUGS[wrong.__name__.replace("_", "-")] = plant
-        return wrong
+            bugs[wrong.__name__.replace("_", "-")] = plant
+            return wrong
 
-    return register
+        return register
 
+    return bug
+
+
+_bug = planter(BUGS)
 
 _STORE = "lakevilla.store.retrying.Retrying"
 _COMMITTING = "lakevilla.transaction.committing"

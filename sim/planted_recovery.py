@@ -1,9 +1,7 @@
 """Known bugs of recovery (markers, leases, redo, savepoints), to be planted one by one, as in `planted`."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from typing import Any
-from unittest.mock import patch
 
 from lakevilla.conflicts.files import Hit, decide_conflict
 from lakevilla.environment import Environment
@@ -24,31 +22,13 @@ from lakevilla.transaction.effect import Effect
 from lakevilla.transaction.operations import Operation, Operations
 from lakevilla.transaction.recovering import Recovery
 from lakevilla.transaction.workspace import Workspace
-from sim.planted import Plant
+from sim.planted import Plant, planter
 
 BUGS: dict[str, Plant] = {}
 """Every bug by its name."""
 
 
-def _bug(*targets: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Registers a function as the wrong piece that takes the targets' place."""
-
-    def register(wrong: Callable[..., Any]) -> Callable[..., Any]:
-        @contextmanager
-        def plant() -> Iterator[None]:
-            patches = [patch(target, wrong) for target in targets]
-            for each in patches:
-                each.start()
-            try:
-                yield
-            finally:
-                for each in patches:
-                    each.stop()
-
-        BUGS[wrong.__name__.replace("_", "-")] = plant
-        return wrong
-
-    return register
+_bug = planter(BUGS)
 
 
 _SIDE = "lakevilla.markers.side"

@@ -1,10 +1,8 @@
 """Known bugs of commits on several tables, to be planted one by one, as in `planted`."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
-from unittest.mock import patch
 
 from lakevilla.environment import Environment
 from lakevilla.formats.port import Published, Snapshot, Table, Taken
@@ -16,7 +14,7 @@ from lakevilla.transaction.deciding import Decision
 from lakevilla.versions.commits import Commit, Settled, Write
 from lakevilla.versions.log import GlobalLog
 from lakevilla.versions.records import Entry, Head
-from sim.planted import Plant
+from sim.planted import Plant, planter
 
 BUGS: dict[str, Plant] = {}
 """Every bug by its name."""
@@ -25,19 +23,7 @@ _COMMITS = "lakevilla.settle.commits"
 _DECIDING = "lakevilla.transaction.deciding"
 
 
-def _bug(target: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Registers a function as the wrong piece that takes the target's place."""
-
-    def register(wrong: Callable[..., Any]) -> Callable[..., Any]:
-        @contextmanager
-        def plant() -> Iterator[None]:
-            with patch(target, wrong):
-                yield
-
-        BUGS[wrong.__name__.replace("_", "-")] = plant
-        return wrong
-
-    return register
+_bug = planter(BUGS)
 
 
 _commit = Decision._commit

@@ -14,6 +14,7 @@ from typing import Any
 
 from sim import actors, recovery
 from sim.audit import audit_recovery, audit_tables
+from sim.bucket import Bucket
 from sim.checkers.history import History
 from sim.faults import Storm
 from sim.judging import judge
@@ -69,28 +70,50 @@ def play(
 ) -> Report:
     """Run one seed of a suite."""
     chosen = SUITES[suite]
-    random = Random(seed)
-    report = Report(seed)
+
+    def start(world: World, history: History, random: Random) -> int:
+        return _start_clients(world, history, random, engine, transactions, chosen)
+
+    def audit(world: World, history: History) -> list[str]:
+        chosen.audit(world, history, engine)
+        return []
+
+    return weather(seed, chosen.gaps, first_image(engine), start, audit, judge)
+
+
+def weather(
+    seed: int,
+    gaps: tuple[int, ...],
+    image: Bucket,
+    start: Callable[[World, History, Random], int],
+    audit: Callable[[World, History], list[str]],
+    judge_all: Callable[[Bucket, History], list[str]],
+) -> Report:
+    """One seed from begin to verdict: clients in a storm, an audit when it is over, then the judges.
+
+    `start` starts the clients and says how many; `audit` gives what it finds wrong, or raises `Stuck`.
+    """
+    random, report = Random(seed), Report(seed)
     storm: list[Storm] = []
 
     def plan(draw: Random) -> Storm:
-        storm.append(Storm(draw, mean_gap=random.choice(chosen.gaps), crashes=random.randint(0, 3)))
+        storm.append(Storm(draw, mean_gap=random.choice(gaps), crashes=random.randint(0, 3)))
         return storm[0]
 
     etags, page = random.random() < 0.5, random.choice((3, 1000))
     with World(seed, plan, content_etags=etags, page=page) as world:
-        world.bucket.load(first_image(engine))
+        world.bucket.load(image)
         try:
-            report.clients = _start_clients(world, report.history, random, engine, transactions, chosen)
+            report.clients = start(world, report.history, random)
             world.run()
             storm[0].calm = True
-            chosen.audit(world, report.history, engine)
+            report.violations.extend(audit(world, report.history))
         except Stuck as stuck:
             report.violations.append(f"liveness: {stuck}")
         except Exception as error:  # noqa: BLE001 - whatever escapes a client is a finding
             report.violations.append(f"unexpected {type(error).__name__}: {error}\n{traceback.format_exc()}")
         report.trace, report.trace_hash = world.scheduler.trace, world.scheduler.trace_hash()
-        report.violations.extend(judge(world.bucket, report.history))
+        report.violations.extend(judge_all(world.bucket, report.history))
     report.faults.update(storm[0].counts)
     report.outcomes.update(op.outcome for op in report.history.operations)
     return report

@@ -7,7 +7,6 @@ taken back. Judged: every committed transaction is whole and in one serial order
 one is nowhere, and published entries of the tables never change.
 """
 
-import traceback
 from collections.abc import Callable
 from functools import cache, partial
 from random import Random
@@ -21,13 +20,13 @@ from sim.bucket import Bucket
 from sim.checkers.cycles import Append, Read, Txn, find_anomalies
 from sim.checkers.history import History, Operation
 from sim.checkers.published import check_published
-from sim.faults import Calm, Storm
+from sim.faults import Calm
 from sim.lakes import EngineOf, open_lake
 from sim.legacy import LegacyWriter, encode_json
 from sim.rows import rows_engine
 from sim.scheduler import Stuck
 from sim.session import Session
-from sim.suite import Report
+from sim.suite import Report, weather
 from sim.world import World
 
 TABLES = ("left", "right")
@@ -41,30 +40,17 @@ Work = Callable[[Transaction], None]
 
 def play(seed: int, *, engine: EngineOf = rows_engine) -> Report:
     """Run one seed."""
-    random, report = Random(seed), Report(seed)
-    storm: list[Storm] = []
 
-    def plan(draw: Random) -> Storm:
-        storm.append(Storm(draw, mean_gap=random.choice((20, 40, 80)), crashes=random.randint(0, 3)))
-        return storm[0]
+    def start(world: World, history: History, random: Random) -> int:
+        return _start(world, history, random, engine)
 
-    with World(seed, plan, content_etags=random.random() < 0.5) as world:
-        world.bucket.load(image(engine))
-        try:
-            report.clients = _start(world, report.history, random, engine)
-            world.run()
-            storm[0].calm = True
-            final = _audit(world, report.history, engine)
-            report.violations.extend(judge(report.history, final))
-        except Stuck as stuck:
-            report.violations.append(f"liveness: {stuck}")
-        except Exception as error:  # noqa: BLE001 - whatever escapes a client is a finding
-            report.violations.append(f"unexpected {type(error).__name__}: {error}\n{traceback.format_exc()}")
-        report.trace, report.trace_hash = world.scheduler.trace, world.scheduler.trace_hash()
-        report.violations.extend(check_published(world.bucket.writes))
-    report.faults.update(storm[0].counts)
-    report.outcomes.update(op.outcome for op in report.history.operations)
-    return report
+    def audit(world: World, history: History) -> list[str]:
+        return judge(history, _audit(world, history, engine))
+
+    def published(bucket: Bucket, _: History) -> list[str]:
+        return check_published(bucket.writes)
+
+    return weather(seed, (20, 40, 80), image(engine), start, audit, published)
 
 
 @cache
@@ -209,6 +195,3 @@ def judge(history: History, final: dict[str, tuple[int, ...]]) -> list[str]:
         txns.append(Txn(-1, (Read(key, values),), "ok", float("inf"), float("inf")))
     numbered = [Txn(number, t.steps, t.outcome, t.invoked, t.completed) for number, t in enumerate(txns)]
     return violations + [f"{a.kind}: {a.detail}" for a in find_anomalies(numbered)]
-
-
-__all__ = ["image", "judge", "play", "transact"]

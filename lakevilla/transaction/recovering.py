@@ -139,7 +139,7 @@ class Recovery:
 
         Raises Conflict if something that the client was given has changed.
         """
-        foreign = {place: [t.footprint for t in taken] for place, taken in between.items() if taken}
+        foreign = _footprints(between)
         for place, footprints in foreign.items():
             self._refuse_fenced(footprints, self._workspace.base(place))
         if not foreign:
@@ -157,12 +157,11 @@ class Recovery:
 
     def conflicts(self, between: Mapping[str, Sequence[Taken]]) -> bool:
         """Whether one of these commits concerns an operation."""
-        foreign = {place: [taken.footprint for taken in found] for place, found in between.items()}
-        return conflict_of(self._operations, foreign) is not None
+        return conflict_of(self._operations, _footprints(between)) is not None
 
     def refuse_conflicts(self, between: Mapping[str, Sequence[Taken]]) -> None:
         """Without recovery: Conflict if one of these commits concerns an operation."""
-        foreign = {place: [taken.footprint for taken in found] for place, found in between.items()}
+        foreign = _footprints(between)
         found = conflict_of(self._operations, foreign)
         if found is not None:
             operation, place, hit = found
@@ -190,3 +189,8 @@ class Recovery:
         environment = self._workspace.environment
         if environment.elapsed() - pinned.pinned_at > PREMISE_SECONDS:
             renew_premise(TableChange(pinned, change))
+
+
+def _footprints(between: Mapping[str, Sequence[Taken]]) -> dict[str, list[Footprint]]:
+    """What these commits did, for the tables on which there are any."""
+    return {place: [taken.footprint for taken in found] for place, found in between.items() if found}
