@@ -1,14 +1,15 @@
 """Transactions on several tables, with clients that die and writers that know nothing of us.
 
-Two tables of lists. A transfer appends one value to a list of each, so that half of a commit shows; some
-transactions read lists first, change one table alone, or have no recovery. Outside writers add rows that
+Two or three tables of lists. A transfer appends one value to a list of several, so that half of a commit
+shows; some transactions read lists first, change one table alone, have no recovery, or turn to other tables
+when they start again, with places that they hold out of order. Outside writers add rows that
 tell nothing of themselves, which is a conflict for every update on its way: what was published has to be
 taken back. Judged: every committed transaction is whole and in one serial order with all others, a failed
 one is nowhere, and published entries of the tables never change.
 """
 
-from collections.abc import Callable
-from functools import cache, partial
+from collections.abc import Callable, Sequence
+from functools import cache
 from random import Random
 from typing import Any
 
@@ -29,7 +30,7 @@ from sim.session import Session
 from sim.suite import Report, weather
 from sim.world import World
 
-TABLES = ("left", "right")
+TABLES = ("left", "right", "up")
 KEYS = 3
 STRANGER = 99
 """The key of rows that outside writers add."""
@@ -55,7 +56,7 @@ def play(seed: int, *, engine: EngineOf = rows_engine) -> Report:
 
 @cache
 def image(engine: EngineOf) -> Bucket:
-    """The store of a lake with both tables, made without faults."""
+    """The store of a lake with all tables, made without faults."""
     with World(0, Calm) as world:
         client = world.client("maker")
 
@@ -72,15 +73,16 @@ def image(engine: EngineOf) -> Bucket:
 
 def _start(world: World, history: History, random: Random, engine: EngineOf) -> int:
     count = random.randint(4, 5)
+    tables = TABLES[: random.choice((2, 3))]
     for number in range(count):
-        _start_client(world, history, f"c{number}", [5 + random.randrange(2)], engine)
+        _start_client(world, history, f"c{number}", [5 + random.randrange(2)], engine, tables)
     if random.random() < 0.6:
         client = world.client("outsider")
         writer = LegacyWriter(client, history, encode_json)
 
         def write() -> None:
             for _ in range(4):
-                table = world.random.choice(TABLES)
+                table = world.random.choice(tables)
                 rows = [{"k": STRANGER, "items": ""}]
                 writer.append(table, table, rows, statistics=world.random.random() < 0.3)
                 client.environment.sleep(world.random.random())
@@ -89,7 +91,9 @@ def _start(world: World, history: History, random: Random, engine: EngineOf) -> 
     return count
 
 
-def _start_client(world: World, history: History, name: str, left: list[int], engine: EngineOf) -> None:
+def _start_client(
+    world: World, history: History, name: str, left: list[int], engine: EngineOf, tables: Sequence[str]
+) -> None:
     """A client that runs so many transactions; when it dies a new one goes on with the rest."""
     client = world.client(name)
     session = Session(client, open_lake(client, engine), history)
@@ -97,28 +101,37 @@ def _start_client(world: World, history: History, name: str, left: list[int], en
     def body() -> None:
         while left[0] > 0:
             left[0] -= 1
-            transact(session, world.random)
+            transact(session, world.random, tables)
             client.environment.sleep(world.random.expovariate(1 / 0.1))
 
     def restart() -> None:
         if left[0] > 0:
-            _start_client(world, history, f"{name}'", left, engine)
+            _start_client(world, history, f"{name}'", left, engine, tables)
 
     client.process.on_death = lambda: world.scheduler.at(world.random.random() * 5, restart)
     world.start(client, body)
 
 
-def transact(session: Session, random: Random, must_succeed: bool = False) -> Operation:
-    """One transaction: appends to one or both tables, with reads before some of them."""
+def transact(
+    session: Session, random: Random, tables: Sequence[str] = TABLES, must_succeed: bool = False
+) -> Operation:
+    """One transaction: appends to one or more of these tables, with reads before some of them."""
     chosen = BOTH if must_succeed else random.choice((*[BOTH] * 4, Features.CT, Features.R))
     many = bool(chosen & Features.CT) and random.random() < 0.7
-    tables = random.sample(TABLES, 2 if many else 1)
     value = len(session.history.operations) + 1
-    plan = [(table, random.randrange(KEYS), random.random() < (0.3 if many else 0.7)) for table in tables]
     again = bool(chosen & Features.R) and (must_succeed or random.random() < 0.6)
+    fickle = again and random.random() < 0.3
+
+    def draw() -> list[tuple[str, int, bool]]:
+        sample = random.sample(tables, random.randint(2, len(tables)) if many else 1)
+        return [(table, random.randrange(KEYS), random.random() < (0.3 if many else 0.7)) for table in sample]
+
+    plan = draw()
 
     def run(op: Operation) -> None:
-        work = partial(_work, op, value, plan, chosen)
+        def work(tx: Transaction) -> None:
+            _work(op, value, draw() if fickle else plan, chosen, tx)
+
         if again:
             session.lake.run(work, 50, chosen)
         else:
