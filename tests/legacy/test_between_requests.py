@@ -149,15 +149,20 @@ def _transfer(lake: lv.Lake) -> None:
 
 
 def _append(path: str) -> None:
-    write_deltalake(path, pa.table({"id": [50], "v": [0]}), mode="append")
+    _until_it_commits(lambda: write_deltalake(path, pa.table({"id": [50], "v": [0]}), mode="append"))
 
 
 def _update(path: str) -> None:
+    _until_it_commits(lambda: DeltaTable(path).update(predicate="id = 1", updates={"v": "v + 1000"}))
+
+
+def _until_it_commits(write: Callable[[], object]) -> None:
+    """Requests of ours run side by side: one of them may commit while deltalake works, which then gives up,
+    also with an append that reads nothing."""
     while True:
         try:
-            DeltaTable(path).update(predicate="id = 1", updates={"v": "v + 1000"})
+            write()
         except CommitFailedError:
-            # Requests of ours run side by side: one of them may commit while it works. Then it tries again.
             continue
         return
 
