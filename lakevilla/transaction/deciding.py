@@ -98,7 +98,10 @@ class Decision:
         return found[0] or log.first_head(), any(moved)
 
     def _commit(self) -> Commit | None:
-        """What the transaction does and has read, on the versions that it stands on."""
+        """What the transaction does and has read, on the versions that it stands on.
+
+        Also where it changes nothing in the end: the slot then proves that all it has read was true at once.
+        """
         writes, reads = [], []
         for pinned in self._workspace.touched:
             change = self._recovery.change(pinned.ref.location)
@@ -107,7 +110,7 @@ class Decision:
             else:
                 read = self._recovery.read_of(pinned.ref.location)
                 reads.append(Read(pinned.ref, pinned.snapshot.version, read))
-        return Commit(tuple(writes), tuple(reads)) if writes else None
+        return Commit(tuple(writes), tuple(reads)) if writes or reads else None
 
     def _settle(self, read: ReadHead, entry: Entry, commit: Commit) -> tuple[ReadHead, Committed | None]:
         """Publish our own entry and make it visible. It is decided: a store that goes away cannot undo it."""

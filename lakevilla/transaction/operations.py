@@ -162,6 +162,11 @@ class Operations:
                 found.setdefault(operation.pending.pinned.ref.location, operation.pending.pinned)
         return list(found.values())
 
+    @property
+    def meant_to_change(self) -> bool:
+        """Whether one of them is to change rows, also if there was no row to change."""
+        return any(isinstance(operation.result, Counts) and not operation.over for operation in self._all)
+
     def net(self, location: str) -> Change | None:
         """What the operations do to a table together; None if nothing is left of it."""
         changes = (op.change_of(location) for op in self._all)

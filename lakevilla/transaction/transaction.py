@@ -217,10 +217,12 @@ class Transaction(Verbs):
         if lake_change is not None:
             return Committed(defining.decide(self._workspace, lake_change), {})
         targets = [pinned.ref.location for pinned in self._operations.targets]
-        if not targets:
-            return None
         recovers = bool(self._features & Features.R)
-        if self._features & Features.CT and len(self._workspace.touched) > 1:
+        several = bool(self._features & Features.CT) and len(self._workspace.touched) > 1
+        # Who found no row to change is a writer too: what it read decided that.
+        if not targets and not (several and self._operations.meant_to_change):
+            return None
+        if several:
             return Decision(self._workspace, self._recovery, self._turns, recovers).commit()
         snapshot = self._recovery.commit(targets[0]) if recovers else self._publish_once(targets[0])
         return None if snapshot is None else Committed(None, {targets[0]: snapshot})
