@@ -1,18 +1,26 @@
-"""One script in one order on the local engine, and all that R promises about it."""
+"""One script in one order on the local engine, and all that R, or R and CT, promise about it."""
 
 from contextlib import nullcontext
 from functools import cache
 
-from tests.hermitage.judging import complaint
+from tests.hermitage.judging import complaint, complaint_across
 from tests.hermitage.notation import Layout, Read
 from tests.hermitage.ours import WAYS, MemoryLakes, queueing
 from tests.hermitage.outcome import End, Outcome
 from tests.hermitage.playing import PATIENCE_SECONDS, play
 from tests.hermitage.script import Script
-from tests.hermitage.scripts import SCRIPTS
+from tests.hermitage.scripts import ACROSS_TABLES
 
-BY_NAME = {script.name: script for script in SCRIPTS}
-LAYOUTS = {"apart": Layout(apart=True), "together": Layout(apart=False)}
+BY_NAME = {script.name: script for script in ACROSS_TABLES}
+ACROSS = "across"
+LAYOUTS = {
+    "apart": Layout(apart=True),
+    "together": Layout(apart=False),
+    ACROSS: Layout(tables=("a", "b")),
+}
+
+BY_HAND = ("R", "R,CT")
+WITHOUT_RECOVERY = ("CT",)
 
 SHORT_PATIENCE_SECONDS = 0.05
 """Where many steps wait for others, and are meant to."""
@@ -28,7 +36,12 @@ def judge(case: Case, queued: bool = False, shared: bool = False) -> tuple[Case,
     with queueing() if queued else nullcontext():
         place = _lakes(layout).place(WAYS[way], shared)
         outcome = play(place, script, order, SHORT_PATIENCE_SECONDS if queued else PATIENCE_SECONDS)
-    found = complaint(script, outcome) or find_broken_promise(script, outcome, again=way != "R")
+    if layout == ACROSS:
+        found = complaint_across(script, outcome, LAYOUTS[layout])
+    else:
+        found = complaint(script, outcome)
+    if way not in WITHOUT_RECOVERY:
+        found = found or find_broken_promise(script, outcome, again=way not in BY_HAND)
     told = f"{script.in_order(order)}\n{found}\n{outcome}" if found else ""
     return case, told, [ended.end for ended in outcome.transactions.values()]
 

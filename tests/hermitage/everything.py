@@ -1,8 +1,9 @@
-"""Play every order of every script with R on the local engine: `make hermitage-all`.
+"""Play every order of every script on the local engine: `make hermitage-all`.
 
-Both ways of running a transaction, and both layouts of the first rows; with `--queueing` transactions take
-a place in the queue of writers at once. Prints progress, and every outcome that is wrong with the order that
-shows it; the exit code is 1 if there was one.
+With R both layouts of the first rows in one table, with R and CT the layout over two tables (`across`); each
+by hand and by `lake.run`. With `--queueing` transactions with R take a place in the queue of writers at once.
+Prints progress, and every outcome that is wrong with the order that shows it; the exit code is 1 if there was
+one.
 """
 
 import argparse
@@ -12,18 +13,17 @@ import sys
 import time
 from collections import Counter
 from functools import partial
-from itertools import product
 
-from tests.hermitage.cases import BY_NAME, LAYOUTS, judge
+from tests.hermitage.cases import ACROSS, BY_NAME, LAYOUTS, Case, judge
 from tests.hermitage.orders import all_orders
 from tests.hermitage.ours import WAYS
 from tests.hermitage.outcome import End
+from tests.hermitage.scripts import ACROSS_TABLES, SCRIPTS
 
 
 def main() -> int:
     options = _parse()
-    pairs = product(options.ways, options.layouts, all_orders([BY_NAME[name] for name in options.scripts]))
-    cases = [(script.name, order, way, layout) for way, layout, (script, order) in pairs]
+    cases = [case for layout in options.layouts for case in _cases(layout, options)]
     wrong, ends, start = 0, Counter[End](), time.monotonic()
     with multiprocessing.get_context("spawn").Pool(options.processes, logging.disable) as pool:
         played = pool.imap_unordered(partial(judge, queued=options.queueing), cases, chunksize=20)
@@ -39,11 +39,18 @@ def main() -> int:
     return 1 if wrong else 0
 
 
+def _cases(layout: str, options: argparse.Namespace) -> list[Case]:
+    known = ACROSS_TABLES if layout == ACROSS else SCRIPTS
+    orders = all_orders(script for script in known if script.name in options.scripts)
+    ways = options.ways or (["R,CT", "R,CT, lake.run"] if layout == ACROSS else ["R", "R, lake.run"])
+    return [(script.name, order, way, layout) for way in ways for script, order in orders]
+
+
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.hermitage.everything", description=__doc__)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--scripts", nargs="+", choices=BY_NAME, default=list(BY_NAME))
-    parser.add_argument("--ways", nargs="+", choices=WAYS, default=["R", "R, lake.run"])
+    parser.add_argument("--ways", nargs="+", choices=WAYS, help="left out: those that fit the layout")
     parser.add_argument("--layouts", nargs="+", choices=LAYOUTS, default=list(LAYOUTS))
     parser.add_argument("--queueing", action="store_true", help="take places in the queue of writers at once")
     return parser.parse_args()

@@ -4,11 +4,14 @@ A serial order explains an outcome if the committed transactions, run one after 
 read what they did read and leave the rows that were left. Transactions that did not commit leave no trace.
 A transaction that committed before another began comes before it. How a system got there is its own affair:
 it may refuse a transaction, wait, or run it again.
+
+Across tables, without the feature I, this is promised to those who write. Who only reads sees each table as
+it was at one instant of that order, and different tables perhaps at different instants.
 """
 
 from itertools import permutations
 
-from tests.hermitage.notation import Operation, Read, Rows
+from tests.hermitage.notation import Layout, Operation, Read, Rows
 from tests.hermitage.outcome import End, Ended, Outcome
 from tests.hermitage.script import FIRST_ROWS, Script
 
@@ -21,6 +24,25 @@ def find_serial_order(script: Script, outcome: Outcome) -> tuple[str, ...] | Non
         if _keeps_time(ends) and _explains(script, order, outcome):
             return order
     return None
+
+
+def find_order_of_writers(script: Script, outcome: Outcome, layout: Layout) -> tuple[str, ...] | None:
+    """An order of the committed transactions that write which explains them and the rows that were left,
+    with those who only read at some instant of it on each table; or None."""
+    committed = [name for name, ended in outcome.transactions.items() if ended.committed]
+    readers = [name for name in committed if only_reads(script, name)]
+    for order in permutations(name for name in committed if name not in readers):
+        ends = [outcome.transactions[name] for name in order]
+        if _keeps_time(ends) and _explains(script, order, outcome):
+            instants = _instants(script, order)
+            if all(_saw_instants(script, name, ends, instants, outcome, layout) for name in readers):
+                return order
+    return None
+
+
+def only_reads(script: Script, name: str) -> bool:
+    """Whether a transaction of the script has no step that writes."""
+    return all(isinstance(operation, Read) for operation in script.transactions[name])
 
 
 def find_unjust(outcome: Outcome) -> str:
@@ -40,6 +62,51 @@ def complaint(script: Script, outcome: Outcome) -> str:
         what = script.anomaly if script.seen(outcome) else "an anomaly that is not the script's"
         return f"no serial order explains it: {what}"
     return find_unjust(outcome)
+
+
+def complaint_across(script: Script, outcome: Outcome, layout: Layout) -> str:
+    """The same where rows lie in several tables, and transactions that only read are without I."""
+    strict = complaint(script, outcome)
+    if strict and script.readers_differ and find_order_of_writers(script, outcome, layout) is not None:
+        return find_unjust(outcome)
+    return strict
+
+
+def _instants(script: Script, order: tuple[str, ...]) -> list[Rows]:
+    """The rows before the first, and after each transaction of a serial order."""
+    instants = [FIRST_ROWS]
+    for name in order:
+        instants.append(_run(script.transactions[name], instants[-1])[1])
+    return instants
+
+
+def _saw_instants(
+    script: Script, name: str, writers: list[Ended], instants: list[Rows], outcome: Outcome, layout: Layout
+) -> bool:
+    """Whether each table that a transaction read was at one instant, none before what it came after."""
+    ended = outcome.transactions[name]
+    first = max((place for place, one in enumerate(writers, 1) if one.ended < ended.began), default=0)
+    last = min(
+        (place for place, one in enumerate(writers) if one.began > ended.ended), default=len(instants) - 1
+    )
+    reads = list(zip(script.transactions[name], ended.reads, strict=True))
+    return all(
+        any(_saw(reads, table, instants[place], layout) for place in range(first, last + 1))
+        for table in layout.tables
+    )
+
+
+def _saw(reads: list[tuple[Operation, Rows]], table: str, instant: Rows, layout: Layout) -> bool:
+    """Whether all that was read of a table is as at this instant."""
+
+    def of_table(rows: Rows) -> Rows:
+        return tuple(row for row in rows if layout.table_of(row[0]) == table)
+
+    return all(
+        of_table(operation.on(instant)) == of_table(rows)
+        for operation, rows in reads
+        if table in layout.tables_of(operation)
+    )
 
 
 def _keeps_time(ends: list[Ended]) -> bool:

@@ -103,6 +103,11 @@ class Layout:
     tables: tuple[str, ...] = ("t",)
     apart: bool = True
 
+    @property
+    def several(self) -> bool:
+        """Whether rows lie in more than one table."""
+        return len(self.tables) > 1
+
     def table_of(self, row_id: int) -> str:
         return self.tables[(row_id - 1) % len(self.tables)]
 

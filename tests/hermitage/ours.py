@@ -3,12 +3,14 @@
 With NONE a transaction is one statement, so a script's transaction cannot be expressed: each of its steps
 is a transaction of its own, and an abort takes nothing back. That is what the plain format offers.
 
-With R there are two ways, and both have to be right. `by hand`: begin, statements, commit, where a Conflict
-ends the transaction. `by lake.run`: the function is run again after a conflict, and nobody is refused.
+With R on one table, and R and CT on several, there are two ways, and both have to be right. `by hand`: begin,
+statements, commit, where a Conflict ends the transaction. `by lake.run`: the function is run again after a
+conflict, and nobody is refused.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import lakevilla as lv
@@ -23,6 +25,7 @@ OpenLake = Callable[[], lv.Lake]
 """A client of its own on the tables of one place."""
 
 COLUMNS = "id BIGINT, v BIGINT"
+BOTH = lv.R | lv.CT
 
 
 class OurPlace:
@@ -37,7 +40,7 @@ class OurPlace:
         self._way(self.open_lake(), program, self._layout)
 
     def rows(self) -> Rows:
-        rows = _execute(self.open_lake(), Read(None), self._layout)
+        rows = _execute(self.open_lake().sql, Read(None), self._layout)
         assert rows is not None
         return rows
 
@@ -46,34 +49,34 @@ Way = Callable[[lv.Lake, Program, Layout], None]
 
 
 def each_step(lake: lv.Lake, program: Program, layout: Layout) -> None:
-    """Every step a transaction of its own: all that NONE offers."""
+    """Every statement a transaction of its own: all that NONE offers."""
 
-    def execute(operation: Operation) -> Rows | None:
+    def alone(text: str) -> Any:
         with lake.transaction(lv.NONE) as tx:
-            return _execute(tx, operation, layout)
+            return tx.sql(text)
 
-    program(execute)
+    program(lambda operation: _execute(alone, operation, layout))
 
 
-def by_hand(lake: lv.Lake, program: Program, layout: Layout) -> None:
-    """One transaction with R; a conflict ends it."""
-    tx = lake.transaction(lv.R)
+def by_hand(lake: lv.Lake, program: Program, layout: Layout, features: lv.Features = lv.R) -> None:
+    """One transaction; a conflict ends it."""
+    tx = lake.transaction(features)
     try:
-        program(lambda operation: _execute(tx, operation, layout))
+        program(lambda operation: _execute(tx.sql, operation, layout))
     except BaseException:
         tx.abort()
         raise
     tx.commit()
 
 
-def by_run(lake: lv.Lake, program: Program, layout: Layout) -> None:
-    """A function that LakeVilla runs with R, again if it has to."""
-    lake.run(lambda tx: program(lambda operation: _execute(tx, operation, layout)), features=lv.R)
+def by_run(lake: lv.Lake, program: Program, layout: Layout, features: lv.Features = lv.R) -> None:
+    """A function that LakeVilla runs, again if it has to."""
+    lake.run(lambda tx: program(lambda operation: _execute(tx.sql, operation, layout)), features=features)
 
 
-def by_verbs(lake: lv.Lake, program: Program, layout: Layout) -> None:
+def by_verbs(lake: lv.Lake, program: Program, layout: Layout, features: lv.Features = lv.R) -> None:
     """The same with typed verbs instead of SQL; reads hand out whole tables."""
-    lake.run(lambda tx: program(lambda operation: _execute_verb(tx, operation, layout)), features=lv.R)
+    lake.run(lambda tx: program(lambda operation: _execute_verb(tx, operation, layout)), features=features)
 
 
 WAYS: dict[str, Way] = {
@@ -81,9 +84,16 @@ WAYS: dict[str, Way] = {
     "R": by_hand,
     "R, lake.run": by_run,
     "R, lake.run, verbs": by_verbs,
+    "CT": partial(by_hand, features=lv.CT),
+    "R,CT": partial(by_hand, features=BOTH),
+    "R,CT, lake.run": partial(by_run, features=BOTH),
+    "R,CT, lake.run, verbs": partial(by_verbs, features=BOTH),
 }
-SHOWN = ("NONE", "R", "R, lake.run")
-"""Those of the table."""
+
+
+def ways_shown(layout: Layout) -> tuple[str, ...]:
+    """Those of the table: R alone changes one table only."""
+    return ("NONE", "R,CT", "R,CT, lake.run") if layout.several else ("NONE", "R", "R, lake.run")
 
 
 def fill(lake: lv.Lake, layout: Layout) -> None:
@@ -153,9 +163,9 @@ def _execute_verb(tx: lv.Transaction, operation: Operation, layout: Layout) -> R
     return None
 
 
-def _execute(verbs: Any, operation: Operation, layout: Layout) -> Rows | None:
-    """Run the operation in a transaction, or in a lake as one of its own."""
-    results = [verbs.sql(text) for text in sql_of(operation, layout.tables_of(operation))]
+def _execute(sql: Callable[[str], Any], operation: Operation, layout: Layout) -> Rows | None:
+    """Run the operation by something that runs SQL."""
+    results = [sql(text) for text in sql_of(operation, layout.tables_of(operation))]
     if not isinstance(operation, Read):
         return None
     (result,) = results

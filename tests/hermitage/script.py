@@ -17,13 +17,15 @@ class Script:
     """One test: the steps in Hermitage's order, and the anomaly.
 
     `seen` recognises the anomaly in an outcome that no serial order explains. It gives the wrong its name;
-    what no serial order explains is wrong in any case.
+    what no serial order explains is wrong in any case. `readers_differ` says that across tables a transaction
+    which only reads, without I, may see them at different instants.
     """
 
     name: str
     steps: str
     anomaly: str
     seen: Callable[[Outcome], bool] = field(repr=False)
+    readers_differ: bool = False
 
     @cached_property
     def parsed(self) -> list[Step]:

@@ -44,6 +44,7 @@ SCRIPTS = (
         "T1 w1=11,w2=19; T2 w1=12; T1 c; T3 r1; T2 w2=18; T3 r2; T2 c; T3 r2,r1,c",
         "T3 sees T2 in part, or T1 vanish",
         seen=_observed_two_states,
+        readers_differ=True,
     ),
     Script(
         "pmp",
@@ -68,12 +69,14 @@ SCRIPTS = (
         "T1 r1; T2 r1,r2,w1=12,w2=18,c; T1 r2,c",
         "T1 gets 10, then 18",
         seen=lambda o: o.values("T1") == [10, 18],
+        readers_differ=True,
     ),
     Script(
         "g-single-dependencies",
         "T1 p(v%5=0); T2 set v=12 where v=10; T2 c; T1 p(v%3=0),c",
         "T1 sees 10, then 12",
         seen=lambda o: {10, 12} <= set(o.values("T1")),
+        readers_differ=True,
     ),
     Script(
         "g-single-write-1",
@@ -104,5 +107,18 @@ SCRIPTS = (
         "T1 r*; T2 w2+=5; T2 c; T3 r*,c; T1 w1=0; T1 c",
         "T1 commits before T2 by what it read, after T3 by what T3 read",
         seen=lambda o: o.values("T1") == [10, 20] and o.values("T3") == [10, 25],
+        readers_differ=True,
     ),
 )
+
+ACROSS_TABLES = (
+    *SCRIPTS,
+    Script(
+        "concurrent-reads",
+        "T1 w1=11,w2=21; T2 r1; T1 c; T2 r2,c",
+        "T2 sees one table new and one old",
+        seen=lambda o: sorted(o.values("T2")) in ([10, 21], [11, 20]),
+        readers_differ=True,
+    ),
+)
+"""The same with the rows in two tables (-MT), and one more that the paper has only there."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import lakevilla as lv
 from tests.hermitage.notation import Layout
-from tests.hermitage.ours import SHOWN, WAYS, MemoryLakes, OurPlace, Way, fill
+from tests.hermitage.ours import WAYS, MemoryLakes, OurPlace, Way, fill, ways_shown
 from tests.hermitage.peers import DeltalakePlace, SparkDeltaPlace
 from tests.hermitage.playing import PATIENCE_SECONDS, Place
 
@@ -39,7 +39,7 @@ def quick_systems(layout: Layout) -> Iterator[list[System]]:
     with tempfile.TemporaryDirectory() as top:
         yield [
             System("deltalake", lambda: DeltalakePlace(_new(top), layout)),
-            *(System(f"LakeVilla {name}", partial(lakes.place, WAYS[name])) for name in SHOWN),
+            *(System(f"LakeVilla {name}", partial(lakes.place, WAYS[name])) for name in ways_shown(layout)),
         ]
 
 
@@ -61,7 +61,7 @@ def spark_systems(spark: Any, spark_delta: Any, layout: Layout) -> Iterator[list
                     ON_SPARK_SECONDS,
                     slow=True,
                 )
-                for name in SHOWN
+                for name in ways_shown(layout)
             ),
         ]
 

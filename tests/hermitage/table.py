@@ -1,9 +1,11 @@
 """Print the paper's table of anomalies, for the plain format's clients and for LakeVilla: `make hermitage`.
 
-A cell says what was seen in this run. "Occurs": the anomaly was seen in so many of the orders that were
-played. "Prevented": in none of them, and a serial order explains every outcome. Quick systems play up to
-`--orders` orders of each script. Slow ones play up to `--slow-orders`, each such that a system without
-transactions shows the anomaly, and stop when it is seen.
+First with all rows in one table, then with the rows in two tables (-MT). A cell says what was seen in this
+run. "Occurs": the anomaly was seen in so many of the orders that were played. "Prevented": in none of them,
+and a serial order explains every outcome. "Readers": a serial order explains all who write, and some who only
+read saw two tables at different instants, which needs the feature I. Quick systems play up to `--orders`
+orders of each script. Slow ones play up to `--slow-orders`, each such that a system without transactions
+shows the anomaly, and stop when it is seen.
 """
 
 import argparse
@@ -11,16 +13,18 @@ import logging
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from typing import Any
 
-from tests.hermitage.judging import find_serial_order, find_unjust
+from tests.hermitage.cases import ACROSS, LAYOUTS
+from tests.hermitage.judging import find_order_of_writers, find_serial_order, find_unjust
 from tests.hermitage.notation import Layout
 from tests.hermitage.orders import sampled_orders, telling_orders
 from tests.hermitage.outcome import End, Outcome
 from tests.hermitage.playing import play
 from tests.hermitage.script import Script
-from tests.hermitage.scripts import SCRIPTS
+from tests.hermitage.scripts import ACROSS_TABLES, SCRIPTS
 from tests.hermitage.systems import System, quick_systems, spark_systems
 
 
@@ -32,21 +36,28 @@ class Cell:
     named: int = 0
     other: int = 0
     unjust: int = 0
+    readers: int = 0
     ends: Counter[End] = field(default_factory=Counter)
 
-    def add(self, script: Script, outcome: Outcome) -> None:
+    def add(self, script: Script, outcome: Outcome, layout: Layout) -> None:
         self.orders += 1
         self.ends.update(ended.end for ended in outcome.transactions.values())
-        if find_serial_order(script, outcome) is None:
+        if find_serial_order(script, outcome) is not None:
+            self.unjust += bool(find_unjust(outcome))
+        elif layout.several and find_order_of_writers(script, outcome, layout) is not None:
+            self.readers += 1
+        else:
             seen = script.seen(outcome)
             self.named += seen
             self.other += not seen
-        elif find_unjust(outcome):
-            self.unjust += 1
 
     @property
     def prevented(self) -> bool:
-        return not (self.named or self.other or self.unjust)
+        return not (self.named or self.other or self.unjust or self.readers)
+
+    def promised(self, script: Script) -> bool:
+        """Whether this is what recovery promises, on one table or, with CT, on several."""
+        return not (self.named or self.other or self.unjust) and (script.readers_differ or not self.readers)
 
     def __str__(self) -> str:
         if self.prevented:
@@ -55,25 +66,28 @@ class Cell:
             return f"**occurs** ({self.named} of {self.orders})"
         if self.other:
             return f"another anomaly ({self.other} of {self.orders})"
-        return f"refused for nothing ({self.unjust} of {self.orders})"
+        if self.unjust:
+            return f"refused for nothing ({self.unjust} of {self.orders})"
+        return f"readers ({self.readers} of {self.orders})"
 
 
-def measure(system: System, script: Script, orders: Iterable[str]) -> Cell:
-    """Play the script in these orders; on a slow system until the anomaly is seen."""
-    cell = Cell()
+def measure(system: System, script: Script, orders: Iterable[str], layout: Layout | None = None) -> Cell:
+    """Play the script in these orders, on tables of this layout (else one); on a slow system until the
+    anomaly is seen."""
+    cell, layout = Cell(), layout or Layout()
     for order in orders:
-        cell.add(script, play(system.place(), script, order, system.patience_seconds))
+        cell.add(script, play(system.place(), script, order, system.patience_seconds), layout)
         if system.slow and cell.named:
             break
     return cell
 
 
-def render(scripts: Sequence[Script], columns: dict[str, dict[str, Cell]]) -> str:
-    """The table in Markdown, with what the systems refused below."""
+def render(scripts: Sequence[Script], columns: dict[str, dict[str, Cell]], suffix: str = "") -> str:
+    """The table in Markdown, with what the systems refused below. Names of scripts get the suffix."""
     lines = ["| anomaly | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
     for script in scripts:
         cells = " | ".join(str(cells[script.name]) for cells in columns.values())
-        lines.append(f"| {script.name}: {script.anomaly} | {cells} |")
+        lines.append(f"| {script.name}{suffix}: {script.anomaly} | {cells} |")
     refused = " | ".join(_refused(cells.values()) for cells in columns.values())
     return "\n".join([*lines, f"| refused, of all that would commit | {refused} |"])
 
@@ -87,43 +101,61 @@ def main() -> int:
     options = _parse()
     # Conflicts are the point here; what LakeVilla logs about them is not.
     logging.disable(logging.CRITICAL)
-    layout = Layout(apart=not options.together)
+    one = LAYOUTS["together" if options.together else "apart"]
+    wrong: list[str] = []
     with ExitStack() as stack:
-        systems = stack.enter_context(quick_systems(layout))
-        if not options.without_spark:
-            systems = [*stack.enter_context(_on_spark(stack, layout)), *systems]
-        columns = {system.name: _column(system, options) for system in systems}
-    print(render(SCRIPTS, columns))
-    wrong = [
-        f"{system}: {script}"
-        for system, cells in columns.items()
-        for script, cell in cells.items()
-        if system.startswith("LakeVilla R") and not cell.prevented
-    ]
-    for one in wrong:
-        print(f"not prevented by {one}", file=sys.stderr)
+        sparks = () if options.without_spark else _on_spark(stack)
+        for layout, scripts, suffix in ((one, SCRIPTS, ""), (LAYOUTS[ACROSS], ACROSS_TABLES, "-MT")):
+            columns = _columns(layout, scripts, sparks, options)
+            print(render(scripts, columns, suffix), end="\n\n", flush=True)
+            wrong += _broken(scripts, columns, suffix)
+    for broken in wrong:
+        print(f"not prevented by {broken}", file=sys.stderr)
     return 1 if wrong else 0
 
 
-def _column(system: System, options: argparse.Namespace) -> dict[str, Cell]:
+def _columns(
+    layout: Layout, scripts: Sequence[Script], sparks: Sequence[Any], options: argparse.Namespace
+) -> dict[str, dict[str, Cell]]:
+    with ExitStack() as stack:
+        systems = stack.enter_context(quick_systems(layout))
+        if sparks:
+            systems = [*stack.enter_context(spark_systems(*sparks, layout)), *systems]
+        return {system.name: _column(system, layout, scripts, options) for system in systems}
+
+
+def _broken(scripts: Sequence[Script], columns: dict[str, dict[str, Cell]], suffix: str) -> list[str]:
+    """Where LakeVilla with recovery did not do what it promises."""
+    return [
+        f"{system}: {script.name}{suffix}"
+        for system, cells in columns.items()
+        for script in scripts
+        if system.startswith("LakeVilla R") and not cells[script.name].promised(script)
+    ]
+
+
+def _column(
+    system: System, layout: Layout, scripts: Sequence[Script], options: argparse.Namespace
+) -> dict[str, Cell]:
     cells = {}
-    for script in SCRIPTS:
+    for script in scripts:
         if system.slow:
             orders = telling_orders(script, options.slow_orders)
         else:
             count = min(options.orders, script.count_orders())
             orders = [order for _, order in sampled_orders([script], count)]
-        cells[script.name] = measure(system, script, orders)
+        cells[script.name] = measure(system, script, orders, layout)
         print(f"{system.name}: {script.name} {cells[script.name]}", file=sys.stderr, flush=True)
     return cells
 
 
-def _on_spark(stack: ExitStack, layout: Layout) -> AbstractContextManager[list[System]]:
+def _on_spark(stack: ExitStack) -> tuple[Any, Any]:
+    """A plain session, and one of Spark + Delta, in one Spark."""
     from bench import sparks
 
     spark = sparks.start({"spark.log.level": "OFF"})
     stack.callback(spark.stop)
-    return spark_systems(spark, sparks.with_delta(spark), layout)
+    return spark, sparks.with_delta(spark)
 
 
 def _parse() -> argparse.Namespace:

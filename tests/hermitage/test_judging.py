@@ -6,8 +6,14 @@ import pytest
 
 from tests.hermitage import playing
 from tests.hermitage.fakes import Dirty, FirstCommitterWins, KeepsStaleReads, NeverEnds, OneAtATime, Refused
-from tests.hermitage.judging import complaint, find_serial_order, find_unjust
-from tests.hermitage.notation import Rows
+from tests.hermitage.judging import (
+    complaint,
+    complaint_across,
+    find_order_of_writers,
+    find_serial_order,
+    find_unjust,
+)
+from tests.hermitage.notation import Layout, Rows
 from tests.hermitage.orders import telling_orders
 from tests.hermitage.outcome import End, Ended, Outcome
 from tests.hermitage.playing import Place, Program, play
@@ -119,3 +125,48 @@ def test_old_value_is_explained_only_beside_the_commit(ended: int, explained: ob
 def test_wrong_rows_at_the_end_are_not_explained(final: Rows) -> None:
     outcome = _outcome(final, T1=(0, 9, ((1, 10),)), T2=(0, 9, ((1, 10),)))
     assert find_serial_order(READ_AND_WRITE, outcome) is None
+
+
+ACROSS = Layout(tables=("a", "b"))
+READ_BOTH = Script("s", "T1 r1,r2,c; T2 w1=11,w2=21,c", "", seen=lambda outcome: True, readers_differ=True)
+OLD, NEW = ((1, 10), (2, 20)), ((1, 11), (2, 21))
+
+
+def _of_reader(*reads: Rows, began: int = 0) -> Outcome:
+    """An outcome of T2, which wrote both tables from 1 to 3, and of T1, which read this meanwhile."""
+    ended = {"T1": Ended(End.COMMITTED, reads, began, 9), "T2": Ended(End.COMMITTED, (), 1, 3)}
+    return Outcome(ended, NEW)
+
+
+def test_reader_may_see_tables_at_different_instants_where_the_script_says_so() -> None:
+    outcome = _of_reader(((1, 10),), ((2, 21),))
+    assert find_serial_order(READ_BOTH, outcome) is None
+    assert find_order_of_writers(READ_BOTH, outcome, ACROSS) == ("T2",)
+    assert complaint_across(READ_BOTH, outcome, ACROSS) == ""
+    strict = Script("s", READ_BOTH.steps, "", seen=READ_BOTH.seen)
+    assert "no serial order" in complaint_across(strict, outcome, ACROSS)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "what"),
+    [
+        (_of_reader(((1, 10),), ((2, 21),), began=4), "the old value after the commit"),
+        (_of_reader(((1, 12),), ((2, 21),)), "a value that nobody wrote"),
+        (_of_reader((), ((2, 21),)), "no row"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_reader_sees_each_table_at_an_instant_that_was(outcome: Outcome, what: str) -> None:
+    assert find_order_of_writers(READ_BOTH, outcome, ACROSS) is None, what
+
+
+def test_reader_sees_one_table_at_one_instant_only() -> None:
+    script = Script("s", "T1 r1,r*,c; T2 w1=11,w2=21,c", "", seen=lambda outcome: True, readers_differ=True)
+    assert find_order_of_writers(script, _of_reader(((1, 10),), ((1, 10), (2, 21))), ACROSS)
+    assert find_order_of_writers(script, _of_reader(((1, 10),), ((1, 11), (2, 21))), ACROSS) is None
+
+
+def test_who_writes_is_not_excused_as_a_reader() -> None:
+    skew, reads = BY_NAME["g2-item"], (((1, 10),), ((2, 20),))
+    ends = {name: Ended(End.COMMITTED, reads, 0, 9) for name in ("T1", "T2")}
+    assert find_order_of_writers(skew, Outcome(ends, ((1, 11), (2, 21))), ACROSS) is None

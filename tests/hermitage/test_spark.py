@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.hermitage.cases import find_broken_promise
-from tests.hermitage.judging import complaint
+from tests.hermitage.cases import ACROSS, BY_NAME, LAYOUTS, find_broken_promise
+from tests.hermitage.judging import complaint, complaint_across
 from tests.hermitage.notation import Layout
-from tests.hermitage.ours import by_hand, by_run
+from tests.hermitage.ours import WAYS, by_hand, by_run
 from tests.hermitage.playing import play
 from tests.hermitage.script import Script
 from tests.hermitage.scripts import SCRIPTS
@@ -46,3 +46,14 @@ def test_steps_on_spark_by_hand_are_explained_by_a_serial_order(
     outcome = play(spark_lake(quick, tmp_path, Layout(), by_hand), script, script.order, ON_SPARK_SECONDS)
     assert not complaint(script, outcome), str(outcome)
     assert not find_broken_promise(script, outcome, again=False), str(outcome)
+
+
+@pytest.mark.parametrize("name", ["g0", "g2-item", "g-single-write-1"])
+def test_steps_on_two_tables_on_spark_are_explained_by_a_serial_order(
+    quick: Any, tmp_path: Path, name: str
+) -> None:
+    script, layout = BY_NAME[name], LAYOUTS[ACROSS]
+    place = spark_lake(quick, tmp_path, layout, WAYS["R,CT, lake.run"])
+    outcome = play(place, script, script.order, ON_SPARK_SECONDS)
+    assert not complaint_across(script, outcome, layout), str(outcome)
+    assert not find_broken_promise(script, outcome, again=True), str(outcome)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.hermitage.cases import BY_NAME
+from tests.hermitage.cases import ACROSS, BY_NAME, LAYOUTS
 from tests.hermitage.fakes import Dirty, FirstCommitterWins, KeepsStaleReads, Refused
 from tests.hermitage.playing import Place, Program
 from tests.hermitage.systems import System
@@ -48,15 +48,23 @@ def test_anomaly_of_another_name_is_not_passed_over() -> None:
     assert not cell.prevented
 
 
+def test_reader_of_two_instants_is_told_apart_from_writers() -> None:
+    # Without transactions T2 sees each table as it is at that step: one before T1, one after it.
+    script, layout = BY_NAME["concurrent-reads"], LAYOUTS[ACROSS]
+    cell = measure(System("s", Dirty, 5.0), script, ["211122", "111222"], layout)
+    assert (str(cell), cell.prevented, cell.promised(script)) == ("readers (1 of 2)", False, True)
+    assert not cell.promised(BY_NAME["g2-item"])
+
+
 def test_table_has_a_row_for_each_script_and_a_column_for_each_system() -> None:
     script = BY_NAME["p4"]
     columns = {
         "none": {"p4": measure(System("none", Dirty, 5.0), script, [script.order])},
         "some": {"p4": measure(System("some", FirstCommitterWins, 5.0), script, [script.order])},
     }
-    assert render([script], columns).splitlines() == [
+    assert render([script], columns, "-MT").splitlines() == [
         "| anomaly | none | some |",
         "|---|---|---|",
-        f"| p4: {script.anomaly} | **occurs** (1 of 1) | prevented (1) |",
+        f"| p4-MT: {script.anomaly} | **occurs** (1 of 1) | prevented (1) |",
         "| refused, of all that would commit | 0 of 2 | 1 of 2 |",
     ]
