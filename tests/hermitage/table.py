@@ -104,7 +104,7 @@ def main() -> int:
     one = LAYOUTS["together" if options.together else "apart"]
     wrong: list[str] = []
     with ExitStack() as stack:
-        sparks = () if options.without_spark else _on_spark(stack)
+        sparks = None if options.without_spark else _on_spark(stack)
         for layout, scripts, suffix in ((one, SCRIPTS, ""), (LAYOUTS[ACROSS], ACROSS_TABLES, "-MT")):
             columns = _columns(layout, scripts, sparks, options)
             print(render(scripts, columns, suffix), end="\n\n", flush=True)
@@ -115,7 +115,7 @@ def main() -> int:
 
 
 def _columns(
-    layout: Layout, scripts: Sequence[Script], sparks: Sequence[Any], options: argparse.Namespace
+    layout: Layout, scripts: Sequence[Script], sparks: tuple[Any, Any] | None, options: argparse.Namespace
 ) -> dict[str, dict[str, Cell]]:
     with ExitStack() as stack:
         systems = stack.enter_context(quick_systems(layout))
