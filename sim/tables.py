@@ -120,11 +120,13 @@ def transact(
     many = bool(chosen & Features.CT) and random.random() < 0.7
     value = len(session.history.operations) + 1
     again = bool(chosen & Features.R) and (must_succeed or random.random() < 0.6)
-    fickle = again and random.random() < 0.3
+    # One whose reads change holds places when it starts again.
+    fickle = again and random.random() < 0.5
+    reading = 0.8 if fickle else 0.3 if many else 0.7
 
     def draw() -> list[tuple[str, int, bool]]:
         sample = random.sample(tables, random.randint(2, len(tables)) if many else 1)
-        return [(table, random.randrange(KEYS), random.random() < (0.3 if many else 0.7)) for table in sample]
+        return [(table, random.randrange(KEYS), random.random() < reading) for table in sample]
 
     plan = draw()
 
