@@ -29,17 +29,26 @@ class Conflict(Aborted):
     """Another commit changed what this transaction read or wrote.
 
     `table`, `operation`, `file` and `winner` name the place; `file` is empty when the whole table
-    is concerned (its schema changed, say), `winner` names the commit that came first.
+    is concerned (its schema changed, say), `winner` names the commit that came first. `transaction` is the
+    id of its transaction, for `lake.explain`; empty if a client wrote it that is not LakeVilla.
     """
 
     def __init__(
-        self, message: str, *, table: str = "", operation: str = "", file: str = "", winner: str = ""
+        self,
+        message: str,
+        *,
+        table: str = "",
+        operation: str = "",
+        file: str = "",
+        winner: str = "",
+        transaction: str = "",
     ) -> None:
         super().__init__(message)
         self.table = table
         self.operation = operation
         self.file = file
         self.winner = winner
+        self.transaction = transaction
 
 
 class Deadlock(Aborted):

@@ -5,7 +5,7 @@ since is asked in turn. No conflict means that the change can be rebased as it i
 as if the statement had run after that commit.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from lakevilla.model import Change, Footprint
 
@@ -14,12 +14,14 @@ from lakevilla.model import Change, Footprint
 class Hit:
     """Why the change cannot be rebased. `file` is empty where the whole table is concerned.
 
-    `final` says that to run the statement again would not help either.
+    `final` says that to run the statement again would not help either. `winner` is the commit that came
+    first, where it is one commit.
     """
 
     reason: str
     file: str = ""
     final: bool = False
+    winner: Footprint | None = field(default=None, compare=False, repr=False)
 
 
 def decide_conflict(change: Change, theirs: Footprint) -> Hit | None:
@@ -28,6 +30,11 @@ def decide_conflict(change: Change, theirs: Footprint) -> Hit | None:
     Schema, partitioning and protocol changes stop everybody, blind appends too: the files were
     written for another schema. Otherwise a blind append conflicts with nobody.
     """
+    hit = _decide(change, theirs)
+    return None if hit is None else replace(hit, winner=theirs)
+
+
+def _decide(change: Change, theirs: Footprint) -> Hit | None:
     if theirs.dropped:
         return Hit("the table was dropped", final=True)
     if theirs.protocol_changed or theirs.metadata_changed:

@@ -104,4 +104,5 @@ def _conflict(pending: TableChange, theirs: Footprint, hit: Hit) -> Conflict:
         operation=operation,
         file=hit.file,
         winner=theirs.summary,
+        transaction=theirs.txn or "",
     )

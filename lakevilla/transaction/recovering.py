@@ -165,8 +165,8 @@ class Recovery:
         found = conflict_of(self._operations, foreign)
         if found is not None:
             operation, place, hit = found
-            name, winner = self._workspace.base(place).ref.name, foreign[place][-1].summary
-            raise conflict(operation.name, name, winner, hit, "the transaction is without recovery (R)")
+            name = self._workspace.base(place).ref.name
+            raise conflict(operation.name, name, hit, "the transaction is without recovery (R)")
 
     def _stand(self, newest: Mapping[str, Snapshot]) -> None:
         """Stand on newer versions of some tables, without our own writes on any."""
@@ -193,4 +193,16 @@ class Recovery:
 
 def _footprints(between: Mapping[str, Sequence[Taken]]) -> dict[str, list[Footprint]]:
     """What these commits did, for the tables on which there are any."""
-    return {place: [taken.footprint for taken in found] for place, found in between.items() if found}
+    return {
+        place: _without_undone([taken.footprint for taken in found])
+        for place, found in between.items()
+        if found
+    }
+
+
+def _without_undone(found: Sequence[Footprint]) -> list[Footprint]:
+    """Without commits that were taken back, and without what took them back: together they did nothing."""
+    attempts = {footprint.attempt for footprint in found if footprint.attempt is not None}
+    undone = {attempt for attempt in attempts if attempt + INVERSE in attempts}
+    undone |= {attempt + INVERSE for attempt in undone}
+    return [footprint for footprint in found if footprint.attempt not in undone]

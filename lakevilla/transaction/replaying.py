@@ -123,21 +123,23 @@ class Replay:
 
     def _conflict(self, operation: Operation, location: str, hit: Hit, why: str) -> Conflict:
         name = self._workspace.base(location).ref.name
-        winners = self._foreign.get(location, ())
-        return conflict(operation.name, name, winners[-1].summary if winners else "", hit, why)
+        return conflict(operation.name, name, hit, why, self._foreign.get(location, ()))
 
 
-def conflict(operation: str, table: str, winner: str, hit: Hit, why: str) -> Conflict:
-    """The error for a transaction that cannot go on by itself."""
+def conflict(operation: str, table: str, hit: Hit, why: str, foreign: Sequence[Footprint] = ()) -> Conflict:
+    """The error for a transaction that cannot go on by itself; `foreign` is what came between."""
     about = f" ({hit.file})" if hit.file else ""
+    winner = hit.winner or (foreign[-1] if foreign else None)
+    told = "another commit" if winner is None else winner.summary
     return Conflict(
-        f"{operation} on {table!r} conflicts with {winner or 'another commit'}: {hit.reason}{about}; it "
+        f"{operation} on {table!r} conflicts with {told}: {hit.reason}{about}; it "
         f"cannot be redone by itself, because {why}. Nothing was changed; run the transaction again, or let "
         "lake.run do it",
         table=table,
         operation=operation,
         file=hit.file,
-        winner=winner,
+        winner="" if winner is None else winner.summary,
+        transaction=(winner.txn or "") if winner is not None else "",
     )
 
 

@@ -49,4 +49,6 @@ def _summary(commit: Commit) -> str:
     timestamp = info.get("timestamp")
     if isinstance(timestamp, int):
         words.append(f"at {datetime.fromtimestamp(timestamp / 1000, UTC).isoformat(timespec='milliseconds')}")
-    return f"version {commit.version} ({' '.join(words)})"
+    txn = txn_of(info)
+    told = " ".join(words) + (f", transaction {txn}" if txn else "")
+    return f"version {commit.version} ({told})"
