@@ -16,7 +16,7 @@ from lakevilla.errors import (
     ValidationFailed,
 )
 from lakevilla.lake import Lake
-from lakevilla.maintenance.reports import RecoverReport, Status, VacuumReport
+from lakevilla.maintenance.reports import Explanation, RecoverReport, Status, VacuumReport
 from lakevilla.model import Counts, Features, HistoryEntry, Outcome, Receipt
 from lakevilla.transaction.transaction import Transaction
 
@@ -36,6 +36,7 @@ __all__ = [
     "Corrupt",
     "Counts",
     "Deadlock",
+    "Explanation",
     "Features",
     "Fenced",
     "HistoryEntry",

@@ -10,8 +10,9 @@ from lakevilla.engines.port import Engine
 from lakevilla.environment import Environment, SystemEnvironment
 from lakevilla.errors import InvalidInput
 from lakevilla.maintenance.deciding import retention_ms
+from lakevilla.maintenance.explaining import explain
 from lakevilla.maintenance.recover import recover, status
-from lakevilla.maintenance.reports import RecoverReport, Status, VacuumReport
+from lakevilla.maintenance.reports import Explanation, RecoverReport, Status, VacuumReport
 from lakevilla.maintenance.surveying import LakeView
 from lakevilla.maintenance.vacuum import Wish, vacuum
 from lakevilla.markers.lease import IDLE_SECONDS, LEASE_SECONDS, Leases
@@ -178,6 +179,15 @@ class Lake(Verbs):
     def status(self) -> Status:
         """Who waits to write, who waits for whom, and which transactions left records. Changes nothing."""
         return status(self._view)
+
+    def explain(self, what: str | None = None) -> Explanation:
+        """Why a transaction waits or had to give way and what happens next, in sentences. Changes nothing.
+
+        `what` is the id of a transaction (`tx.id`, `Conflict.transaction`) or the name of a table; left
+        out, it is all that waits or is half done. Takes up to a lease time (10 s) where somebody holds a
+        place in a queue of writers, because only who shows no sign of life for so long counts as gone.
+        """
+        return explain(self._view, what)
 
     @property
     def _view(self) -> LakeView:

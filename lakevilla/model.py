@@ -180,7 +180,11 @@ class Author:
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """One version of a table, for people."""
+    """One version of a table, for people.
+
+    `txn` and `attempt` are the LakeVilla transaction and attempt that wrote it, None for anybody else's;
+    `slot` is the entry of the global log that decided it, 0 if none did. `added` and `removed` are files.
+    """
 
     version: int
     timestamp_ms: int
@@ -189,6 +193,10 @@ class HistoryEntry:
     metrics: Mapping[str, str]
     engine: str
     txn: str | None
+    attempt: str | None = None
+    slot: int = 0
+    added: tuple[str, ...] = field(default=(), repr=False)
+    removed: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)

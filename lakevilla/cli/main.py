@@ -17,6 +17,7 @@ EXAMPLES = """examples:
   lakevilla tables ./lake
   lakevilla sql ./lake "SELECT * FROM accounts"
   lakevilla history s3://warehouse/bank accounts --option AWS_REGION=eu-central-1
+  lakevilla explain ./lake accounts                who waits for whom, and what happens next
   lakevilla vacuum ./lake                          what could be deleted; add --delete to do it
 
 exit codes: 0 done, 1 failed (the reason is on standard error), 2 wrong arguments, 130 interrupted
@@ -90,6 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     history.set_defaults(run=_history)
 
     upkeep.define_status(_on_store(_command(commands, "status", "show who waits to write, and for whom")))
+    upkeep.define_explain(_on_store(_command(commands, "explain", "explain a wait or a conflict")))
     upkeep.define_recover(_on_store(_command(commands, "recover", "free what clients left that are gone")))
     upkeep.define_vacuum(_on_store(_command(commands, "vacuum", "delete what nobody can need any more")))
     return parser

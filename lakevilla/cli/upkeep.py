@@ -1,4 +1,4 @@
-"""The commands that keep a lake in order: vacuum, recover, status. They move no rows and need no engine."""
+"""The commands that keep a lake in order, and say what goes on in it: no rows are moved, without engines."""
 
 import argparse
 import json
@@ -58,6 +58,23 @@ def define_status(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_status)
 
 
+def define_explain(parser: argparse.ArgumentParser) -> None:
+    """The options of `lakevilla explain`."""
+    parser.description = (
+        "Explain a wait or a conflict: which transaction, which table, which file, since when, and what "
+        "happens next. Takes about ten seconds if somebody holds a place in a queue of writers: only who is "
+        "silent for so long counts as gone. Changes nothing."
+    )
+    parser.add_argument(
+        "what",
+        nargs="?",
+        help="the id of a transaction, as errors and receipts name it, or the name of a table; all that "
+        "waits or is half done if left out",
+    )
+    parser.add_argument("--json", action="store_true", help="as one JSON object, for programs")
+    parser.set_defaults(run=_explain)
+
+
 def _vacuum(options: argparse.Namespace) -> None:
     report = _lake(options).vacuum(
         options.table,
@@ -83,6 +100,11 @@ def _recover(options: argparse.Namespace) -> None:
 def _status(options: argparse.Namespace) -> None:
     status = _lake(options).status()
     print(json.dumps(asdict(status), indent=2) if options.json else status)
+
+
+def _explain(options: argparse.Namespace) -> None:
+    found = _lake(options).explain(options.what)
+    print(json.dumps(asdict(found), indent=2) if options.json else found)
 
 
 def _tell(line: str) -> None:

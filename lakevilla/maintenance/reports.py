@@ -1,9 +1,10 @@
-"""What vacuum, recover and status tell: small frozen values that print as text for people."""
+"""What vacuum, recover, status and explain tell: small frozen values that print as text for people."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+_FILES_TOLD = 5
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -184,6 +185,51 @@ class Status:
             yield f"{name}: cannot be looked at: {reason}"
         if not (self.tickets or self.transactions):
             yield "nobody waits to write, and no transaction left records"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that explains what happens, in sentences: `text` what is so, `next` what comes of it.
+
+    `kind` is `first` or `waits` (a place in a queue of writers), `ring` (transactions that wait for each
+    other), `unsettled`, `void`, `committed` or `taken back` (what became of a commit), `open` (none yet),
+    `torn` (a table) or `version` (any commit). `transactions` holds the one that it is about, then those
+    that it waits for or that were in its way; `since_seconds` compares clocks: about right at best.
+    """
+
+    kind: str
+    text: str
+    next: str = ""
+    tables: tuple[str, ...] = ()
+    transactions: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    since_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a transaction waits or had to give way, what it did, or what goes on with a table or the lake."""
+
+    about: str
+    findings: tuple[Finding, ...] = ()
+    failed: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        for finding in self.findings:
+            yield finding.text
+            for name in finding.files[:_FILES_TOLD]:
+                yield f"    {name}"
+            if len(finding.files) > _FILES_TOLD:
+                yield f"    and {_count(len(finding.files) - _FILES_TOLD, 'more file')}"
+            if finding.next:
+                yield f"  next: {finding.next}"
+        for name, reason in self.failed.items():
+            yield f"{name}: cannot be looked at: {reason}"
+        if not self.findings:
+            yield f"{self.about}: nobody waits, and nothing is left half done"
 
 
 def size_text(size: float) -> str:

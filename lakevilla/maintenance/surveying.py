@@ -18,6 +18,7 @@ from lakevilla.sublogs.reading import read_sublogs
 from lakevilla.sublogs.records import Anew, Ran
 from lakevilla.transaction.catalog import Catalog
 from lakevilla.versions.log import GlobalLog
+from lakevilla.versions.records import Entry
 
 logger = logging.getLogger("lakevilla.maintenance")
 
@@ -81,13 +82,18 @@ def survey_queues(view: LakeView, name: str | None = None) -> Queues:
     return found
 
 
-def unsettled(view: LakeView) -> list[str]:
-    """The transactions whose entries of the global log are decided and not settled yet."""
+def unsettled_entries(view: LakeView) -> list[Entry]:
+    """The entries of the global log that are decided and not settled yet."""
     read = view.log.read_head()
-    found: list[str] = []
+    found: list[Entry] = []
     while read is not None and (entry := view.log.read_slot(read.head.seq + 1 + len(found))) is not None:
-        found.append(entry.txn)
+        found.append(entry)
     return found
+
+
+def unsettled(view: LakeView) -> list[str]:
+    """The transactions of those entries."""
+    return [entry.txn for entry in unsettled_entries(view)]
 
 
 def settle_all(view: LakeView) -> bool:

@@ -8,6 +8,7 @@ time. What was decided in the global log and had to be taken back is aborted for
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from lakevilla.environment import Environment
@@ -15,11 +16,12 @@ from lakevilla.errors import InvalidInput
 from lakevilla.markers.lease import Leases
 from lakevilla.markers.survey import find_stale
 from lakevilla.model import HistoryEntry, Outcome, TableRef
+from lakevilla.settle.commits import INVERSE
 from lakevilla.store.metered import Meter
 from lakevilla.sublogs.reading import has_sublogs
 from lakevilla.transaction.catalog import Catalog
 from lakevilla.transaction.resuming import lease_of
-from lakevilla.versions.commits import Commit, Void
+from lakevilla.versions.commits import Commit, Void, Write
 from lakevilla.versions.records import CreateTable, Entry
 
 DAY_MS = 24 * 3600 * 1000
@@ -30,41 +32,105 @@ _FIRST_ENTRIES = 16
 _SLOTS = 16
 
 
+def is_id(text: str) -> bool:
+    """Whether this can be the id of a transaction."""
+    return _ID.fullmatch(text) is not None
+
+
 def check_id(txn: str) -> str:
     """The id of a transaction itself, if it can be one."""
-    if not isinstance(txn, str) or not _ID.fullmatch(txn):
+    if not isinstance(txn, str) or not is_id(txn):
         raise InvalidInput(f"{txn!r} is not the id of a transaction: tx.id has 32 hexadecimal digits")
     return txn
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The versions of one table that name a transaction, newest first; `oldest` is the oldest version that
+    was looked at, None if the table's log is gone."""
+
+    ref: TableRef
+    oldest: int | None
+    versions: tuple[HistoryEntry, ...]
+
+    def of(self, attempt: str) -> HistoryEntry | None:
+        """The version that this attempt wrote."""
+        return next((version for version in self.versions if version.attempt == attempt), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the logs say of a transaction: its entries of the global log, newest first, and its versions of
+    tables by location. `head` is the last settled entry's number."""
+
+    head: int
+    entries: tuple[Entry, ...]
+    tables: Mapping[str, Seen]
+
+    def is_settled(self, entry: Entry) -> bool:
+        return entry.seq <= self.head
+
+    def is_whole(self, entry: Entry) -> bool | None:
+        """Whether a settled entry stands; False if it had to be taken back, None if logs that would tell
+        were cleaned away."""
+        match entry.change:
+            case Commit(writes=writes):
+                told = [self._stands(write, entry.attempt) for write in writes]
+                return False if False in told else None if None in told else True
+            case CreateTable(table=table):
+                seen = self.tables.get(table.location)
+                return None if seen is None or seen.oldest != 0 else seen.of(entry.attempt) is not None
+        return not isinstance(entry.change, Void)
+
+    def _stands(self, write: Write, attempt: str) -> bool | None:
+        """Whether the attempt published this part and nobody took it back."""
+        seen = self.tables.get(write.table.location)
+        if seen is not None and seen.of(attempt + INVERSE) is not None:
+            return False
+        if seen is not None and seen.of(attempt) is not None:
+            return True
+        return None if seen is None or seen.oldest is None or seen.oldest > write.base + 1 else False
+
+
 def find_outcome(catalog: Catalog, environment: Environment, leases: Leases, txn: str) -> Outcome:
     """Look for a transaction in the logs of the lake and of its tables, newest first; then for its client."""
-    return _Search(catalog, environment, leases, txn).run()
+    evidence = find_evidence(catalog, environment, txn)
+    if evidence.entries:
+        decided = _decided(txn, evidence, evidence.entries[0])
+        if decided is not None:
+            return decided
+    for seen in evidence.tables.values():
+        if seen.versions:
+            version, name = seen.versions[0].version, seen.ref.name
+            return _committed(txn, f"version {version} of {name!r}", name, version)
+    return _not_found(catalog, environment, leases, txn)
+
+
+def find_evidence(catalog: Catalog, environment: Environment, txn: str) -> Evidence:
+    """Look for a transaction in the logs of the lake and of its tables. Changes nothing."""
+    return _Search(catalog, environment, txn).run()
 
 
 class _Search:
-    """One question. Entries that are older than the transaction by more than a day are not read."""
+    """One look. Entries that are older than the transaction by more than a day are not read."""
 
-    def __init__(self, catalog: Catalog, environment: Environment, leases: Leases, txn: str) -> None:
+    def __init__(self, catalog: Catalog, environment: Environment, txn: str) -> None:
         self._catalog = catalog
         self._environment = environment
-        self._leases = leases
         self._txn = txn
         self._meter = Meter()
         self._begun_ms = int(txn[:12], 16)
 
-    def run(self) -> Outcome:
+    def run(self) -> Evidence:
         head = self._catalog.head(self._meter, fresh=True)
         slots = [] if head is None else self._slots(head.seq + 1)
         refs = self._tables(slots)
         found = self._environment.fan_out([partial(self._in_table, ref) for ref in refs])
-        commits = {ref: entries for ref, entries in zip(refs, found, strict=True) if entries}
-        own = next((entry for entry in slots if entry.txn == self._txn), None)
-        if own is not None and head is not None:
-            return self._decided(own, commits, settled=own.seq <= head.seq)
-        for ref, entries in commits.items():
-            return self._committed(f"version {entries[0].version} of {ref.name!r}", ref, entries[0].version)
-        return self._not_found()
+        return Evidence(
+            0 if head is None else head.seq,
+            tuple(entry for entry in slots if entry.txn == self._txn),
+            {seen.ref.location: seen for seen in found},
+        )
 
     def _slots(self, newest: int) -> list[Entry]:
         """The entries of the global log that may matter, newest first."""
@@ -84,61 +150,69 @@ class _Search:
         pins = self._environment.fan_out([partial(self._catalog.find, name, self._meter) for name in names])
         refs = {pinned.ref.location: pinned.ref for pinned in pins if pinned is not None}
         for entry in slots:
-            if not isinstance(entry.change, Commit | Void):
-                refs.setdefault(entry.change.table.location, entry.change.table)
+            for ref in _named(entry):
+                refs.setdefault(ref.location, ref)
         return list(refs.values())
 
-    def _in_table(self, ref: TableRef) -> list[HistoryEntry]:
-        """The versions of a table that name the transaction, newest first."""
+    def _in_table(self, ref: TableRef) -> Seen:
         table, limit = self._catalog.open(ref, self._meter), _FIRST_ENTRIES
         while True:
             entries = table.history(limit)
             if len(entries) < limit or self._is_before(entries[-1].timestamp_ms):
-                return [entry for entry in entries if entry.txn == self._txn]
+                own = tuple(entry for entry in entries if entry.txn == self._txn)
+                return Seen(ref, entries[-1].version if entries else None, own)
             limit *= 4
 
     def _is_before(self, time_ms: int) -> bool:
         return time_ms < self._begun_ms - DAY_MS
 
-    def _decided(
-        self, entry: Entry, commits: Mapping[TableRef, Sequence[HistoryEntry]], settled: bool
-    ) -> Outcome:
-        """The transaction is an entry of the global log; what became of that, its tables tell."""
-        place = f"entry {entry.seq} of the global log"
-        match entry.change:
-            case Void():
-                return self._not_found()
-            case Commit(writes=writes):
-                # What had to be taken back has two entries: the commit and its inverse.
-                whole = all(len(commits.get(write.table, ())) == 1 for write in writes)
-            case CreateTable(table=table):
-                whole = table in commits or not settled
-            case _:
-                return self._committed(place, entry.change.table, None, entry.seq)
-        if not settled:
-            advice = f"it is {place}, which the next client that writes to the lake completes: ask again then"
-            return Outcome(self._txn, "undecided", advice, seq=entry.seq)
-        if not whole:
+
+def _named(entry: Entry) -> Sequence[TableRef]:
+    """The tables that an entry of the global log is about."""
+    match entry.change:
+        case Commit(writes=writes):
+            return [write.table for write in writes]
+        case Void():
+            return []
+    return [entry.change.table]
+
+
+def _decided(txn: str, evidence: Evidence, entry: Entry) -> Outcome | None:
+    """What became of a transaction that is an entry of the global log; None if that entry was given up."""
+    place = f"entry {entry.seq} of the global log"
+    if isinstance(entry.change, Void):
+        return None
+    if not isinstance(entry.change, Commit | CreateTable):
+        return _committed(txn, place, entry.change.table.name, None, entry.seq)
+    if not evidence.is_settled(entry):
+        advice = f"it is {place}, which the next client that writes to the lake completes: ask again then"
+        return Outcome(txn, "undecided", advice, seq=entry.seq)
+    match evidence.is_whole(entry):
+        case True:
+            return _committed(txn, place, None, None, entry.seq)
+        case False:
             advice = f"it was {place} and had to give way: nothing of it is visible, and it may be run again"
-            return Outcome(self._txn, "aborted", advice, seq=entry.seq)
-        return self._committed(place, None, None, entry.seq)
+            return Outcome(txn, "aborted", advice, seq=entry.seq)
+    advice = (
+        f"it is {place}, and the log entries of its tables that would tell whether it stands were cleaned "
+        "away: look at the data before it is run again"
+    )
+    return Outcome(txn, "undecided", advice, seq=entry.seq)
 
-    def _committed(
-        self, place: str, ref: TableRef | None, version: int | None, seq: int | None = None
-    ) -> Outcome:
-        advice = f"it is committed, as {place}: do not run it again"
-        return Outcome(self._txn, "committed", advice, None if ref is None else ref.name, version, seq)
 
-    def _not_found(self) -> Outcome:
-        store = self._catalog.root(self._meter)
-        lease = lease_of(store, self._txn)
-        if (
-            lease is not None
-            and not find_stale([(self._txn, lease.attempt)], self._leases, self._environment)[0]
-        ):
-            return Outcome(self._txn, "live", _LIVE)
-        advice = _RESUME.format(txn=self._txn) if has_sublogs(store, self._txn) else _LOST
-        return Outcome(self._txn, "undecided", advice)
+def _committed(
+    txn: str, place: str, table: str | None, version: int | None, seq: int | None = None
+) -> Outcome:
+    return Outcome(txn, "committed", f"it is committed, as {place}: do not run it again", table, version, seq)
+
+
+def _not_found(catalog: Catalog, environment: Environment, leases: Leases, txn: str) -> Outcome:
+    store = catalog.root(Meter())
+    lease = lease_of(store, txn)
+    if lease is not None and not find_stale([(txn, lease.attempt)], leases, environment)[0]:
+        return Outcome(txn, "live", _LIVE)
+    advice = _RESUME.format(txn=txn) if has_sublogs(store, txn) else _LOST
+    return Outcome(txn, "undecided", advice)
 
 
 _LIVE = "no table names it yet, and its client shows signs of life: wait for it"

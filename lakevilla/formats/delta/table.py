@@ -14,7 +14,8 @@ from lakevilla.formats.delta.alter import alter
 from lakevilla.formats.delta.changes import decode_change, encode_change, inverse, unpublished
 from lakevilla.formats.delta.checkpoint import is_due, write_checkpoint
 from lakevilla.formats.delta.create import create_table
-from lakevilla.formats.delta.encode import is_pending, txn_of
+from lakevilla.formats.delta.encode import attempt_of, is_pending, slot_of, txn_of
+from lakevilla.formats.delta.entry import identity_of
 from lakevilla.formats.delta.filling import DeltaMarkerEntries, fill
 from lakevilla.formats.delta.footprint import footprint_of
 from lakevilla.formats.delta.log import Listing, adjusted_times, list_log, newest_at
@@ -86,7 +87,7 @@ class DeltaTable:
                 if commit is not None and is_pending(commit.info):
                     found = []
                 elif commit is not None:
-                    found.append(_history_entry(version, times[version], commit.info or {}))
+                    found.append(_history_entry(commit, times[version]))
         return found
 
     def first(
@@ -219,16 +220,21 @@ def _number(snapshot: DeltaSnapshot, key: str) -> int:
     return int(text)
 
 
-def _history_entry(version: int, modified_ms: int, info: Mapping[str, Any]) -> HistoryEntry:
+def _history_entry(commit: Commit, modified_ms: int) -> HistoryEntry:
+    info = commit.info or {}
     time = info.get("inCommitTimestamp", info.get("timestamp"))
     return HistoryEntry(
-        version=version,
+        version=commit.version,
         timestamp_ms=time if isinstance(time, int) else modified_ms,
         operation=str(info.get("operation", "")),
         parameters=_texts(info.get("operationParameters")),
         metrics=_texts(info.get("operationMetrics")),
         engine=str(info.get("engineInfo", "")),
         txn=txn_of(info),
+        attempt=attempt_of(info),
+        slot=slot_of(info),
+        added=tuple(identity_of(file) for file in commit.adds),
+        removed=tuple(identity_of(file) for file in commit.removes),
     )
 
 
