@@ -16,6 +16,7 @@ from sqlglot import exp
 from lakevilla.engines.port import Target
 from lakevilla.engines.spark import tasks
 from lakevilla.engines.spark.assigning import Assigned, Value, assign
+from lakevilla.engines.spark.batches import bounded_by_rows
 from lakevilla.engines.spark.connect import is_connect
 from lakevilla.engines.spark.failures import explained
 from lakevilla.engines.spark.jvm import driver_side
@@ -138,8 +139,13 @@ class Writer:
             return joined([task.run_here(few, target.store)])
         frame = _spread(rows.frame, target) if spread else rows.frame
         written = frame.mapInArrow(task.function(), tasks.REPORT)
+
+        def collect() -> Any:
+            with bounded_by_rows(self.session(), target.schema):
+                return written.collect()
+
         with explained():
-            found = self.session.run(written.collect)
+            found = self.session.run(collect)
         return joined([pickle.loads(row[0]) for row in found])
 
     def _few(self, frame: Any, at_most: int | None) -> Sequence[pa.RecordBatch] | None:
