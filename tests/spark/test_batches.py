@@ -19,7 +19,7 @@ def sizes(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def largest(spark: Any, schema: pa.Schema) -> int:
     with bounded_by_rows(spark, schema):
         found = spark.range(0, 70_000, 1, 1).mapInArrow(sizes, "rows bigint").collect()
-    return max(row.rows for row in found)
+    return int(max(row.rows for row in found))
 
 
 def test_rows_of_fixed_size_come_in_large_batches(spark: Any) -> None:

@@ -43,4 +43,4 @@ def bounded_by_rows(session: Any, schema: pa.Schema) -> Iterator[None]:
 
 
 def _is_fixed(type_: pa.DataType) -> bool:
-    return pa.types.is_primitive(type_) or pa.types.is_decimal(type_)
+    return bool(pa.types.is_primitive(type_) or pa.types.is_decimal(type_))
