@@ -17,6 +17,7 @@ from lakevilla.formats.delta.table import DeltaTable
 from lakevilla.formats.port import Published, Snapshot, Taken
 from lakevilla.model import Author, Change, Footprint, ReadSet
 from lakevilla.settle import entries
+from lakevilla.settle.places import Places
 from lakevilla.store import keys
 from lakevilla.store.port import Ambiguous, Created, Exists, Unanswered
 from lakevilla.store.retrying import Retrying
@@ -218,9 +219,9 @@ def head_replaced_without_match(self: GlobalLog, read: ReadHead, head: Head) -> 
 
 @_bug(f"{_SETTLE}._finish")
 def decided_entry_said_to_be_undecided(
-    log: GlobalLog, environment: Environment, read: ReadHead, entry: Entry, open_table: entries.OpenTable
+    log: GlobalLog, environment: Environment, read: ReadHead, entry: Entry, places: Places
 ) -> entries.Decided:
-    settled = entries.settle(read.head.lake, entry, environment, open_table)
+    settled = entries.settle(read.head.lake, entry, environment, places)
     return entries.Decided(entry, entries.move_head(log, environment, read, entry, settled), settled)
 
 
@@ -229,6 +230,6 @@ def head_moves_before_the_table_is_there(
     lake: str,  # noqa: ARG001
     entry: Entry,  # noqa: ARG001
     environment: Environment,  # noqa: ARG001
-    open_table: entries.OpenTable,  # noqa: ARG001
+    places: Places,  # noqa: ARG001
 ) -> Settled:
     return Settled(True)

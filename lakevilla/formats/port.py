@@ -91,19 +91,6 @@ class Snapshot(Protocol):
         ...
 
 
-class Definition(Protocol):
-    """What a table is, beside its rows."""
-
-    @property
-    def schema(self) -> pa.Schema: ...
-
-    @property
-    def partition_columns(self) -> tuple[str, ...]: ...
-
-    @property
-    def checks(self) -> Mapping[str, str]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Published:
     """The change is version `snapshot.version` of the table."""
@@ -195,8 +182,9 @@ class Table(Protocol):
         """The change that makes version 0 of a new table. InvalidInput for what the format cannot hold."""
         ...
 
-    def describe(self, first: Change) -> Definition:
-        """What a table will be after its first change, for writing the data files that come with it."""
+    def describe(self, first: Change) -> Snapshot:
+        """What a table will be after its first change, without rows: version -1, on which `first` can be
+        previewed, encoded and published like a change on any version."""
         ...
 
     def encode_first(self, first: Change, author: Author) -> bytes:

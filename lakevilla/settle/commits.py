@@ -1,9 +1,11 @@
 """Settling a commit on several tables: publish all of it, or take back what was published.
 
-Two rounds, each in parallel. First the tables on which an outside writer could be in the way, all of them,
+Rounds, each in parallel. First the tables on which an outside writer could be in the way, all of them,
 never stopping early: a helper that stopped at the first refusal while another goes on would publish a
-commit that is aborted. Only when every one of them is published, the rest. If one is refused, each table that
-was published gets an inverse commit by the same walk. Every walk's result is fixed by logs that nobody
+commit that is aborted. Only when every one of them is published, blind appends and new tables: nobody is in
+their way but who alters the table, or makes one in the same place. If one is refused, each table that
+was published gets an inverse commit by the same walk, and a new one a notice that it is dropped. When all is
+published, tables that the commit drops get theirs. Every walk's result is fixed by logs that nobody
 rewrites, so all who settle an entry reach the same outcome, at whatever time and in whatever order.
 """
 
@@ -13,10 +15,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from lakevilla.environment import Environment
+from lakevilla.errors import CommitUnknown, Unavailable
 from lakevilla.formats.port import Snapshot, Table
-from lakevilla.model import Author, Change, TableRef
+from lakevilla.model import Author, Change, Notice, TableRef
+from lakevilla.settle.places import Places, claim
 from lakevilla.settle.walking import Landed, Refused, walk
-from lakevilla.versions.commits import Commit, Settled, Write
+from lakevilla.versions.commits import Commit, Drop, Settled, Write
 
 logger = logging.getLogger("lakevilla.settle")
 
@@ -35,6 +39,12 @@ class _Walked:
     table: Table
     change: Change
     outcome: Landed | Refused
+    owned: bool = False
+    """Whether it made the table, which belongs to the lake now."""
+
+    @property
+    def location(self) -> str:
+        return self.write.table.location
 
 
 @dataclass(frozen=True)
@@ -48,30 +58,37 @@ class Outcome:
 
 @dataclass(frozen=True)
 class CommitSettler:
-    """Settles the commit of one entry, for its owner or for somebody who found it."""
+    """Settles the commit of one entry of a lake, for its owner or for somebody who found it.
 
+    `open_at` gives tables that the commit found at the version that it was validated on.
+    """
+
+    lake: str
     seq: int
     txn: str
     attempt: str
     environment: Environment
+    places: Places
     open_at: OpenAt
 
     def settle(self, commit: Commit) -> Outcome:
         """Publish the commit, or take it back."""
         walked: list[_Walked] = []
-        for part in (
-            [write for write in commit.writes if not write.blind],
-            [write for write in commit.writes if write.blind],
-        ):
+        certain = [write.blind or write.creates for write in commit.writes]
+        for later in (False, True):
+            part = [write for write, last in zip(commit.writes, certain, strict=True) if last is later]
             walked += self.environment.fan_out([partial(self._land, write) for write in part])
             refused = next((w.outcome for w in walked if isinstance(w.outcome, Refused)), None)
             if refused is not None:
                 return Outcome(self._take_back(walked), {}, refused)
-        landed = {w.write.table.location: w.outcome.after for w in walked if isinstance(w.outcome, Landed)}
+        self.environment.fan_out([partial(self._tell, drop) for drop in commit.drops])
+        landed = {w.location: w.outcome.after for w in walked if isinstance(w.outcome, Landed)}
         versions = {location: snapshot.version for location, snapshot in landed.items()}
-        return Outcome(Settled(True, versions), landed, None)
+        return Outcome(Settled(True, versions, owned=_owned(walked)), landed, None)
 
     def _land(self, write: Write) -> _Walked:
+        if write.creates:
+            return self._make(write)
         table, base = self.open_at(write.table, write.base)
         # What was read of the table counts too: it must not have changed under the commit.
         change = replace(table.decode_change(write.change), read=write.read)
@@ -79,13 +96,38 @@ class CommitSettler:
         outcome = walk(table, base, change, author, self.environment.new_id)
         return _Walked(write, table, change, outcome)
 
+    def _make(self, write: Write) -> _Walked:
+        """Create version 0 of a new table, which is the lake's from then on."""
+        table = self.places.open(write.table)
+        change = table.decode_change(write.change)
+        author = self._author(self.attempt)
+        outcome = walk(table, table.describe(change), change, author, self.environment.new_id)
+        if isinstance(outcome, Refused):
+            return _Walked(write, table, change, outcome)
+        owner = claim(self.places.store(write.table), self.environment, self.lake, self.places.url)
+        return _Walked(write, table, change, outcome, owned=owner.lake == self.lake)
+
+    def _tell(self, drop: Drop) -> None:
+        """A table below the root that is dropped says so in its own log."""
+        if drop.base is not None:
+            self._notice(self.places.open(drop.table), drop.base, self.attempt)
+
+    def _notice(self, table: Table, base: int, attempt: str) -> None:
+        try:
+            table.publish_notice(base, Notice(self.lake, self.seq, dropped=True), self.txn, attempt)
+        except CommitUnknown as error:
+            # What became of the table is decided elsewhere; whoever settles the entry next tells it.
+            raise Unavailable(str(error)) from error
+
     def _take_back(self, walked: Sequence[_Walked]) -> Settled:
-        """Inverse commits for all that was published."""
-        published = [w for w in walked if isinstance(w.outcome, Landed)]
+        """Inverse commits for all that was published; new tables are dropped, whoever has used them."""
+        made = [w for w in walked if w.write.creates and isinstance(w.outcome, Landed)]
+        self.environment.fan_out([partial(self._notice, w.table, 0, self.attempt + INVERSE) for w in made])
+        published = [w for w in walked if not w.write.creates and isinstance(w.outcome, Landed)]
         results = self.environment.fan_out([partial(self._invert, w) for w in published])
         versions, torn = {}, set()
         for part, result in zip(published, results, strict=True):
-            location = part.write.table.location
+            location = part.location
             if isinstance(result, Landed):
                 versions[location] = result.after.version
             else:
@@ -95,7 +137,8 @@ class CommitSettler:
                     result.winner.summary,
                 )
                 torn.add(location)
-        return Settled(False, versions, frozenset(torn))
+        dropped = frozenset(w.location for w in made if "://" not in w.location)
+        return Settled(False, versions, frozenset(torn), dropped)
 
     def _invert(self, walked: _Walked) -> Landed | Refused:
         assert isinstance(walked.outcome, Landed)
@@ -106,3 +149,7 @@ class CommitSettler:
 
     def _author(self, attempt: str) -> Author:
         return Author(self.txn, attempt, "", slot=self.seq)
+
+
+def _owned(walked: Sequence[_Walked]) -> frozenset[str]:
+    return frozenset(w.location for w in walked if w.owned)

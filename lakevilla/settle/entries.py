@@ -16,6 +16,7 @@ from lakevilla.errors import CommitUnknown, Corrupt, Unavailable
 from lakevilla.formats.port import Snapshot, Table
 from lakevilla.model import Notice, TableRef
 from lakevilla.settle.commits import CommitSettler
+from lakevilla.settle.places import Places, claim
 from lakevilla.store.port import Ambiguous, Created
 from lakevilla.versions import registry
 from lakevilla.versions.commits import Commit, Settled, Void
@@ -29,9 +30,6 @@ HELP_AFTER_SECONDS = 0.05
 FIRST_LOOK_SECONDS = 0.005
 
 
-OpenTable = Callable[[TableRef], Table]
-
-
 @dataclass(frozen=True, slots=True)
 class Decided:
     """An entry that is settled, and HEAD as it was left."""
@@ -42,7 +40,7 @@ class Decided:
 
 
 def decide_entry(
-    log: GlobalLog, environment: Environment, propose: Callable[[Head], Entry], open_table: OpenTable
+    log: GlobalLog, environment: Environment, propose: Callable[[Head], Entry], places: Places
 ) -> Decided:
     """Bring one entry into the global log and settle it.
 
@@ -53,11 +51,11 @@ def decide_entry(
     while True:
         entry = propose(read.head)
         if hold_slot(log, environment, entry):
-            return _finish(log, environment, read, entry, open_table)
-        read = help_next(log, environment, read, open_table)
+            return _finish(log, environment, read, entry, places)
+        read = help_next(log, environment, read, places)
 
 
-def help_next(log: GlobalLog, environment: Environment, read: ReadHead, open_table: OpenTable) -> ReadHead:
+def help_next(log: GlobalLog, environment: Environment, read: ReadHead, places: Places) -> ReadHead:
     """HEAD beyond the entry that lies in the slot after `read`: moved by its owner, else by us."""
     seq = read.head.seq + 1
     now = _wait_for_owner(log, environment, seq)
@@ -67,7 +65,7 @@ def help_next(log: GlobalLog, environment: Environment, read: ReadHead, open_tab
     if entry is None:
         return now
     logger.info("settling entry %d of transaction %s, whose owner did not", seq, entry.txn)
-    return move_head(log, environment, now, entry, settle(now.head.lake, entry, environment, open_table))
+    return move_head(log, environment, now, entry, settle(now.head.lake, entry, environment, places))
 
 
 def _wait_for_owner(log: GlobalLog, environment: Environment, seq: int) -> ReadHead:
@@ -85,39 +83,39 @@ def _wait_for_owner(log: GlobalLog, environment: Environment, seq: int) -> ReadH
         left, pause = left - pause, pause * 2
 
 
-def settle_up_to(
-    log: GlobalLog, environment: Environment, seq: int, open_table: OpenTable
-) -> ReadHead | None:
+def settle_up_to(log: GlobalLog, environment: Environment, seq: int, places: Places) -> ReadHead | None:
     """HEAD at this entry or beyond it; entries on the way that nobody settled are settled by us.
 
     A number beyond the last entry belongs to the lake that a table came from: then HEAD is what it is.
     """
     read = log.read_head()
     while read is not None and read.head.seq < seq and log.read_slot(read.head.seq + 1) is not None:
-        read = help_next(log, environment, read, open_table)
+        read = help_next(log, environment, read, places)
     return read
 
 
-def settle(lake: str, entry: Entry, environment: Environment, open_table: OpenTable) -> Settled:
+def settle(lake: str, entry: Entry, environment: Environment, places: Places) -> Settled:
     """Publish what the entry decided."""
     match entry.change:
         case CreateTable(table=ref, first=first):
-            return Settled(open_table(ref).publish_first(first.encode(), entry.attempt))
+            if not places.open(ref).publish_first(first.encode(), entry.attempt):
+                return Settled(False)
+            owner = claim(places.store(ref), environment, lake, places.url)
+            return Settled(True, owned=frozenset({ref.location} if owner.lake == lake else ()))
         case DropTable(table=ref, base=base) | RenameTable(table=ref, base=base) if base is not None:
             notice = Notice(lake, entry.seq, dropped=isinstance(entry.change, DropTable))
-            open_table(ref).publish_notice(base, notice, entry.txn, entry.attempt)
+            places.open(ref).publish_notice(base, notice, entry.txn, entry.attempt)
             return Settled(True)
         case Commit() as commit:
-            settler = CommitSettler(
-                entry.seq, entry.txn, entry.attempt, environment, partial(_open_at, open_table)
-            )
+            open_at = partial(_open_at, places)
+            settler = CommitSettler(lake, entry.seq, entry.txn, entry.attempt, environment, places, open_at)
             return settler.settle(commit).settled
         case _:
             return Settled(True)
 
 
-def _open_at(open_table: OpenTable, ref: TableRef, version: int) -> tuple[Table, Snapshot]:
-    table = open_table(ref)
+def _open_at(places: Places, ref: TableRef, version: int) -> tuple[Table, Snapshot]:
+    table = places.open(ref)
     return table, table.at_version(version)
 
 
@@ -145,11 +143,11 @@ def hold_slot(log: GlobalLog, environment: Environment, entry: Entry) -> bool:
 
 
 def _finish(
-    log: GlobalLog, environment: Environment, read: ReadHead, entry: Entry, open_table: OpenTable
+    log: GlobalLog, environment: Environment, read: ReadHead, entry: Entry, places: Places
 ) -> Decided:
     """Settle our own entry. It is decided, so a store that goes away now cannot undo it."""
     try:
-        settled = settle(read.head.lake, entry, environment, open_table)
+        settled = settle(read.head.lake, entry, environment, places)
         return Decided(entry, move_head(log, environment, read, entry, settled), settled)
     except Unavailable as error:
         raise decided_but_unseen(entry) from error

@@ -37,6 +37,8 @@ _GLOBAL_LOG = "_lakevilla/global/log/"
 _PROBES = "_lakevilla/probe/"
 TXNS = "_lakevilla/txns/"
 MARKERS = "_lakevilla/markers/"
+OWNER = "_lakevilla/owner.json"
+"""Which lake a table belongs to, below the table's root."""
 
 DATA_FILE = r"(?:^|/)part-(?P<txn>[0-9a-f]{32})-[^/]*\.parquet$"
 """The keys of data files that LakeVilla wrote, as a pattern that Python and RE2 understand alike."""

@@ -49,6 +49,10 @@ def number(value: Any) -> int:
     return value
 
 
+def optional_number(value: Any) -> int | None:
+    return None if value is None else number(value)
+
+
 def flag(value: Any) -> bool:
     if not isinstance(value, bool):
         raise TypeError(f"expected true or false, found {value!r}")

@@ -49,6 +49,29 @@ class Pinned:
     pinned_at: float
 
 
+def seen(pinned: Pinned) -> int | None:
+    """The version of a table below the root, whose log is told of its name; None elsewhere."""
+    return pinned.snapshot.version if "://" not in pinned.ref.location else None
+
+
+@dataclass(frozen=True)
+class CatalogPlaces:
+    """The tables of a catalog, for settling; one meter counts the requests."""
+
+    catalog: "Catalog"
+    meter: Meter
+
+    @property
+    def url(self) -> str:
+        return self.catalog.root(self.meter).url
+
+    def open(self, ref: TableRef) -> Table:
+        return self.catalog.open(ref, self.meter)
+
+    def store(self, ref: TableRef) -> Store:
+        return self.catalog.store_of(ref.location, self.meter)
+
+
 class Catalog:
     """The tables of one lake."""
 
@@ -96,9 +119,11 @@ class Catalog:
     def known(self, name: str) -> tuple[TableRef, Snapshot] | None:
         """Where this name led last time, and the newest version that we saw there; asks nobody."""
         with self._lock:
-            ref = registry.find(self._head, name) or TableRef(name, name, next(iter(FORMATS)))
-            newest = self._newest.get(ref.location)
-            return None if newest is None else (ref, newest[0])
+            ref = registry.find(self._head, name)
+            if ref is None and registry.may_lie_at(self._head, name):
+                ref = TableRef(name, name, next(iter(FORMATS)))
+            newest = None if ref is None else self._newest.get(ref.location)
+            return None if ref is None or newest is None else (ref, newest[0])
 
     def recent(self, name: str, meter: Meter) -> Pinned | None:
         """The table as somebody in this client saw it a moment ago, without asking whether it has moved."""
@@ -186,7 +211,7 @@ class Catalog:
             put, time_ms = self._environment.new_id(), self._environment.now_ms()
             return Entry(head.seq + 1, author.txn, author.attempt, put, time_ms, proposed)
 
-        decided = decide_entry(log, self._environment, propose, lambda ref: self.open(ref, meter))
+        decided = decide_entry(log, self._environment, propose, CatalogPlaces(self, meter))
         self._remember_head(decided.read.head, now)
         if not decided.settled.published:
             made = decided.entry.change
@@ -252,7 +277,7 @@ class Catalog:
         with self._lock:
             if seq == 0 or (self._head is not None and self._head.seq >= seq):
                 return
-        read = settle_up_to(self.log(meter), self._environment, seq, lambda ref: self.open(ref, meter))
+        read = settle_up_to(self.log(meter), self._environment, seq, CatalogPlaces(self, meter))
         if read is not None:
             self.learn(read.head)
 

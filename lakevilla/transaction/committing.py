@@ -15,7 +15,7 @@ from lakevilla.environment import Environment
 from lakevilla.errors import Conflict
 from lakevilla.formats.port import Published, Snapshot, Taken
 from lakevilla.model import Author, Footprint
-from lakevilla.transaction.catalog import PREMISE_SECONDS
+from lakevilla.transaction.catalog import PREMISE_SECONDS, Pinned
 from lakevilla.transaction.effect import TableChange
 
 logger = logging.getLogger("lakevilla.transaction")
@@ -73,11 +73,7 @@ def renew_premise(pending: TableChange) -> None:
     used; and so must the files that we uploaded.
     """
     pinned, change = pending.pinned, pending.change
-    # In this order: what is published between the two reads makes the second one newer, not the first.
-    newest = pinned.table.latest()
-    followed = pinned.table.latest(pinned.snapshot)
-    whole = followed is not None and newest is not None and followed.version >= newest.version
-    gone = "" if whole else "log entries since it began"
+    gone = "" if pinned.snapshot.version < 0 or _is_whole(pinned) else "log entries since it began"
     gone = gone or next(iter(pinned.table.missing(change.added)), "")
     if gone:
         raise Conflict(
@@ -86,6 +82,14 @@ def renew_premise(pending: TableChange) -> None:
             table=pinned.ref.name,
             operation=change.operation,
         )
+
+
+def _is_whole(pinned: Pinned) -> bool:
+    """Whether the log still has every entry after the pinned version."""
+    # In this order: what is published between the two reads makes the second one newer, not the first.
+    newest = pinned.table.latest()
+    followed = pinned.table.latest(pinned.snapshot)
+    return followed is not None and newest is not None and followed.version >= newest.version
 
 
 def back_off(environment: Environment, losses: int) -> None:

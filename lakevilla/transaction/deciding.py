@@ -12,19 +12,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from lakevilla.errors import Conflict, Unavailable
+from lakevilla.errors import Conflict, InvalidInput, Unavailable
 from lakevilla.formats.port import Snapshot, Table, Taken
-from lakevilla.model import Change, TableRef
+from lakevilla.model import Change, ReadSet, TableRef
 from lakevilla.settle.commits import CommitSettler
 from lakevilla.settle.entries import decided_but_unseen, help_next, hold_slot, move_head
-from lakevilla.transaction.catalog import PREMISE_SECONDS, Pinned
+from lakevilla.store.probe import probe
+from lakevilla.transaction.catalog import PREMISE_SECONDS, CatalogPlaces, Pinned, seen
 from lakevilla.transaction.committing import LOSSES_ALLOWED, renew_premise
 from lakevilla.transaction.effect import TableChange
 from lakevilla.transaction.operations import READ
+from lakevilla.transaction.owning import Owning
 from lakevilla.transaction.recovering import Recovery
 from lakevilla.transaction.turns import Turns
 from lakevilla.transaction.workspace import Workspace
-from lakevilla.versions.commits import Commit, Read, Write
+from lakevilla.versions import registry
+from lakevilla.versions.commits import NEW, Commit, Drop, Read, Write
 from lakevilla.versions.log import GlobalLog, ReadHead
 from lakevilla.versions.records import Entry, Head
 
@@ -49,6 +52,8 @@ class Decision:
         self._turns = turns
         self._recovers = recovers
         self._lined_up = False
+        self._places = CatalogPlaces(workspace.catalog, workspace.meter)
+        self._owning = Owning(self._places, workspace.environment)
 
     def commit(self) -> Committed | None:
         """Decide and settle; None if nothing is left to publish."""
@@ -65,6 +70,8 @@ class Decision:
             commit = self._commit()
             if commit is None:
                 return None
+            self._check_names(read.head, commit)
+            self._owning.ensure(read.head, commit)
             entry = Entry(
                 read.head.seq + 1,
                 workspace.txn,
@@ -80,7 +87,7 @@ class Decision:
                 # An outside writer was in the way, and what was published has been taken back.
                 self._recovery.begin(workspace.environment.new_id())
             else:
-                read = help_next(log, workspace.environment, read, self._open)
+                read = help_next(log, workspace.environment, read, self._places)
             self._catch_up()
         raise Conflict(
             f"transaction {workspace.txn} lost {LOSSES_ALLOWED} races in a row: nothing was changed; "
@@ -91,32 +98,73 @@ class Decision:
         """HEAD, and whether a table that is only read has moved, in the same round as what is left of the
         uploads. Settling meets the commits of others without slots only on tables that it publishes."""
         workspace, found, moved = self._workspace, list[ReadHead | None](), list[bool]()
-        only_read = [p for p in workspace.touched if self._recovery.change(p.ref.location) is None]
+        written = {pinned.ref.location for pinned, _ in self._changes()}
+        left = {*written, *workspace.own.made}
+        only_read = [pinned for pinned in workspace.touched if pinned.ref.location not in left]
         tasks: list[Callable[[], None]] = [partial(_look_at, pinned, moved) for pinned in only_read]
         tasks += [lambda: found.append(log.read_head()), workspace.uploads.finish]
         workspace.environment.fan_out(tasks)
+        if found[0] is None:
+            probe(workspace.catalog.root(workspace.meter), workspace.environment)
         return found[0] or log.first_head(), any(moved)
+
+    def _changes(self) -> list[tuple[Pinned, Change]]:
+        """The lake's tables that the transaction changes, and how."""
+        found = [(p, self._recovery.change(p.ref.location)) for p in self._workspace.changeable]
+        return [(pinned, change) for pinned, change in found if change is not None]
 
     def _commit(self) -> Commit | None:
         """What the transaction does and has read, on the versions that it stands on.
 
         Also where it changes nothing in the end: the slot then proves that all it has read was true at once.
         """
-        writes, reads = [], []
-        for pinned in self._workspace.touched:
-            change = self._recovery.change(pinned.ref.location)
-            if change is not None:
-                writes.append(_write(pinned, change, self._turns.ticket(pinned.ref)))
-            else:
-                read = self._recovery.read_of(pinned.ref.location)
-                reads.append(Read(pinned.ref, pinned.snapshot.version, read))
-        return Commit(tuple(writes), tuple(reads)) if writes or reads else None
+        own = self._workspace.own
+        writes = [
+            _write(pinned, change, self._turns.ticket(pinned.ref)) for pinned, change in self._changes()
+        ]
+        writes += [self._new(pinned) for pinned in own.made.values()]
+        # A notice follows what is published: our own changes of a table that goes are not.
+        gone = [self._workspace.base(location) for location in own.dropped]
+        drops = tuple(Drop(pinned.ref, seen(pinned)) for pinned in gone)
+        written = {write.table.location for write in writes}
+        reads = [
+            Read(pinned.ref, pinned.snapshot.version, self._recovery.read_of(pinned.ref.location))
+            for pinned in self._workspace.touched
+            if pinned.ref.location not in written
+        ]
+        return Commit(tuple(writes), tuple(reads), drops) if writes or drops or reads else None
+
+    def _new(self, pinned: Pinned) -> Write:
+        """A table that the transaction makes, with all that it does to it. Nobody else can have read it."""
+        change = self._recovery.change(pinned.ref.location)
+        assert change is not None, "to make a table is a change of it"
+        encoded = pinned.table.encode_change(pinned.snapshot, change)
+        return Write(pinned.ref, NEW, encoded, ReadSet(), blind=False)
+
+    def _check_names(self, head: Head, commit: Commit) -> None:
+        """No other entry took a name that the commit gives, or dropped what it drops. If none has until
+        this HEAD, the create of the slot after it proves that none has until then."""
+        try:
+            registry.check(head, commit)
+        except InvalidInput as error:
+            raise Conflict(
+                f"another client changed the lake's tables meanwhile: {error}. Nothing was changed; run the "
+                "transaction again"
+            ) from error
 
     def _settle(self, read: ReadHead, entry: Entry, commit: Commit) -> tuple[ReadHead, Committed | None]:
         """Publish our own entry and make it visible. It is decided: a store that goes away cannot undo it."""
         workspace = self._workspace
         log = workspace.catalog.log(workspace.meter)
-        settler = CommitSettler(entry.seq, entry.txn, entry.attempt, workspace.environment, self._open_at)
+        settler = CommitSettler(
+            read.head.lake,
+            entry.seq,
+            entry.txn,
+            entry.attempt,
+            workspace.environment,
+            self._places,
+            self._open_at,
+        )
         try:
             outcome = settler.settle(commit)
             moved = move_head(log, workspace.environment, read, entry, outcome.settled)
@@ -146,8 +194,7 @@ class Decision:
 
     def _is_contended(self) -> bool:
         """Whether somebody had to queue for a table that we change; then we queue too."""
-        writes = [p for p in self._workspace.touched if self._recovery.change(p.ref.location) is not None]
-        contended = self._recovers and any(pinned.snapshot.contended for pinned in writes)
+        contended = self._recovers and any(pinned.snapshot.contended for pinned, _ in self._changes())
         if contended:
             self._line_up()
         return contended
@@ -155,8 +202,7 @@ class Decision:
     def _line_up(self) -> None:
         """Take a place in the queue of each table that we change by what it holds."""
         self._lined_up = True
-        changes = [(p, self._recovery.change(p.ref.location)) for p in self._workspace.touched]
-        self._turns.line_up([pinned for pinned, change in changes if change and not change.blind])
+        self._turns.line_up([pinned for pinned, change in self._changes() if not change.blind])
 
     def _is_old(self) -> bool:
         """Whether something that the commit builds on may have been cleaned away; then it is checked."""
@@ -177,9 +223,6 @@ class Decision:
         pinned = self._workspace.base(ref.location)
         assert pinned.snapshot.version == version, "the entry was made from where we stand"
         return pinned.table, pinned.snapshot
-
-    def _open(self, ref: TableRef) -> Table:
-        return self._workspace.catalog.open(ref, self._workspace.meter)
 
 
 def _look_at(pinned: Pinned, moved: list[bool]) -> None:

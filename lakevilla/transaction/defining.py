@@ -1,7 +1,7 @@
 """Statements that change what tables there are and what columns they have.
 
-Creating, registering, renaming and dropping a table are entries of the global log; altering one is a commit
-of that table like any other.
+Registering and renaming a table are entries of the global log. So are creating and dropping one, alone or as
+part of a commit on several tables. Altering one is a commit of that table like any other.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from lakevilla.engines.port import Target
 from lakevilla.errors import InvalidInput
 from lakevilla.model import Author, Counts, ReadSet, TableRef
 from lakevilla.predicates import ANYTHING
@@ -19,8 +18,8 @@ from lakevilla.sql.parsing import parse_expression, select_from
 from lakevilla.sql.statements import TableName
 from lakevilla.sql.types import type_named
 from lakevilla.store.names import check_table_name
-from lakevilla.transaction.catalog import Pinned
-from lakevilla.transaction.effect import Effect, LakeChange, TableChange
+from lakevilla.transaction.catalog import Pinned, seen
+from lakevilla.transaction.effect import Effect, LakeChange, TableChange, TableDrop
 from lakevilla.transaction.workspace import Workspace
 from lakevilla.versions import registry
 from lakevilla.versions.records import CreateTable, DropTable, RegisterTable, RenameTable
@@ -42,24 +41,14 @@ def create(
     ref = _place(workspace, name, format_name, location)
     table = workspace.catalog.open(ref, workspace.meter)
     change = table.first(schema, partition_by, dict(properties or {}), comment)
-    target, rows = table.describe(change), Counts()
+    pinned = Pinned(ref, table, table.describe(change), workspace.environment.elapsed())
+    rows = Counts()
     if data is not None:
-        store = workspace.catalog.store_of(ref.location, workspace.meter)
-        checks = {check: parse_expression(text) for check, text in target.checks.items()}
-        written = workspace.engine.append(
-            Target(
-                name=name,
-                schema=target.schema,
-                partition_columns=target.partition_columns,
-                store=store,
-                new_key=workspace.new_key,
-                now_ms=workspace.environment.now_ms,
-                checks=checks,
-            ),
-            data,
-        )
+        written = workspace.engine.append(workspace.target(pinned), data)
         change = replace(change, operation="CREATE TABLE AS SELECT", added=written.added)
         rows = written.counts
+    if workspace.may_make_tables:
+        return Effect(rows, TableChange(pinned, change))
     author = Author(workspace.txn, workspace.txn, workspace.environment.new_id())
     first = table.encode_first(change, author).decode()
     return Effect(rows, LakeChange(lambda _: CreateTable(ref, first)))
@@ -84,13 +73,15 @@ def rename(workspace: Workspace, name: str, to: str) -> Effect:
     taken = None if to.casefold() == ref.name.casefold() else workspace.catalog.find(to, workspace.meter)
     if taken is not None:
         raise InvalidInput(f"the lake already has a table {taken.ref.name!r}: choose another name")
-    return Effect(None, LakeChange(lambda _: RenameTable(ref, to, _seen(pinned))))
+    return Effect(None, LakeChange(lambda _: RenameTable(ref, to, seen(pinned))))
 
 
 def drop(workspace: Workspace, name: str) -> Effect:
     """A table loses its name. Its files stay until vacuum; a table outside the root is not touched."""
     pinned = workspace.pin(TableName(name))
-    return Effect(None, LakeChange(lambda _: DropTable(pinned.ref, _seen(pinned))))
+    if workspace.may_make_tables:
+        return Effect(None, TableDrop(pinned))
+    return Effect(None, LakeChange(lambda _: DropTable(pinned.ref, seen(pinned))))
 
 
 def alter(workspace: Workspace, name: str, action: sql.Action) -> Effect:
@@ -120,18 +111,14 @@ def add_column(workspace: Workspace, name: str, column: str, type_: str | pa.Dat
 
 def decide(workspace: Workspace, change: LakeChange) -> int:
     """Bring a registry change into the global log; the entry's number."""
+    workspace.uploads.finish()
     author = Author(workspace.txn, workspace.txn, workspace.environment.new_id())
     return workspace.catalog.decide(change.propose, author, workspace.meter).entry.seq
 
 
-def _seen(pinned: Pinned) -> int | None:
-    """The version of a table below the root, whose log is told of its name; None elsewhere."""
-    return pinned.snapshot.version if "://" not in pinned.ref.location else None
-
-
 def _place(workspace: Workspace, name: str, format_name: str, location: str | None) -> TableRef:
     check_table_name(name)
-    found = workspace.catalog.find(name, workspace.meter)
+    found = workspace.find(name)
     if found is not None:
         raise InvalidInput(
             f"the lake already has a table {found.ref.name!r}: drop it first, or choose another name"
@@ -141,10 +128,21 @@ def _place(workspace: Workspace, name: str, format_name: str, location: str | No
             raise InvalidInput(
                 f"location {location!r} is not a URL: write file:///path or s3://bucket/path, or leave it out"
             )
-        return TableRef(name, workspace.catalog.place_of(location), format_name)
+        ref = TableRef(name, workspace.catalog.place_of(location), format_name)
+        _refuse_used(workspace, ref, location)
+        return ref
     head = workspace.catalog.head(workspace.meter)
     fresh = workspace.environment.new_id()[-8:]
-    return TableRef(name, registry.folder_for(head, name, fresh), format_name)
+    return TableRef(name, registry.folder_for(head, name, fresh, workspace.is_free), format_name)
+
+
+def _refuse_used(workspace: Workspace, ref: TableRef, location: str) -> None:
+    if not workspace.is_free(ref.location):
+        raise InvalidInput(f"the transaction uses a table at {location!r} already: choose another location")
+    if workspace.catalog.open(ref, workspace.meter).latest() is not None:
+        raise InvalidInput(
+            f"there is a table at {location!r} already: register it, or choose another location"
+        )
 
 
 def _check_rows(workspace: Workspace, pinned: Pinned, action: sql.AddConstraint) -> None:

@@ -11,15 +11,25 @@ from lakevilla.versions.records import Head, RegistryChange
 
 @dataclass(frozen=True)
 class TableChange:
-    """A change of one table, to be published on the version that it was computed on, or rebased."""
+    """A change of one table, to be published on the version that it was computed on, or rebased.
+
+    If the table is pinned at a version below 0, the change makes it.
+    """
 
     pinned: Pinned
     change: Change
 
 
 @dataclass(frozen=True)
+class TableDrop:
+    """A table that loses its name, as part of a transaction."""
+
+    pinned: Pinned
+
+
+@dataclass(frozen=True)
 class LakeChange:
-    """A change of the registry. `propose` makes it for the HEAD that it lands on."""
+    """A change of the registry, a transaction of its own. `propose` makes it for the HEAD it lands on."""
 
     propose: Callable[[Head], RegistryChange]
 
@@ -29,4 +39,4 @@ class Effect:
     """A statement's result for the user, and what the commit has to publish; None for a read."""
 
     result: Any
-    pending: TableChange | LakeChange | None = None
+    pending: TableChange | TableDrop | LakeChange | None = None

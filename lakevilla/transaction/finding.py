@@ -170,8 +170,8 @@ class _Search:
 def _named(entry: Entry) -> Sequence[TableRef]:
     """The tables that an entry of the global log is about."""
     match entry.change:
-        case Commit(writes=writes):
-            return [write.table for write in writes]
+        case Commit() as commit:
+            return commit.tables
         case Void():
             return []
     return [entry.change.table]

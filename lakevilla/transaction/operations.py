@@ -9,12 +9,13 @@ from lakevilla.model import Change, Counts, ReadSet
 from lakevilla.sublogs.net import net
 from lakevilla.sublogs.reads import Reads
 from lakevilla.transaction.catalog import Pinned
-from lakevilla.transaction.effect import Effect, LakeChange, TableChange
+from lakevilla.transaction.effect import Effect, LakeChange, TableChange, TableDrop
 from lakevilla.transaction.statement import Statement
 from lakevilla.transaction.workspace import Workspace
 
 READ = "READ"
 """The operation of a statement that changed nothing, in errors."""
+DROP = "DROP TABLE"
 
 
 class WatchedCounts(Counts):
@@ -59,12 +60,22 @@ class Operation:
     @property
     def name(self) -> str:
         """What the statement is, for errors."""
-        return self.pending.change.operation if isinstance(self.pending, TableChange) else READ
+        match self.pending:
+            case TableChange(change=change):
+                return change.operation
+            case TableDrop():
+                return DROP
+        return READ
 
     def show(self, workspace: Workspace) -> None:
         """Let the statements after it see what it did."""
-        if isinstance(self.pending, TableChange):
-            workspace.write(self.pending.pinned.ref.location, self.pending.change)
+        match self.pending:
+            case TableChange(pinned, change):
+                if pinned.snapshot.version < 0:
+                    workspace.make(pinned)
+                workspace.write(pinned.ref.location, change)
+            case TableDrop(pinned):
+                workspace.own.drop(pinned)
 
     def change_of(self, location: str) -> Change | None:
         """What the operation does to a table."""
@@ -139,6 +150,7 @@ class Operations:
         """Let the next statement see what all of them did, and nothing else."""
         for pinned in workspace.touched:
             workspace.move(pinned.ref.location, pinned.snapshot, pinned.pinned_at)
+        workspace.own.restart()
         for operation in self._all:
             operation.show(workspace)
 

@@ -72,7 +72,7 @@ def history(workspace: Workspace, name: str) -> pa.Table:
 
 def show_tables(workspace: Workspace, statement: sql.ShowTables) -> pa.Table:
     """The names of all tables, or of those that match the pattern."""
-    names = workspace.catalog.names(workspace.meter)
+    names = workspace.names()
     if statement.schema is not None:
         names = [n for n in names if n.casefold().startswith(f"{statement.schema}.".casefold())]
     if statement.pattern is not None:

@@ -169,12 +169,13 @@ class Recovery:
             raise conflict(operation.name, name, hit, "the transaction is without recovery (R)")
 
     def _stand(self, newest: Mapping[str, Snapshot]) -> None:
-        """Stand on newer versions of some tables, without our own writes on any."""
+        """Stand on newer versions of some tables, without our own writes on any, nor our own tables."""
         now = self._workspace.environment.elapsed()
         for pinned in self._workspace.touched:
             snapshot = newest.get(pinned.ref.location)
             seen_at = pinned.pinned_at if snapshot is None else now
             self._workspace.move(pinned.ref.location, snapshot or pinned.snapshot, seen_at)
+        self._workspace.own.restart()
 
     def _refuse_fenced(self, foreign: Sequence[Footprint], pinned: Pinned) -> None:
         for footprint in foreign:

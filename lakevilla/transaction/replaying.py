@@ -74,7 +74,7 @@ class Replay:
         if isinstance(operation.pending, TableChange):
             change = operation.pending.change
             self.saved_bytes += sum(file.size for file in change.added)
-            operation.show(self._workspace)
+        operation.show(self._workspace)
 
     def _redo(self, operation: Operation, location: str, hit: Hit) -> None:
         workspace = self._workspace

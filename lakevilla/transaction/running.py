@@ -6,6 +6,7 @@ from lakevilla.errors import InvalidInput
 from lakevilla.sql import statements as sql
 from lakevilla.transaction import changing, defining, reading
 from lakevilla.transaction.effect import Effect
+from lakevilla.transaction.statement import Defines
 from lakevilla.transaction.workspace import Workspace
 
 
@@ -25,7 +26,7 @@ def run_statement(workspace: Workspace, statement: sql.Statement) -> Effect:
         case sql.CreateTable():
             return _create(workspace, statement)
         case sql.DropTable(name=name, if_exists=if_exists):
-            if if_exists and workspace.catalog.find(name, workspace.meter) is None:
+            if if_exists and workspace.find(name) is None:
                 return Effect(None)
             return defining.drop(workspace, name)
         case sql.AlterTable(name=name, action=action):
@@ -38,12 +39,14 @@ def run_statement(workspace: Workspace, statement: sql.Statement) -> Effect:
             return Effect(workspace.engine.result(reading.history(workspace, table)))
 
 
-def defines_tables(statement: sql.Statement) -> bool:
-    """Whether the statement changes the lake's registry."""
+def defined_by(statement: sql.Statement) -> Defines:
+    """What the statement changes of the lake's registry."""
     match statement:
-        case sql.CreateTable() | sql.DropTable() | sql.AlterTable(action=sql.RenameTable()):
-            return True
-    return False
+        case sql.CreateTable() | sql.DropTable():
+            return Defines.TABLES
+        case sql.AlterTable(action=sql.RenameTable()):
+            return Defines.NAMES
+    return Defines.NOTHING
 
 
 def orders_rows(statement: sql.Statement) -> bool:
@@ -55,7 +58,7 @@ def orders_rows(statement: sql.Statement) -> bool:
 
 
 def _create(workspace: Workspace, statement: sql.CreateTable) -> Effect:
-    if statement.if_not_exists and workspace.catalog.find(statement.name, workspace.meter) is not None:
+    if statement.if_not_exists and workspace.find(statement.name) is not None:
         return Effect(None)
     schema, data = statement.columns, None
     if statement.as_query is not None:

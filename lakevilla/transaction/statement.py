@@ -1,5 +1,6 @@
 """A statement as a transaction runs it, once or again."""
 
+import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,19 +9,28 @@ from lakevilla.transaction.effect import Effect
 from lakevilla.transaction.workspace import Workspace
 
 
+class Defines(enum.Enum):
+    """What a statement changes of the lake's registry."""
+
+    NOTHING = enum.auto()
+    TABLES = enum.auto()
+    """It makes or drops a table."""
+    NAMES = enum.auto()
+    """It gives a table that exists a name."""
+
+
 @dataclass(frozen=True)
 class Statement:
     """`run` does the data work against the workspace, as often as it is called.
 
     `text` with its `parameters` is the statement as Spark SQL, where it can be said so: the logical record
     that a restarted client can redo. `once` says why the statement cannot run a second time, and is empty if
-    it can. `defines` is True for what changes the lake's registry. `ordered` says that the order of the rows
-    that it gives means something.
+    it can. `ordered` says that the order of the rows that it gives means something.
     """
 
     run: Callable[[Workspace], Effect]
     text: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     once: str = ""
-    defines: bool = False
+    defines: Defines = Defines.NOTHING
     ordered: bool = False

@@ -2,7 +2,8 @@
 
 Statements run when they are called and are visible to nobody else before the commit. With features NONE a
 transaction is one statement on one table, as the plain format has it. With R it has any number of statements
-on one table, sees its own changes, and is redone instead of aborted when another commit came first.
+on one table, sees its own changes, and is redone instead of aborted when another commit came first. With CT
+it has any number of tables, and may make and drop some.
 """
 
 import logging
@@ -35,6 +36,7 @@ from lakevilla.transaction.inputs import frozen
 from lakevilla.transaction.journaling import record_of, records_of
 from lakevilla.transaction.operations import Operation
 from lakevilla.transaction.recovering import Recovery
+from lakevilla.transaction.refusing import refuse_next
 from lakevilla.transaction.resuming import lease_of
 from lakevilla.transaction.state import State, may_follow
 from lakevilla.transaction.statement import Statement
@@ -69,6 +71,7 @@ class Transaction(Verbs):
             self._workspace.before_change = self._enter
         self._workspace.may_hold_versions = features == Features.R
         self._workspace.overlaps = bool(features)
+        self._workspace.may_make_tables = bool(features & Features.CT)
         self._leases = leases
         self._operations = begun.operations
         self._recorded_moves = 0
@@ -173,6 +176,7 @@ class Transaction(Verbs):
             saved_bytes=self._recovery.saved_bytes,
             requests=self._workspace.meter.snapshot(),
             attempts=self._attempts,
+            shifts=self._turns.shifts,
         )
         return self.receipt
 
@@ -216,14 +220,16 @@ class Transaction(Verbs):
         lake_change = self._operations.lake_change
         if lake_change is not None:
             return Committed(defining.decide(self._workspace, lake_change), {})
-        targets = [pinned.ref.location for pinned in self._operations.targets]
-        recovers = bool(self._features & Features.R)
-        several = bool(self._features & Features.CT) and len(self._workspace.touched) > 1
+        workspace, recovers = self._workspace, bool(self._features & Features.R)
+        defines = workspace.own.made or workspace.own.dropped
+        changeable = {pinned.ref.location for pinned in workspace.changeable}
+        targets = [at for at in (p.ref.location for p in self._operations.targets) if at in changeable]
+        several = bool(self._features & Features.CT) and len(workspace.touched) > 1
         # Who found no row to change is a writer too: what it read decided that.
-        if not targets and not (several and self._operations.meant_to_change):
+        if not targets and not defines and not (several and self._operations.meant_to_change):
             return None
-        if several:
-            return Decision(self._workspace, self._recovery, self._turns, recovers).commit()
+        if several or (self._features & Features.CT and defines):
+            return Decision(workspace, self._recovery, self._turns, recovers).commit()
         snapshot = self._recovery.commit(targets[0]) if recovers else self._publish_once(targets[0])
         return None if snapshot is None else Committed(None, {targets[0]: snapshot})
 
@@ -251,7 +257,7 @@ class Transaction(Verbs):
 
     def _run(self, statement: Statement) -> Any:
         self._check_open()
-        self._check_next(statement)
+        refuse_next(self._features, self._operations, statement)
         self._journal.next_statement()
         workspace = self._workspace
         workspace.reads = reads = Reads()
@@ -280,6 +286,8 @@ class Transaction(Verbs):
     def _add(self, operation: Operation) -> None:
         """A statement has ended. If others made us redo what came before it, all of that is noted anew."""
         self._operations.add(operation)
+        if self._features != Features.R:
+            return
         if self._recorded_moves == self._recovery.moves:
             self._journal.note(record_of(self._workspace, operation))
         else:
@@ -356,20 +364,6 @@ class Transaction(Verbs):
             raise Conflict(
                 "a statement of the transaction met commits of others and could not be brought past them: "
                 "nothing was changed; run the transaction again"
-            )
-
-    def _check_next(self, statement: Statement) -> None:
-        """Refuse what the transaction's features do not promise, before it does anything."""
-        if not len(self._operations):
-            return
-        if not self._features:
-            raise InvalidInput(
-                "a transaction with features NONE is one statement: add lakevilla.R for more, or start "
-                "another transaction"
-            )
-        if statement.defines or self._operations.lake_change is not None:
-            raise InvalidInput(
-                "to create, register, rename or drop a table is a transaction of its own in this release"
             )
 
     def _require_recovery(self, what: str) -> None:

@@ -9,7 +9,7 @@ what is published takes its place. This is the one module that knows the differe
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -42,7 +42,7 @@ class Turns:
         self._probed: set[str] = set()
         self._since: float | None = None
         self.shifts = 0
-        """How often all places were given back, to be taken again in order."""
+        """How often places were given back before the end, to be taken again in order."""
 
     def enter(self, name: str) -> Sequence[Taken]:
         """Before a statement changes a table by what it reads: let those pass who wait for it already.
@@ -113,7 +113,12 @@ class Turns:
         return answer
 
     def wait(self, pinned: Pinned) -> list[Taken]:
-        """Take a place and wait until it is the first; what was committed since the pinned version."""
+        """Take a place and wait until it is the first; what was committed since the pinned version.
+
+        Nobody waits for a table while it holds a place on one that comes after it in the order of locations:
+        so nobody can wait in a ring. Who would **shifts**: it gives those places back first. (Attempts of
+        `lake.run` keep their places, and may turn to other tables.)
+        """
         between: list[Taken] = []
 
         def dead() -> int:
@@ -122,22 +127,23 @@ class Turns:
             return _dead(queue, between[-1].snapshot if between else pinned.snapshot)
 
         queue = self._of(pinned.ref, pinned.snapshot)
+        shift = partial(self._shift, lambda location: location > pinned.ref.location)
+        if queue.ticket is None or queue.predecessors:
+            shift()
         self.claim(pinned.ref, self._premise(pinned))
-        queue.wait(dead)
+        queue.wait(dead, shift)
         dead()
         return between
 
     def line_up(self, tables: Sequence[Pinned]) -> None:
         """Take a place on each of these tables and wait until it is the first there.
 
-        In the order of their locations, each only when we are the first on the one before: so nobody can
-        wait in a ring. Who holds a place out of this order shifts: gives all places back, and starts again.
+        In the order of their locations, each only when we are the first on the one before. A place on a
+        table that we no longer change is in others' way, and is given back.
         """
         ordered = sorted(tables, key=lambda pinned: pinned.ref.location)
-        held = [self.ticket(pinned.ref) is not None for pinned in ordered]
-        if held != sorted(held, reverse=True):
-            self.shifts += 1
-            self._give_back()
+        wanted = {pinned.ref.location for pinned in ordered}
+        self._shift(lambda location: location not in wanted)
         for pinned in ordered:
             self.wait(pinned)
 
@@ -158,13 +164,19 @@ class Turns:
     def free(self) -> None:
         """Give all places back. Who cannot be reached now learns by our lease that we are gone."""
         try:
-            self._give_back()
+            self._workspace.environment.fan_out([queue.free for queue in self._queues.values()])
             self._leases.release(self._workspace.txn)
         except Unavailable as error:
             logger.warning("transaction %s could not give back its places: %s", self._workspace.txn, error)
 
-    def _give_back(self) -> None:
-        self._workspace.environment.fan_out([queue.free for queue in self._queues.values()])
+    def _shift(self, leaves: Callable[[str], bool]) -> None:
+        """Give the places back that we hold on such locations."""
+        held = [(at, queue) for (at, _), queue in self._queues.items() if queue.ticket is not None]
+        left = [queue for location, queue in held if leaves(location)]
+        if left:
+            self.shifts += 1
+            logger.debug("transaction %s shifts: %d places given back", self._workspace.txn, len(left))
+            self._workspace.environment.fan_out([queue.free for queue in left])
 
     def _premise(self, pinned: Pinned) -> Snapshot:
         """The version after which we take a place: nobody may create a log entry whose number was used and

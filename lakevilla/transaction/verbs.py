@@ -25,8 +25,8 @@ from lakevilla.transaction.inputs import (
     update_text,
     why_once,
 )
-from lakevilla.transaction.running import defines_tables, orders_rows, run_statement
-from lakevilla.transaction.statement import Statement
+from lakevilla.transaction.running import defined_by, orders_rows, run_statement
+from lakevilla.transaction.statement import Defines, Statement
 from lakevilla.transaction.workspace import Workspace
 
 
@@ -46,9 +46,9 @@ class Verbs(ABC):
         counts: Counts = self._run(Statement(run, once=why_once(data)))
         return counts
 
-    def _define(self, run: Callable[[Workspace], Effect]) -> Any:
-        """Run a change of the lake's registry."""
-        return self._run(Statement(run, defines=True))
+    def _name(self, run: Callable[[Workspace], Effect]) -> None:
+        """Run a change of the lake's names."""
+        self._run(Statement(run, defines=Defines.NAMES))
 
     def sql(self, text: str, /, **parameters: Any) -> Any:
         """Run one statement of Spark SQL; `:name` in the text takes the parameter of that name.
@@ -57,7 +57,7 @@ class Verbs(ABC):
         """
         parsed = parse(text, parameters)
         run = partial(run_statement, statement=parsed)
-        defines, ordered = defines_tables(parsed), orders_rows(parsed)
+        defines, ordered = defined_by(parsed), orders_rows(parsed)
         return self._run(Statement(run, text, parameters, defines=defines, ordered=ordered))
 
     def read(self, name: str, *, version: int | None = None, at: Any = None) -> Result:
@@ -124,9 +124,11 @@ class Verbs(ABC):
         comment: str | None = None,
     ) -> Counts:
         """Make a table from an Arrow schema, columns as DDL text (`"id BIGINT, day DATE"`), or data."""
+        given = self._kept(schema_or_data)
+        once = "" if isinstance(given, pa.Schema) else why_once(given)
 
         def run(workspace: Workspace) -> Effect:
-            schema, data = table_schema(workspace.engine, schema_or_data)
+            schema, data = table_schema(workspace.engine, given)
             return defining.create(
                 workspace,
                 name,
@@ -139,20 +141,20 @@ class Verbs(ABC):
                 comment=comment,
             )
 
-        counts: Counts = self._define(run)
+        counts: Counts = self._run(Statement(run, once=once, defines=Defines.TABLES))
         return counts
 
     def register(self, name: str, location: str) -> None:
         """Give an existing table a name in this lake."""
-        self._define(lambda w: defining.register(w, name, location))
+        self._name(lambda w: defining.register(w, name, location))
 
     def rename(self, name: str, to: str) -> None:
         """Give a table another name; it stays where it is."""
-        self._define(lambda w: defining.rename(w, name, to))
+        self._name(lambda w: defining.rename(w, name, to))
 
     def drop(self, name: str) -> None:
         """Remove a table from the lake. A table outside the lake's root is forgotten, not touched."""
-        self._define(lambda w: defining.drop(w, name))
+        self._run(Statement(lambda w: defining.drop(w, name), defines=Defines.TABLES))
 
     def add_column(self, name: str, column: str, type: str | pa.DataType) -> None:
         """Add a nullable column; existing rows have NULL in it."""

@@ -11,7 +11,7 @@ from threading import Lock
 
 from lakevilla.engines.port import Engine, Source, Target
 from lakevilla.environment import Environment
-from lakevilla.errors import Unsupported
+from lakevilla.errors import InvalidInput, Unsupported
 from lakevilla.formats.port import Snapshot
 from lakevilla.model import Change, DataFile, ReadSet
 from lakevilla.predicates import Predicate
@@ -22,6 +22,7 @@ from lakevilla.store.metered import Meter
 from lakevilla.store.names import check_table_name
 from lakevilla.sublogs.reads import Reads
 from lakevilla.transaction.catalog import Catalog, Pinned
+from lakevilla.transaction.own_tables import OwnTables
 from lakevilla.transaction.uploads import Uploads
 
 
@@ -54,12 +55,18 @@ class Workspace:
         self._views: dict[str, Snapshot] = {}
         self._rewritten: set[str] = set()
         self._guessed: str | None = None
+        self.own = OwnTables()
+        self.may_make_tables = False
+        """Whether tables are made and dropped as part of the transaction, not as one of their own."""
 
     def pin(self, table: TableName) -> Pinned:
         """The table as this statement sees it."""
-        if table.version is not None or table.timestamp_ms is not None:
-            return self.catalog.pin_past(table.name, self.meter, table.version, table.timestamp_ms)
         check_table_name(table.name)
+        past = table.version is not None or table.timestamp_ms is not None
+        if self.own.concerns(table.name) and (past or self.own.find(table.name) is None):
+            raise InvalidInput(_not_there(table.name, past))
+        if past:
+            return self.catalog.pin_past(table.name, self.meter, table.version, table.timestamp_ms)
         pinned = self.pinned(table.name) or self.keep(table.name, self.catalog.pin(table.name, self.meter))
         self.reads.touch(pinned.ref.location)
         return replace(pinned, snapshot=self._views[pinned.ref.location])
@@ -70,7 +77,8 @@ class Workspace:
         if self.before_change is not None:
             self.before_change(name, blind)
         self._guessed = None
-        if blind and self.overlaps and self._bases and self.pinned(name) is None:
+        known = self.own.concerns(name) or self.pinned(name) is not None
+        if blind and self.overlaps and self._bases and not known:
             recent = self.catalog.recent(name, self.meter)
             if recent is not None:
                 self._guessed = self.keep(name, recent).ref.location
@@ -95,21 +103,55 @@ class Workspace:
         self.move(pinned.ref.location, newest, self.environment.elapsed())
         return replace(pinned, snapshot=newest)
 
+    def find(self, name: str) -> Pinned | None:
+        """The table of this name, or None if there is none for this transaction."""
+        check_table_name(name)
+        return self.own.find(name) if self.own.concerns(name) else self.catalog.find(name, self.meter)
+
+    def names(self) -> list[str]:
+        """Every table that there is for this transaction."""
+        return self.own.names(self.catalog.names(self.meter))
+
     @property
     def touched(self) -> list[Pinned]:
-        """Every table that is pinned, without our own writes."""
-        return list(self._bases.values())
+        """Every table that is pinned, without our own writes; not those that we made and dropped again."""
+        made = self.own.made
+        return [p for at, p in self._bases.items() if at in made or not self.own.was_made(at)]
+
+    @property
+    def changeable(self) -> list[Pinned]:
+        """The lake's tables that are pinned and that we have not dropped."""
+        left = {*self.own.made, *self.own.dropped}
+        return [pinned for pinned in self.touched if pinned.ref.location not in left]
+
+    def is_free(self, location: str) -> bool:
+        """Whether nothing of this transaction lies there: no table of the lake, and none that we made."""
+        return not self.own.uses(location) and (location not in self._bases or self.own.was_made(location))
+
+    def make(self, pinned: Pinned) -> None:
+        """The next statements see a new table, without rows yet."""
+        location = pinned.ref.location
+        with self._lock:
+            self._bases[location], self._views[location] = pinned, pinned.snapshot
+            self._rewritten.discard(location)
+        self.own.make(pinned)
 
     def pinned(self, name: str) -> Pinned | None:
         """The table as it was pinned, without our own writes; None if it was not touched yet."""
+        if self.own.concerns(name):
+            return self.own.find(name)
         with self._lock:
             location = self._places.get(name.casefold())
             return None if location is None else self._bases[location]
 
     def keep(self, name: str, pinned: Pinned) -> Pinned:
         """From here on the name means this table at this version."""
+        location = pinned.ref.location
+        undone = self.own.was_made(location) and not self.own.uses(location)
         with self._lock:
-            location = pinned.ref.location
+            if undone:
+                self.own.unmake(location)
+                del self._bases[location], self._views[location]
             self._places[name.casefold()] = location
             self._views.setdefault(location, pinned.snapshot)
             return self._bases.setdefault(location, pinned)
@@ -141,6 +183,7 @@ class Workspace:
 
     def forget(self) -> None:
         """Pin everything anew: the transaction starts from the beginning."""
+        self.own = OwnTables()
         with self._lock:
             self._places.clear()
             self._bases.clear()
@@ -206,3 +249,9 @@ class Workspace:
     def read_of(self, pinned: Pinned) -> ReadSet:
         """What the statement has read of this table so far."""
         return self.reads.of(pinned.ref.location) or ReadSet()
+
+
+def _not_there(name: str, past: bool) -> str:
+    if past:
+        return f"the transaction has made or dropped {name!r}, which has no earlier versions for it"
+    return f"the transaction has dropped {name!r}: there is no such table for it any more"

@@ -10,15 +10,19 @@ from typing import Any
 
 from lakevilla.encoding import decode_reads, encode_reads
 from lakevilla.model import ReadSet, TableRef
-from lakevilla.store.records import number, text
+from lakevilla.store.records import number, optional_number, text
+
+NEW = -1
+"""The version on which the change is validated that makes a table: there was nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
     """A change of one table, validated on version `base` together with what was read of that table.
 
-    `blind` says that it only appends and nothing was read of the table for it: no outside writer can be in
-    its way except by altering the table. `ticket` is the place in the table's queue that it uses up, if any.
+    Where `base` is `NEW` the change makes the table: nothing lay in its place. `blind` says that it only
+    appends and nothing was read of the table for it: no outside writer can be in its way except by altering
+    the table. `ticket` is the place in the table's queue that it uses up, if any.
     """
 
     table: TableRef
@@ -27,6 +31,11 @@ class Write:
     read: ReadSet
     blind: bool
     ticket: int | None = None
+
+    @property
+    def creates(self) -> bool:
+        """Whether it makes the table."""
+        return self.base == NEW
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +48,29 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
+class Drop:
+    """A table that loses its name when all else of the commit is published.
+
+    `base` is the version at which a table below the lake's root was seen: its log gets a notice. None for a
+    table elsewhere, which is not touched.
+    """
+
+    table: TableRef
+    base: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit on several tables, or on one with reads of others."""
+    """A commit on several tables, or on one with reads of others; it may make tables and drop some."""
 
     writes: tuple[Write, ...]
     reads: tuple[Read, ...] = ()
+    drops: tuple[Drop, ...] = ()
+
+    @property
+    def tables(self) -> list[TableRef]:
+        """Every table whose log the commit changes or whose name it takes."""
+        return [write.table for write in self.writes] + [drop.table for drop in self.drops]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +85,15 @@ class Settled:
 
     `published` is False if it had to be taken back or found its place taken. `versions` are the newest
     versions of its tables that came from it, by location; `torn` are tables where somebody built on what had
-    to be taken back, before it was.
+    to be taken back, before it was. `dropped` are tables below the root that it made and had to take back,
+    `owned` those that it made and that belong to the lake from then on.
     """
 
     published: bool
     versions: Mapping[str, int] = field(default_factory=dict)
     torn: frozenset[str] = frozenset()
+    dropped: frozenset[str] = frozenset()
+    owned: frozenset[str] = frozenset()
 
 
 def encode_commit(commit: Commit) -> dict[str, Any]:
@@ -84,6 +114,7 @@ def encode_commit(commit: Commit) -> dict[str, Any]:
             {**_encode_ref(read.table), "base": read.base, "read": encode_reads(read.read)}
             for read in commit.reads
         ],
+        "drops": [{**_encode_ref(drop.table), "base": drop.base} for drop in commit.drops],
     }
 
 
@@ -96,7 +127,7 @@ def decode_commit(record: Mapping[str, Any]) -> Commit:
                 dict(write["change"]),
                 decode_reads(write["read"]),
                 bool(write["blind"]),
-                None if write["ticket"] is None else number(write["ticket"]),
+                optional_number(write["ticket"]),
             )
             for write in record["writes"]
         ),
@@ -104,6 +135,7 @@ def decode_commit(record: Mapping[str, Any]) -> Commit:
             Read(_decode_ref(read), number(read["base"]), decode_reads(read["read"]))
             for read in record["reads"]
         ),
+        tuple(Drop(_decode_ref(drop), optional_number(drop["base"])) for drop in record.get("drops", ())),
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from lakevilla.errors import Corrupt
 from lakevilla.model import TableRef
-from lakevilla.store.records import decode, encode, number, text
+from lakevilla.store.records import decode, encode, number, optional_number, text
 from lakevilla.versions.commits import Commit, Void, decode_commit, encode_commit
 
 
@@ -22,7 +22,8 @@ class Head:
     `dropped` holds locations below the root that are no tables any more, although their files still
     lie there: such a folder is not found as a table, and its name gets a new folder. `versions` are the
     newest versions that entries made, by location; `torn` are tables where a commit that had to be taken
-    back could not be, because somebody had built on it.
+    back could not be, because somebody had built on it. `owned` are locations of tables that are known to
+    belong to this lake, so that nobody has to ask them again.
     """
 
     lake: str
@@ -32,6 +33,7 @@ class Head:
     dropped: frozenset[str] = frozenset()
     versions: Mapping[str, int] = field(default_factory=dict)
     torn: frozenset[str] = frozenset()
+    owned: frozenset[str] = frozenset()
 
     def encode(self) -> bytes:
         return encode(
@@ -46,6 +48,7 @@ class Head:
                 "dropped": sorted(self.dropped),
                 "versions": dict(sorted(self.versions.items())),
                 "torn": sorted(self.torn),
+                "owned": sorted(self.owned),
             }
         )
 
@@ -64,6 +67,7 @@ class Head:
                 dropped=frozenset(text(location) for location in record["dropped"]),
                 versions={text(place): number(v) for place, v in record.get("versions", {}).items()},
                 torn=frozenset(text(location) for location in record.get("torn", ())),
+                owned=frozenset(text(location) for location in record.get("owned", ())),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise Corrupt(f"{where} is not a valid HEAD: {error!r}") from error
@@ -180,12 +184,8 @@ def _decode_change(record: Mapping[str, Any]) -> RegistryChange | Commit | Void:
         case "register":
             return RegisterTable(ref)
         case "rename":
-            return RenameTable(ref, text(record["to"]), _base(record))
+            return RenameTable(ref, text(record["to"]), optional_number(record["base"]))
         case "drop":
-            return DropTable(ref, _base(record))
+            return DropTable(ref, optional_number(record["base"]))
         case kind:
             raise TypeError(f"unknown kind of change {kind!r}")
-
-
-def _base(record: Mapping[str, Any]) -> int | None:
-    return None if record["base"] is None else number(record["base"])

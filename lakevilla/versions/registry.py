@@ -6,11 +6,12 @@ case, as Spark SQL finds them; so two names that differ in case only cannot both
 """
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from lakevilla.errors import InvalidInput
 from lakevilla.model import TableRef
-from lakevilla.versions.commits import Commit, Settled, Void
+from lakevilla.versions.commits import Commit, Drop, Settled, Void
 from lakevilla.versions.records import (
     CreateTable,
     DropTable,
@@ -48,17 +49,27 @@ def may_lie_at(head: Head | None, location: str) -> bool:
     return all(ref.location != location for ref in head.tables.values())
 
 
-def folder_for(head: Head | None, name: str, fresh: str) -> str:
+def folder_for(
+    head: Head | None, name: str, fresh: str, is_free: Callable[[str], bool] = lambda _: True
+) -> str:
     """Where a new table of this name lives: the name itself, or a new folder if that one was used.
 
-    `fresh` is 8 hexadecimal digits.
+    `fresh` is 8 hexadecimal digits. `is_free` may know of more folders that are in use.
     """
-    return name if may_lie_at(head, name) else f"{name}-lv{fresh}"
+    return name if may_lie_at(head, name) and is_free(name) else f"{name}-lv{fresh}"
 
 
-def check(head: Head, change: RegistryChange) -> None:
+def check(head: Head, change: RegistryChange | Commit) -> None:
     """Raise InvalidInput if this change makes no sense on this HEAD."""
     match change:
+        case Commit(writes=writes, drops=drops):
+            for drop in drops:
+                check(head, DropTable(drop.table, drop.base))
+            # A name that the commit itself gives up is free.
+            left = replace(head, tables=_without(head, drops))
+            for write in writes:
+                if write.creates:
+                    check(left, CreateTable(write.table, ""))
         case CreateTable(table=ref) | RegisterTable(table=ref):
             _refuse_taken(head, ref.name)
             user = next((r for r in head.tables.values() if r.location == ref.location), None)
@@ -81,7 +92,17 @@ def apply(head: Head, entry: Entry, settled: Settled, put: str) -> Head:
     put-id. An entry whose table could not be published moves HEAD on and changes nothing else.
     """
     versions = {**head.versions, **settled.versions}
-    moved = replace(head, seq=entry.seq, put=put, versions=versions, torn=head.torn | settled.torn)
+    moved = replace(
+        head,
+        seq=entry.seq,
+        put=put,
+        versions=versions,
+        torn=head.torn | settled.torn,
+        dropped=head.dropped | settled.dropped,
+        owned=head.owned | settled.owned,
+    )
+    if isinstance(entry.change, Commit):
+        return _after_commit(moved, entry.change, settled.published)
     if not settled.published:
         return moved
     tables = dict(head.tables)
@@ -95,19 +116,45 @@ def apply(head: Head, entry: Entry, settled: Settled, put: str) -> Head:
             return replace(moved, tables=tables)
         case DropTable(table=ref, base=base):
             tables.pop(ref.name, None)
-            gone = head.dropped if base is None else head.dropped | {ref.location}
-            kept = {place: version for place, version in versions.items() if place != ref.location}
-            return replace(moved, tables=tables, dropped=gone, versions=kept)
-        case Commit(writes=writes):
-            # Not under a name that it lost since: who renamed it came first.
-            found = {
-                write.table.name: write.table
-                for write in writes
-                if find(head, write.table.name) is None and may_lie_at(head, write.table.location)
-            }
-            return replace(moved, tables={**tables, **found})
+            return _forget(replace(moved, tables=tables), [Drop(ref, base)])
         case Void():
             return moved
+
+
+def _after_commit(head: Head, commit: Commit, published: bool) -> Head:
+    """HEAD after a commit on several tables; `head` knows already what became of their versions.
+
+    Who wrote a table made sure before that it belongs to this lake.
+    """
+    changed = [write.table for write in commit.writes if not write.creates]
+    owned = replace(head, owned=head.owned | {ref.location for ref in changed})
+    if not published:
+        return owned
+    # Not under a name that it lost since: who renamed it came first.
+    found = {
+        ref.name: ref for ref in changed if find(head, ref.name) is None and may_lie_at(head, ref.location)
+    }
+    made = {write.table.name: write.table for write in commit.writes if write.creates}
+    left = _forget(owned, commit.drops)
+    tables = {**_without(head, commit.drops), **found, **made}
+    return replace(left, tables=tables, dropped=left.dropped - {ref.location for ref in made.values()})
+
+
+def _forget(head: Head, drops: Sequence[Drop]) -> Head:
+    """HEAD without what it knows of dropped tables, but that their folders are no tables any more."""
+    gone = {drop.table.location for drop in drops}
+    return replace(
+        head,
+        dropped=head.dropped | {drop.table.location for drop in drops if drop.base is not None},
+        versions={place: version for place, version in head.versions.items() if place not in gone},
+        owned=head.owned - gone,
+    )
+
+
+def _without(head: Head, drops: Sequence[Drop]) -> dict[str, TableRef]:
+    """HEAD's tables but for these."""
+    gone = {drop.table.name for drop in drops}
+    return {name: ref for name, ref in head.tables.items() if name not in gone}
 
 
 def _refuse_taken(head: Head, name: str) -> None:

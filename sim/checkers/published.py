@@ -145,6 +145,8 @@ def _tables_after(tables: dict[str, Any], change: dict[str, Any]) -> list[dict[s
     if change["kind"] == "void":
         return [tables]
     if change["kind"] == "commit":
+        for drop in change["drops"]:
+            changed.pop(drop["name"], None)
         # A table that was found where it lies gets its name in HEAD when it is first written.
         for write in change["writes"]:
             changed.setdefault(write["name"], {"location": write["location"], "format": write["format"]})

@@ -324,4 +324,4 @@ def test_vacuum_works_on_every_store(any_store: Store) -> None:
     assert lake.read("t").collect() == [(1, 2)]
     assert not list(any_store.list(keys.TXNS))
     assert not list(any_store.list("_lakevilla/probe/"))
-    assert not list(any_store.list("t/_lakevilla/"))
+    assert not list(any_store.list(f"t/{keys.MARKERS}"))

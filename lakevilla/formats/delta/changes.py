@@ -70,7 +70,7 @@ def decode_change(record: Mapping[str, Any], root: str) -> Change:
 def _actions(base: DeltaSnapshot, change: Change, now_ms: int) -> list[Action]:
     # The time of the version before is asked for only by who publishes: to learn it may take a request.
     ground = Ground(base.version, base.metadata, base.protocol, lambda: 0)
-    return land(change, _NOBODY, ground, now_ms)
+    return land(change, _NOBODY, ground if base.version >= 0 else None, now_ms)
 
 
 def _written(add: Mapping[str, Any], root: str) -> WrittenFile:

@@ -29,8 +29,9 @@ def publish(
     """Create version `base.version + 1` of the table at the store's root."""
     base.refuse_writes()
     version = base.version + 1
+    # A new table builds on what it will be, which is no version.
     ground = Ground(base.version, base.metadata, base.protocol, lambda: base.timestamp_ms)
-    actions = land(change, author, ground, environment.now_ms())
+    actions = land(change, author, ground if version else None, environment.now_ms())
     in_the_way = _create(store, version, encode_entry(actions), author.txn)
     if in_the_way is None:
         return Published(base.advance([commit_of(version, actions)]))

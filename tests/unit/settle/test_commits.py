@@ -1,6 +1,7 @@
 """Settling a commit on two tables: by its owner, by helpers, and past outside writers."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -11,6 +12,7 @@ from lakevilla.model import Change, ReadSet, TableRef
 from lakevilla.predicates import ANYTHING
 from lakevilla.settle.commits import CommitSettler
 from lakevilla.store.metered import Meter
+from lakevilla.transaction.catalog import CatalogPlaces
 from lakevilla.versions.commits import Commit, Settled, Write
 
 World = tuple[lv.Lake, Callable[[], CommitSettler], Commit]
@@ -26,7 +28,9 @@ def world() -> World:
     commit = Commit((_write(lake, "x", "id = 1"), _write(lake, "y", "id = 2")))
 
     def settler() -> CommitSettler:
-        return CommitSettler(1, "txn", "attempt", SystemEnvironment(), lambda ref, v: _open(lake, ref, v))
+        places = CatalogPlaces(lake._catalog, Meter())
+        open_at = partial(_open, lake)
+        return CommitSettler("lake", 1, "txn", "attempt", SystemEnvironment(), places, open_at)
 
     return lake, settler, commit
 

@@ -5,7 +5,8 @@ import pytest
 from lakevilla.errors import Corrupt, Unsupported
 from lakevilla.model import ReadSet, TableRef
 from lakevilla.predicates import ANYTHING, Compare
-from lakevilla.versions.commits import Commit, Read, Void, Write
+from lakevilla.versions.commits import NEW, Commit, Drop, Read, Void, Write
+from lakevilla.versions.owner import Owner
 from lakevilla.versions.records import (
     CreateTable,
     DropTable,
@@ -27,12 +28,14 @@ HEAD = Head(
     dropped=frozenset({"old", "accounts-1"}),
     versions={"s3://other/orders": 3, "accounts": 12},
     torn=frozenset({"accounts"}),
+    owned=frozenset({"s3://other/orders", "accounts"}),
 )
 HEAD_BYTES = (
     '{"format":1,"lake":"lake-1","seq":7,"put":"put-1","tables":{'
     '"accounts":{"location":"accounts","format":"delta"},'
     '"sales.Örders":{"location":"s3://other/orders","format":"delta"}},'
-    '"dropped":["accounts-1","old"],"versions":{"accounts":12,"s3://other/orders":3},"torn":["accounts"]}'
+    '"dropped":["accounts-1","old"],"versions":{"accounts":12,"s3://other/orders":3},"torn":["accounts"],'
+    '"owned":["accounts","s3://other/orders"]}'
 ).encode()
 
 BY_KEY = Compare(("id",), "=", 3)
@@ -54,7 +57,18 @@ CHANGES: list[tuple[RegistryChange | Commit | Void, str]] = [
         ),
         '{"kind":"commit","writes":[{"name":"accounts","location":"accounts","format":"delta","base":4,'
         '"change":{"actions":[]},"read":{"predicates":[["=",["id"],3]],"files":["f"]},"blind":false,"ticket":null}],"reads":[{"name":"sales.Örders",'
-        '"location":"s3://other/orders","format":"delta","base":9,"read":{"predicates":[["anything"]],"files":[]}}]}',
+        '"location":"s3://other/orders","format":"delta","base":9,"read":{"predicates":[["anything"]],"files":[]}}],"drops":[]}',
+    ),
+    (
+        Commit(
+            (Write(ACCOUNTS, NEW, {"actions": []}, ReadSet(), False),),
+            (),
+            (Drop(ORDERS, None), Drop(TableRef("old", "old", "delta"), 7)),
+        ),
+        '{"kind":"commit","writes":[{"name":"accounts","location":"accounts","format":"delta","base":-1,'
+        '"change":{"actions":[]},"read":{"predicates":[],"files":[]},"blind":false,"ticket":null}],"reads":[],'
+        '"drops":[{"name":"sales.Örders","location":"s3://other/orders","format":"delta","base":null},'
+        '{"name":"old","location":"old","format":"delta","base":7}]}',
     ),
     (
         CreateTable(ACCOUNTS, '{"commitInfo":{}}\n'),
@@ -83,6 +97,19 @@ CHANGES: list[tuple[RegistryChange | Commit | Void, str]] = [
 def test_head_encodes_to_its_golden_bytes_and_back() -> None:
     assert HEAD.encode() == HEAD_BYTES
     assert Head.decode(HEAD_BYTES, "HEAD") == HEAD
+
+
+def test_owner_encodes_to_its_golden_bytes_and_back() -> None:
+    golden = '{"format":1,"lake":"lake-1","url":"s3://bücket/lake","put":"put-1"}'.encode()
+    owner = Owner("lake-1", "s3://bücket/lake", "put-1")
+    assert owner.encode() == golden
+    assert Owner.decode(golden, "owner.json") == owner
+
+
+@pytest.mark.parametrize("damaged", [b"", b"[]", b'{"format":1}', b'{"format":1,"lake":7,"url":"","put":""}'])
+def test_damaged_owner_is_corrupt_and_named(damaged: bytes) -> None:
+    with pytest.raises(Corrupt, match=r"t/owner\.json"):
+        Owner.decode(damaged, "t/owner.json")
 
 
 @pytest.mark.parametrize(("change", "text"), CHANGES)

@@ -1,0 +1,46 @@
+"""What settling needs of a lake: its tables, where they lie, and to whom they belong."""
+
+from typing import Protocol
+
+from lakevilla.environment import Environment
+from lakevilla.errors import Corrupt
+from lakevilla.formats.port import Table
+from lakevilla.model import TableRef
+from lakevilla.store import keys
+from lakevilla.store.port import Created, Store
+from lakevilla.versions.owner import Owner
+
+
+class Places(Protocol):
+    """The tables of one lake."""
+
+    @property
+    def url(self) -> str:
+        """Where the lake lies, for people."""
+        ...
+
+    def open(self, ref: TableRef) -> Table: ...
+
+    def store(self, ref: TableRef) -> Store:
+        """The store of the table's folder."""
+        ...
+
+
+def owner_of(store: Store) -> Owner | None:
+    """The lake that the table in this folder belongs to; None if it belongs to none."""
+    found = store.get(keys.OWNER)
+    return None if found is None else Owner.decode(found.data, f"{store.url}/{keys.OWNER}")
+
+
+def claim(store: Store, environment: Environment, lake: str, url: str) -> Owner:
+    """The lake that the table belongs to from here on: this one, unless another was first.
+
+    The record is never changed, so everybody gets the same answer.
+    """
+    mine = Owner(lake, url, environment.new_id())
+    if isinstance(store.create(keys.OWNER, mine.encode()), Created):
+        return mine
+    found = owner_of(store)
+    if found is None:
+        raise Corrupt(f"{store.url}/{keys.OWNER} was there and is gone: only remove it while nobody writes")
+    return found
