@@ -12,11 +12,13 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from queue import Empty, SimpleQueue
 from typing import Protocol, TypeVar
 
 T = TypeVar("T")
 
 _WORKER = "lakevilla-worker"
+_IDLE_SECONDS = 10.0
 
 
 class Environment(Protocol):
@@ -60,9 +62,10 @@ class Environment(Protocol):
 class SystemEnvironment:
     """The real world: the machine's clocks, the operating system's randomness, a pool of threads."""
 
-    def __init__(self, threads: int = 16) -> None:
+    def __init__(self, threads: int = 32) -> None:
         self._threads = threads
         self._pool: ThreadPoolExecutor | None = None
+        self._daemons = _Daemons()
         self._pid = os.getpid()
         self._random = random.SystemRandom()
 
@@ -110,8 +113,9 @@ class SystemEnvironment:
             else:
                 future.set_result(None)
 
-        # A daemon, so that a forgotten transaction does not keep a finished program from ending.
-        threading.Thread(target=body, name="lakevilla-background", daemon=True).start()
+        if self._daemons.pid != os.getpid():
+            self._daemons = _Daemons()
+        self._daemons.run(body)
         return future.result
 
     def _workers(self) -> ThreadPoolExecutor:
@@ -120,6 +124,51 @@ class SystemEnvironment:
             self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix=_WORKER)
             self._pid = os.getpid()
         return self._pool
+
+
+class _Daemons:
+    """Threads for what runs beside the caller, as many at once as there are tasks.
+
+    Daemons, so that a forgotten transaction does not keep a finished program from ending. One that is done
+    waits some seconds for another task: to start a thread takes longer than many a statement.
+    """
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self._lock = threading.Lock()
+        self._tasks: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._idle = 0
+        """How many threads wait and have no task promised."""
+
+    def run(self, task: Callable[[], None]) -> None:
+        """Run a task that does not raise."""
+        with self._lock:
+            waiting = self._idle > 0
+            self._idle -= waiting
+        if waiting:
+            self._tasks.put(task)
+        else:
+            threading.Thread(
+                target=self._work, args=(task,), name="lakevilla-background", daemon=True
+            ).start()
+
+    def _work(self, task: Callable[[], None] | None) -> None:
+        while task is not None:
+            task()
+            with self._lock:
+                self._idle += 1
+            task = self._next()
+
+    def _next(self) -> Callable[[], None] | None:
+        try:
+            return self._tasks.get(timeout=_IDLE_SECONDS)
+        except Empty:
+            with self._lock:
+                if self._idle > 0:
+                    self._idle -= 1
+                    return None
+            # One was promised at the last moment.
+            return self._tasks.get()
 
 
 def _run(task: Callable[[], T]) -> "Future[T]":

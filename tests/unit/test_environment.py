@@ -2,10 +2,14 @@
 
 import os
 import signal
+import subprocess
+import sys
+import threading
 import time
 
 import pytest
 
+from lakevilla import environment as module
 from lakevilla.environment import SystemEnvironment
 
 
@@ -81,3 +85,64 @@ def test_fan_out_within_fan_out_does_not_wait_for_itself() -> None:
         return environment.fan_out([lambda: 1, lambda: 2, lambda: 3])
 
     assert environment.fan_out([nested] * 5) == [[1, 2, 3]] * 5
+
+
+def test_background_tasks_run_side_by_side_and_their_failures_are_raised_to_who_waits() -> None:
+    environment, together = SystemEnvironment(), threading.Barrier(40)
+
+    def task(number: int) -> None:
+        together.wait(10)
+        if number == 7:
+            raise ValueError("task 7")
+
+    joins = [environment.background(lambda n=n: task(n)) for n in range(40)]
+    with pytest.raises(ValueError, match="task 7"):
+        joins[7]()
+    for number, join in enumerate(joins):
+        if number != 7:
+            join()
+
+
+def test_background_task_after_another_takes_its_thread() -> None:
+    environment, threads = SystemEnvironment(), list[int]()
+
+    def note() -> None:
+        threads.append(threading.get_ident())
+
+    for _ in range(5):
+        environment.background(note)()
+        time.sleep(0.01)
+    assert len(set(threads)) == 1
+
+
+def test_background_threads_that_nobody_needs_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_IDLE_SECONDS", 0.02)
+    environment, done = SystemEnvironment(), list[int]()
+    before = threading.active_count()
+    for number in range(60):
+        # Some come just when an idle thread gives up: none may be lost.
+        environment.background(lambda n=number: done.append(n))()
+        time.sleep(0.0005 * (number % 50))
+    assert sorted(done) == list(range(60))
+    time.sleep(0.2)
+    assert threading.active_count() <= before
+
+
+def test_background_works_in_a_forked_child() -> None:
+    environment = SystemEnvironment()
+    environment.background(lambda: None)()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(30)
+        done: list[int] = []
+        environment.background(lambda: done.append(1))()
+        os._exit(0 if done == [1] else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_program_ends_while_a_background_task_hangs() -> None:
+    program = (
+        "import time; from lakevilla.environment import SystemEnvironment; "
+        "SystemEnvironment().background(lambda: time.sleep(60))"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=20)
