@@ -229,7 +229,8 @@ class Transaction(Verbs):
         if not targets and not defines and not (several and self._operations.meant_to_change):
             return None
         if several or (self._features & Features.CT and defines):
-            return Decision(workspace, self._recovery, self._turns, recovers).commit()
+            with self._turns.at_work():
+                return Decision(workspace, self._recovery, self._turns, recovers).commit()
         snapshot = self._recovery.commit(targets[0]) if recovers else self._publish_once(targets[0])
         return None if snapshot is None else Committed(None, {targets[0]: snapshot})
 
