@@ -1,0 +1,182 @@
+"""deltalake takes a version after a commit on several tables is decided and before it is published there.
+
+Without a conflict the commit lands behind it. With one, what was published is taken back: without recovery
+that is the end, with it the transaction is redone. If deltalake builds on what is to be taken back, the table
+is torn, and said to be. What the tables hold at the end is asked of deltalake and of DuckDB too.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+import lakevilla as lv
+from lakevilla.store.metered import Meter
+from lakevilla.store.opening import open_store
+from lakevilla.versions.records import Head
+from tests.lake.hooked import Hooked
+from tests.legacy.test_between_requests import Cold, Duck, Rows, _append, _update
+
+Write = Callable[[str], None]
+TABLES = ("a", "b")
+START: Rows = [(1, 0), (2, 0), (3, 0), (4, 0)]
+
+
+class Stage:
+    """A lake of two tables at version 2, and deltalake, which steps in before requests of ours."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.store = Hooked(open_store(str(root), {"fsync": "false"}))
+        self.lake = lv.Lake(root, engine="local", store=self.store)
+        for name in TABLES:
+            self.lake.create(name, "id BIGINT, v BIGINT")
+            self.lake.append(name, [{"id": 1, "v": 0}, {"id": 2, "v": 0}])
+            self.lake.append(name, [{"id": 3, "v": 0}, {"id": 4, "v": 0}])
+
+    def commit(self, tx: lv.Transaction, steps: dict[str, Write]) -> None:
+        """Commit; before our create of the log entry with one of these keys, deltalake does its step once."""
+        left = dict(steps)
+
+        def hook(kind: str, key: str) -> None:
+            if kind == "create" and key in left:
+                left.pop(key)(str(self.root / key.split("/")[0]))
+
+        self.store.hook = hook
+        try:
+            tx.commit()
+        finally:
+            self.store.hook = None
+            assert not left, "deltalake had its turn"
+
+    def transfer(self, features: lv.Features) -> lv.Transaction:
+        tx = self.lake.transaction(features)
+        tx.update("a", {"v": "v + 100"}, where="id = 1")
+        tx.update("b", {"v": "v - 100"}, where="id = 1")
+        return tx
+
+    def holds(self, table: str) -> Rows:
+        """The rows of the newest version, on which LakeVilla, deltalake and DuckDB agree."""
+        path = str(self.root / table)
+        ours = sorted((row.id, row.v) for row in self.lake.read(table).collect())
+        assert Cold().look(path)[1] == ours
+        assert Duck().look(path)[1] == ours
+        return ours
+
+    def operations(self, table: str) -> list[str]:
+        """What deltalake tells of the versions since the start, oldest first."""
+        history = DeltaTable(str(self.root / table)).history()
+        return [entry["operation"] for entry in reversed(history)][3:]
+
+    @property
+    def head(self) -> Head:
+        head = self.lake._catalog.head(Meter(), fresh=True)
+        assert head is not None
+        return head
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    return Stage(tmp_path)
+
+
+def entry(table: str, version: int) -> str:
+    return f"{table}/_delta_log/{version:020}.json"
+
+
+def other(table: str) -> str:
+    return "b" if table == "a" else "a"
+
+
+def with_first(rows: Rows, value: int) -> Rows:
+    return [(1, value), *rows[1:]]
+
+
+@pytest.mark.parametrize("features", [lv.CT, lv.R | lv.CT], ids=str)
+@pytest.mark.parametrize("table", TABLES)
+def test_version_taken_without_conflict_is_passed(stage: Stage, table: str, features: lv.Features) -> None:
+    tx = stage.transfer(features)
+    seq = stage.head.seq
+    stage.commit(tx, {entry(table, 3): _append})
+    assert tx.receipt is not None
+    assert (tx.receipt.redone, tx.receipt.seq) == (0, seq + 1)
+    assert tx.receipt.versions == {table: 4, other(table): 3}
+    assert stage.head.versions == {"a": 3, "b": 3} | {table: 4}
+    values = {"a": 100, "b": -100}
+    assert stage.holds(table) == [*with_first(START, values[table]), (50, 0)]
+    assert stage.holds(other(table)) == with_first(START, values[other(table)])
+    assert stage.operations(table) == ["WRITE", "UPDATE"]
+    assert stage.operations(other(table)) == ["UPDATE"]
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_version_taken_with_conflict_takes_back_what_was_published(stage: Stage, table: str) -> None:
+    tx = stage.transfer(lv.CT)
+    with pytest.raises(lv.Conflict) as caught:
+        stage.commit(tx, {entry(table, 3): _update})
+    assert (caught.value.table, caught.value.operation) == (table, "UPDATE")
+    assert "delta-rs" in caught.value.winner
+    assert stage.holds(table) == with_first(START, 1000)
+    assert stage.holds(other(table)) == START
+    assert stage.operations(table) == ["UPDATE"]
+    assert stage.operations(other(table)) == ["UPDATE", "ROLLBACK"]
+    assert stage.head.versions == {other(table): 4}
+    assert (stage.head.torn, stage.lake.outcome(tx.id).state) == (frozenset(), "aborted")
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_version_taken_with_conflict_is_redone_with_recovery(stage: Stage, table: str) -> None:
+    tx = stage.transfer(lv.R | lv.CT)
+    stage.commit(tx, {entry(table, 3): _update})
+    assert tx.receipt is not None
+    assert tx.receipt.redone == 1
+    values = {"a": 100, "b": -100}
+    assert stage.holds(table) == with_first(START, values[table] + 1000)
+    assert stage.holds(other(table)) == with_first(START, values[other(table)])
+    assert stage.operations(table) == ["UPDATE", "UPDATE"]
+    assert stage.operations(other(table)) == ["UPDATE", "ROLLBACK", "UPDATE"]
+    assert stage.head.versions == {table: 4, other(table): 5}
+    assert stage.lake.outcome(tx.id).state == "committed"
+
+
+def test_conflict_on_the_only_update_leaves_appended_tables_untouched(stage: Stage) -> None:
+    """Appends are published last: nothing has to be taken back."""
+    tx = stage.lake.transaction(lv.CT)
+    tx.append("a", [{"id": 9, "v": 9}])
+    tx.update("b", {"v": "v - 100"}, where="id = 1")
+    with pytest.raises(lv.Conflict):
+        stage.commit(tx, {entry("b", 3): _update})
+    assert stage.operations("a") == []
+    assert (stage.holds("a"), stage.holds("b")) == (START, with_first(START, 1000))
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_commit_that_somebody_built_on_before_it_was_taken_back_tears_the_table(
+    stage: Stage, table: str
+) -> None:
+    """deltalake is in the way on one table, and changes what we published on the other."""
+    tx = stage.transfer(lv.CT)
+    with pytest.raises(lv.Conflict):
+        stage.commit(tx, {entry(other(table), 3): _update, entry(table, 4): _update})
+    values = {"a": 1100, "b": 900}
+    assert stage.holds(table) == with_first(START, values[table])
+    assert stage.holds(other(table)) == with_first(START, 1000)
+    assert stage.operations(table) == ["UPDATE", "UPDATE"]
+    assert stage.head.torn == {table}
+    assert table not in stage.head.versions, "the last clean version is the one before"
+    assert stage.lake.outcome(tx.id).state == "aborted"
+    torn = [finding for finding in stage.lake.explain().findings if finding.kind == "torn"]
+    assert [(finding.tables, finding.transactions) for finding in torn] == [((table,), (tx.id,))]
+    assert "version 3 (UPDATE by LakeVilla" in torn[0].text
+    assert "version 4 (UPDATE by delta-rs" in torn[0].text
+
+
+def test_append_between_a_commit_and_its_inverse_is_kept(stage: Stage) -> None:
+    """It does not build on what is taken back: the inverse lands behind it."""
+    tx = stage.transfer(lv.CT)
+    with pytest.raises(lv.Conflict):
+        stage.commit(tx, {entry("b", 3): _update, entry("a", 4): _append})
+    assert stage.operations("a") == ["UPDATE", "WRITE", "ROLLBACK"]
+    assert stage.holds("a") == [*START, (50, 0)]
+    assert (stage.head.torn, stage.head.versions) == (frozenset(), {"a": 5})
