@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from lakevilla.errors import LakeVillaError
 from lakevilla.formats.opening import FORMATS
-from lakevilla.maintenance.reports import Finding
+from lakevilla.maintenance.reports import Finding, count_text
 from lakevilla.maintenance.surveying import LakeView, open_transactions, unsettled_entries
 from lakevilla.maintenance.transactions import read_folder
 from lakevilla.model import HistoryEntry, TableRef
@@ -60,8 +60,7 @@ def newest_versions(view: LakeView, name: str) -> list[Finding]:
     return [
         Finding(
             "version",
-            f"{_summary(version).capitalize()} of {name!r} was written at {_moment(version.timestamp_ms)}: "
-            f"{_files(version)}.",
+            f"At {_moment(version.timestamp_ms)} {name!r} got {_summary(version)}: {_files(version)}.",
             tables=(name,),
             transactions=() if version.txn is None else (version.txn,),
             files=_named(version),
@@ -258,7 +257,8 @@ def _still_open(view: LakeView, txn: str) -> Finding:
     if folder.sublogs:
         (opened,) = open_transactions(view, [folder], [None])
         tables, since = opened.tables, opened.silent_seconds
-        text += f" It has finished {opened.statements} statements on {', '.join(map(repr, tables))}."
+        done = count_text(opened.statements, "statement")
+        text += f" It has finished {done} on {', '.join(map(repr, tables))}."
     return Finding("open", text, outcome.advice, tables, (txn,), since_seconds=since)
 
 
@@ -284,7 +284,7 @@ def _summary(version: HistoryEntry) -> str:
 
 
 def _files(version: HistoryEntry) -> str:
-    return f"{len(version.added)} files added, {len(version.removed)} removed"
+    return f"{count_text(len(version.added), 'file')} added, {len(version.removed)} removed"
 
 
 def _named(version: HistoryEntry) -> tuple[str, ...]:

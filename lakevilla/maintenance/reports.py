@@ -89,7 +89,7 @@ class VacuumReport:
             told = f"kept: {folder.kept}" if folder.kept else f"{verb} {folder.files}"
             yield f"dropped table in {folder.location}: {told}"
         if self.transactions:
-            yield f"{verb} the records of {_count(len(self.transactions), 'transaction')} that ended"
+            yield f"{verb} the records of {count_text(len(self.transactions), 'transaction')} that ended"
         for name, reason in self.failed.items():
             yield f"{name}: left alone: {reason}"
         yield f"in all: {verb} {self.files}"
@@ -223,7 +223,7 @@ class Explanation:
             for name in finding.files[:_FILES_TOLD]:
                 yield f"    {name}"
             if len(finding.files) > _FILES_TOLD:
-                yield f"    and {_count(len(finding.files) - _FILES_TOLD, 'more file')}"
+                yield f"    and {count_text(len(finding.files) - _FILES_TOLD, 'more file')}"
             if finding.next:
                 yield f"  next: {finding.next}"
         for name, reason in self.failed.items():
@@ -282,7 +282,7 @@ def _transaction_line(found: OpenTransaction) -> str:
     }[found.alive]
     return (
         f"transaction {found.transaction} on {', '.join(found.tables) or 'an unknown table'}, begun "
-        f"{begun_text(found.transaction)}, {_count(found.statements, 'finished statement')}: {state}"
+        f"{begun_text(found.transaction)}, {count_text(found.statements, 'finished statement')}: {state}"
     )
 
 
@@ -292,7 +292,8 @@ def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
-def _count(count: int, noun: str) -> str:
+def count_text(count: int, noun: str) -> str:
+    """A number of things for people."""
     return f"{count:,} {_plural(count, noun)}"
 
 

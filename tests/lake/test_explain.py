@@ -224,7 +224,7 @@ def test_winner_of_a_conflict_is_explained_by_the_id_that_the_error_carries(lake
     committed = _only(lake.explain(error.transaction), "committed")
     assert winner.receipt is not None
     assert f"entry {winner.receipt.seq} of the global log" in committed.text
-    assert "version 2 of 'x' (UPDATE, 1 files added, 1 removed)" in committed.text
+    assert "version 2 of 'x' (UPDATE, 1 file added, 1 removed)" in committed.text
     assert f"x: - {error.file}" in committed.files
     assert committed.tables == ("x", "y")
 
