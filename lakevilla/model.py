@@ -207,7 +207,8 @@ class Receipt:
     those that were made beside the transaction (leases and sublogs).
     `seq` is None where the global log was not involved. `redone` counts statements that ran again because
     another commit came first, `saved_bytes` what was uploaded before that and did not have to be written
-    again, `attempts` how often `lake.run` called its function.
+    again, `attempts` how often `lake.run` called its function, `shifts` how often the transaction gave its
+    places in the queues of several tables back to take them again in order.
     """
 
     id: str
@@ -217,6 +218,7 @@ class Receipt:
     saved_bytes: int = 0
     requests: Mapping[str, int] = field(default_factory=dict)
     attempts: int = 1
+    shifts: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,21 +89,21 @@ class Queue(ABC):
         self._ahead = {}
         self._search(latest)
 
-    def wait(self, dead: Callable[[], int]) -> None:
+    def wait(self, dead: Callable[[], int], lost: Callable[[], None] = lambda: None) -> None:
         """Return when no live ticket of another transaction precedes ours; at once if we hold none.
 
         `dead` follows the table's log and gives the highest ticket that a published entry named. Each look
         costs one GET: of the log, which says how far the queue has come, or of the nearest predecessor's
         marker, which says whether it was given up. Who is next looks often, who is far behind less so. A
-        ticket whose owner's lease is stale is freed. If somebody freed ours, because we slept, we
-        claim again, behind all others.
+        ticket whose owner's lease is stale is freed. If somebody freed ours, because we slept, `lost` is
+        called and we claim again, behind all others.
         """
         if self._held is None:
             return
         self._leases.busy(self._txn)
         try:
             watch = None
-            while self._keep_place():
+            while self._keep_place(lost):
                 now, nearest = self._environment.elapsed(), max(self._ahead)
                 if watch is None or watch.ticket != nearest:
                     watch = _Watch(nearest, now, now + _FIRST_LOOK * self._leases.seconds)
@@ -235,7 +235,7 @@ class Queue(ABC):
 
     # Waiting.
 
-    def _keep_place(self) -> bool:
+    def _keep_place(self, on_loss: Callable[[], None]) -> bool:
         """Whether somebody precedes us, after we made sure that our own place is still ours."""
         self._refuse_if_fenced()
         assert self._held is not None, "only `free` gives our place up, and `claim` takes another"
@@ -243,6 +243,7 @@ class Queue(ABC):
             lost = self._held.ticket
             _log.warning("ticket %d of %s was freed or overtaken; claiming again", lost, self._txn)
             self.free()
+            on_loss()
             self._environment.sleep(FIRST_PAUSE_SECONDS * (1 + self._environment.random()))
             self.claim(lost, self._dead)
         return bool(self._ahead)
