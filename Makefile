@@ -7,7 +7,7 @@ SEEDS ?= 0:2000
 SUITE ?= base
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock demo test check format soak hermitage hermitage-all conformance bench-base bench-large clean
+.PHONY: help setup lock demo test check format soak soak-bank storm hermitage hermitage-all conformance bench-base bench-large clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -43,10 +43,16 @@ format: setup ## Format the code, and mend what the linter can
 soak: setup ## Run the simulator long: make soak SUITE=recovery SEEDS=0:20000
 	$(BIN)/python -m sim.run --suite $(SUITE) --seeds $(SEEDS) --processes 2
 
+soak-bank: setup ## Kill and pause the clients of a bank on SeaweedFS for five minutes
+	$(BIN)/python -m bench.bank --seconds 300
+
+storm: setup ## Storms of deadlocks over four tables, in the simulator and on SeaweedFS (many minutes)
+	$(BIN)/python -m bench.storm
+
 hermitage: setup ## Print the paper's table of anomalies: the plain format's clients, and LakeVilla
 	$(BIN)/python -m tests.hermitage.table
 
-hermitage-all: setup ## Play every order of every step of that table with R (many minutes)
+hermitage-all: setup ## Play every order of every step of that table with R, and R,CT (many minutes)
 	$(BIN)/python -m tests.hermitage.everything --processes 2
 
 conformance: setup ## Compare the engines on many generated statements: make conformance SEEDS=0:5000
