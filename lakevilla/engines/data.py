@@ -51,10 +51,11 @@ def schema_of(data: object) -> pa.Schema:
 
 def arrow_of(data: object) -> pa.Table | pa.RecordBatchReader:
     """The data as Arrow. A reader stays one: it can be read once."""
-    if isinstance(data, Result):
-        return data.toArrow()
+    # What costs little is asked first.
     if isinstance(data, pa.Table | pa.RecordBatchReader):
         return data
+    if isinstance(data, Result):
+        return data.toArrow()
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data])
     if _is_frame(data):
@@ -73,7 +74,7 @@ def batches_of(data: object, schema: pa.Schema) -> Iterator[pa.Table]:
     """The data with exactly the columns of the schema, piece by piece."""
     if isinstance(data, list) and _is_rows(data):
         data = _from_rows(data, schema)
-    if isinstance(data, Result):
+    if not isinstance(data, pa.Table) and isinstance(data, Result):
         pieces: Iterable[Any] = data.batches()
         given = data.schema
     else:

@@ -53,6 +53,8 @@ class Workspace:
         self._places: dict[str, str] = {}
         self._bases: dict[str, Pinned] = {}
         self._views: dict[str, Snapshot] = {}
+        self._unseen: dict[str, list[Change]] = {}
+        """Appends that no statement has looked for yet: most transactions never read what they append."""
         self._rewritten: set[str] = set()
         self._guessed: str | None = None
         self.own = OwnTables()
@@ -69,7 +71,7 @@ class Workspace:
             return self.catalog.pin_past(table.name, self.meter, table.version, table.timestamp_ms)
         pinned = self.pinned(table.name) or self.keep(table.name, self.catalog.pin(table.name, self.meter))
         self.reads.touch(pinned.ref.location)
-        return replace(pinned, snapshot=self._views[pinned.ref.location])
+        return replace(pinned, snapshot=self.view(pinned.ref.location))
 
     def pin_target(self, name: str, *, blind: bool = False) -> Pinned:
         """The table that this statement changes; `blind` if it only appends and reads nothing for that."""
@@ -133,6 +135,7 @@ class Workspace:
         location = pinned.ref.location
         with self._lock:
             self._bases[location], self._views[location] = pinned, pinned.snapshot
+            self._unseen.pop(location, None)
             self._rewritten.discard(location)
         self.own.make(pinned)
 
@@ -152,6 +155,7 @@ class Workspace:
             if undone:
                 self.own.unmake(location)
                 del self._bases[location], self._views[location]
+                self._unseen.pop(location, None)
             self._places[name.casefold()] = location
             self._views.setdefault(location, pinned.snapshot)
             return self._bases.setdefault(location, pinned)
@@ -162,20 +166,32 @@ class Workspace:
 
     def view(self, location: str) -> Snapshot:
         """A touched table as the next statement sees it, with our own writes."""
-        return self._views[location]
+        with self._lock:
+            for change in self._unseen.pop(location, ()):
+                self._lay(location, change)
+            return self._views[location]
 
     def move(self, location: str, base: Snapshot, seen_at: float) -> None:
         """Stand on a newer version of a table, without our own writes."""
         with self._lock:
             self._bases[location] = replace(self._bases[location], snapshot=base, pinned_at=seen_at)
             self._views[location] = base
+            self._unseen.pop(location, None)
             self._rewritten.discard(location)
 
     def write(self, location: str, change: Change) -> None:
         """Lay a change over what the next statements see of the table."""
-        self._views[location] = self._bases[location].table.preview(self._views[location], change)
         if change.added or change.removed:
             self._rewritten.add(location)
+        # Values of partitions are checked where files become entries of the log: that must not come later.
+        if change.blind and not self._bases[location].snapshot.partition_columns:
+            self._unseen.setdefault(location, []).append(change)
+        else:
+            self.view(location)
+            self._lay(location, change)
+
+    def _lay(self, location: str, change: Change) -> None:
+        self._views[location] = self._bases[location].table.preview(self._views[location], change)
 
     def rewrote(self, pinned: Pinned) -> bool:
         """Whether the transaction has changed rows of this table."""
@@ -188,6 +204,7 @@ class Workspace:
             self._places.clear()
             self._bases.clear()
             self._views.clear()
+            self._unseen.clear()
             self._rewritten.clear()
 
     def sources(self, tables: Iterable[TableName]) -> Mapping[str, Source]:
