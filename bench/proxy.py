@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 import urllib.request
@@ -19,7 +20,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 _CONTROL = "/-/counts"
-_CHUNK = 256 * 1024
+_LENGTH = re.compile(r"\r\ncontent-length: *(\d+)", re.IGNORECASE)
+_CHUNKED = re.compile(r"\r\ntransfer-encoding:[^\r]*chunked", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -57,33 +59,137 @@ def running_proxy(endpoint: str, delay_ms: float) -> Iterator[Proxy]:
 
 
 class _Server:
-    """One listening proxy."""
+    """What all connections share."""
 
     def __init__(self, host: str, port: int, delay_ms: float) -> None:
-        self._upstream = (host, port)
-        self._delay_seconds = delay_ms / 1000
-        self._counts: Counter[str] = Counter()
+        self.upstream = (host, port)
+        self.delay_seconds = delay_ms / 1000
+        self.counts: Counter[str] = Counter()
 
-    async def serve(self, client: asyncio.StreamReader, answers: asyncio.StreamWriter) -> None:
-        """One client's connection, until either side closes it."""
-        server, requests = await asyncio.open_connection(*self._upstream)
-        back = asyncio.create_task(_copy(server, answers))
+
+class _Client(asyncio.Protocol):
+    """A client's connection: each request is counted, waits, and goes on over a connection of its own.
+
+    Plain protocols and no streams: a request must not cost the proxy more than the server.
+    """
+
+    def __init__(self, server: _Server) -> None:
+        self._server = server
+        self._loop = asyncio.get_running_loop()
+        self._buffer = bytearray()
+        self._waits = True
+        """Whether what has come stays in the buffer for now."""
+        self._left = 0
+        self._chunked = False
+        self.upstream: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        self._connecting = self._loop.create_task(self._connect())
+
+    async def _connect(self) -> None:
         try:
-            while head := await _head(client):
-                if head.startswith(f"GET {_CONTROL} ".encode()):
-                    answers.write(_control_answer(self._counts))
-                    break
-                self._counts[kind_of(head.decode("latin-1"))] += 1
-                if self._delay_seconds:
-                    await asyncio.sleep(self._delay_seconds)
-                requests.write(head)
-                await _forward_body(head.decode("latin-1").lower(), client, requests)
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass  # A client may leave whenever it likes; what it had asked is counted.
-        finally:
-            requests.close()
-            await asyncio.wait([back])
-            answers.close()
+            await self._loop.create_connection(lambda: _Upstream(self), *self._server.upstream)
+        except OSError:
+            self.transport.close()
+            return
+        self._waits = False
+        self._advance()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
+        # A client may leave whenever it likes; what it had asked is counted.
+        self._connecting.cancel()
+        if self.upstream is not None:
+            self.upstream.close()
+
+    def pause_writing(self) -> None:
+        if self.upstream is not None:
+            self.upstream.pause_reading()
+
+    def resume_writing(self) -> None:
+        if self.upstream is not None:
+            self.upstream.resume_reading()
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        if not self._waits:
+            self._advance()
+
+    def _advance(self) -> None:
+        """Pass on what can be: bodies at once, the head of a request after its delay."""
+        while self._buffer and not self._waits:
+            if self._left:
+                self._send(self._left)
+            elif self._chunked:
+                if not self._begin_chunk():
+                    return
+            elif not self._begin_request():
+                return
+
+    def _send(self, length: int) -> None:
+        assert self.upstream is not None
+        part = bytes(self._buffer[:length])
+        del self._buffer[:length]
+        self._left -= len(part)
+        self.upstream.write(part)
+
+    def _begin_chunk(self) -> bool:
+        end = self._buffer.find(b"\r\n")
+        if end < 0:
+            return False
+        size = int(self._buffer[:end].split(b";")[0], 16)
+        # Its line, its bytes, and the end of the line after them.
+        self._left = end + 2 + size + 2
+        self._chunked = size > 0
+        return True
+
+    def _begin_request(self) -> bool:
+        end = self._buffer.find(b"\r\n\r\n")
+        if end < 0:
+            return False
+        head = self._buffer[: end + 4].decode("latin-1")
+        if head.startswith(f"GET {_CONTROL} "):
+            self._waits = True
+            self.transport.write(_control_answer(self._server.counts))
+            self.transport.close()
+            return False
+        self._server.counts[kind_of(head)] += 1
+        length = _LENGTH.search(head)
+        self._chunked = _CHUNKED.search(head) is not None
+        self._left = end + 4 + (int(length[1]) if length and not self._chunked else 0)
+        if self._server.delay_seconds:
+            self._waits = True
+            self._loop.call_later(self._server.delay_seconds, self._go_on)
+        return True
+
+    def _go_on(self) -> None:
+        self._waits = False
+        if self.upstream is not None and not self.upstream.is_closing():
+            self._advance()
+
+
+class _Upstream(asyncio.Protocol):
+    """The connection to the server for one client: answers pass untouched."""
+
+    def __init__(self, client: _Client) -> None:
+        self._client = client
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._client.upstream = transport
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
+        self._client.transport.close()
+
+    def pause_writing(self) -> None:
+        self._client.transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        self._client.transport.resume_reading()
+
+    def data_received(self, data: bytes) -> None:
+        self._client.transport.write(data)
 
 
 def kind_of(head: str) -> str:
@@ -104,50 +210,16 @@ def kind_of(head: str) -> str:
     return {"HEAD": "head", "DELETE": "delete", "POST": "delete"}.get(method, method.lower())
 
 
-async def _head(client: asyncio.StreamReader) -> bytes:
-    """A request's line and fields with the empty line after them; nothing if the client has left."""
-    try:
-        return await client.readuntil(b"\r\n\r\n")
-    except asyncio.IncompleteReadError:
-        return b""
-
-
-async def _forward_body(head: str, client: asyncio.StreamReader, requests: asyncio.StreamWriter) -> None:
-    fields = dict(line.split(":", 1) for line in head.split("\r\n")[1:] if ":" in line)
-    if "chunked" in fields.get("transfer-encoding", ""):
-        while True:
-            line = await client.readuntil(b"\r\n")
-            size = int(line.split(b";")[0], 16)
-            requests.write(line + await client.readexactly(size + 2))
-            await requests.drain()
-            if size == 0:
-                return
-    left = int(fields.get("content-length", "0"))
-    while left:
-        part = await client.read(min(left, _CHUNK))
-        if not part:
-            raise ConnectionResetError
-        left -= len(part)
-        requests.write(part)
-        await requests.drain()
-
-
-async def _copy(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-    with contextlib.suppress(ConnectionError):
-        while part := await source.read(_CHUNK):
-            sink.write(part)
-            await sink.drain()
-
-
 def _control_answer(counts: Counter[str]) -> bytes:
     body = json.dumps(counts).encode()
     return b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
 
 
 async def _main(host: str, port: int, delay_ms: float) -> None:
-    server = await asyncio.start_server(_Server(host, port, delay_ms).serve, "127.0.0.1", 0, limit=_CHUNK)
+    shared, loop = _Server(host, port, delay_ms), asyncio.get_running_loop()
+    server = await loop.create_server(lambda: _Client(shared), "127.0.0.1", 0)
     print(server.sockets[0].getsockname()[1], flush=True)
-    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+    await loop.run_in_executor(None, sys.stdin.read)
     # Clients keep idle connections open; they end with the process, without a word about each.
     os._exit(0)
 

@@ -56,44 +56,39 @@ def label(system: str, tables: int) -> str:
     return f"{system}, {tables}"
 
 
-def prepare(stage: Stage, system: str, tables: int) -> Callable[[], None]:
-    """Make the tables, without the proxy's delay, and give what adds one row to each of them."""
+def prepare(stage: Stage, system: str, tables: int) -> Callable[[pa.Table], None]:
+    """Make the tables, without the proxy's delay, and give what adds a row to each of them."""
     names = [f"{system.replace(', ', '_').replace(' ', '_')}_{tables}_{number}" for number in range(tables)]
-    keys = count(1)
     if system == DELTALAKE:
         direct = dict(stage.server.storage_options)
         for name in names:
             deltalake.write_deltalake(stage.url(name), accounts(range(1)), storage_options=direct)
         kept = [deltalake.DeltaTable(stage.url(name), storage_options=stage.options) for name in names]
-        return lambda: _append_with_deltalake(kept, next(keys))
+        return partial(_append_with_deltalake, kept)
     maker = lv.Lake(stage.url("lake"), engine="local", storage_options=stage.server.storage_options)
     for name in names:
         maker.create(name, accounts(range(1)))
     lake = lv.Lake(stage.url("lake"), engine="local", storage_options=stage.options)
     if system == ONE_COMMIT:
-        return lambda: _append_in_one_commit(lake, names, next(keys))
-    return lambda: _append_one_by_one(lake, names, next(keys))
+        return partial(_append_in_one_commit, lake, names)
+    return partial(_append_one_by_one, lake, names)
 
 
-def _append_in_one_commit(lake: lv.Lake, names: Sequence[str], key: int) -> None:
+def _append_in_one_commit(lake: lv.Lake, names: Sequence[str], row: pa.Table) -> None:
     with lake.transaction(lv.R | lv.CT) as tx:
         for name in names:
-            tx.append(name, _row(key))
+            tx.append(name, row)
 
 
-def _append_one_by_one(lake: lv.Lake, names: Sequence[str], key: int) -> None:
+def _append_one_by_one(lake: lv.Lake, names: Sequence[str], row: pa.Table) -> None:
     for name in names:
         with lake.transaction(lv.NONE) as tx:
-            tx.append(name, _row(key))
+            tx.append(name, row)
 
 
-def _append_with_deltalake(tables: Sequence[deltalake.DeltaTable], key: int) -> None:
+def _append_with_deltalake(tables: Sequence[deltalake.DeltaTable], row: pa.Table) -> None:
     for table in tables:
-        deltalake.write_deltalake(table, _row(key), mode="append")
-
-
-def _row(key: int) -> pa.Table:
-    return accounts(range(key, key + 1))
+        deltalake.write_deltalake(table, row, mode="append")
 
 
 def measure(stage: Stage, systems: Sequence[str], counts: Sequence[int], rounds: int) -> Values:
@@ -101,9 +96,13 @@ def measure(stage: Stage, systems: Sequence[str], counts: Sequence[int], rounds:
     runs: dict[str, Callable[[], Metrics]] = {}
     for system in systems:
         for tables in counts:
-            work = prepare(stage, system, tables)
-            runs[label(system, tables)] = partial(timed, work, {"requests": stage.proxy.total})
+            runs[label(system, tables)] = partial(_timed, stage, prepare(stage, system, tables), count(1))
     return interleave(runs, rounds, warm_up=2)
+
+
+def _timed(stage: Stage, append: Callable[[pa.Table], None], keys: Iterator[int]) -> Metrics:
+    key = next(keys)
+    return timed(partial(append, accounts(range(key, key + 1))), {"requests": stage.proxy.total})
 
 
 def rows(values: Values, systems: Sequence[str], counts: Sequence[int]) -> Iterator[str]:
