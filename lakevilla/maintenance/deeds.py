@@ -109,6 +109,7 @@ def _committed(view: LakeView, evidence: Evidence, entry: Entry, commit: Commit)
         else:
             parts.append(f"version {version.version} of {name!r} ({version.operation}, {_files(version)})")
             files += [f"{name}: {file}" for file in _named(version)]
+    parts += [f"{drop.table.name!r} is dropped" for drop in commit.drops]
     return Finding(
         "committed",
         f"Transaction {entry.txn} is committed since {_moment(entry.time_ms)}, as entry {entry.seq} of the "
@@ -266,8 +267,8 @@ def _tables(entry: Entry) -> tuple[str, ...]:
     match entry.change:
         case Void():
             return ()
-        case Commit(writes=writes):
-            return tuple(write.table.name for write in writes)
+        case Commit() as commit:
+            return tuple(ref.name for ref in commit.tables)
     return (entry.change.table.name,)
 
 

@@ -317,6 +317,18 @@ def test_change_of_the_lakes_tables_is_told(lake: lv.Lake) -> None:
     assert "create of 'x'" in _only(lake.explain(created), "committed").text
 
 
+def test_tables_that_a_commit_makes_and_drops_are_told(lake: lv.Lake) -> None:
+    with lake.transaction(BOTH) as tx:
+        tx.create("n", "id BIGINT")
+        tx.update("x", {"v": "v + 1"})
+        tx.drop("y")
+    committed = _only(lake.explain(tx.id), "committed")
+    assert "version 0 of 'n' (CREATE TABLE" in committed.text
+    assert "'y' is dropped" in committed.text
+    assert set(committed.tables) == {"n", "x", "y"}
+    assert lake.outcome(tx.id).state == "committed"
+
+
 def test_command_prints_sentences_and_json(
     lake: lv.Lake, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
