@@ -2,10 +2,10 @@
 
 Two or three tables of lists. A transfer appends one value to a list of several, so that half of a commit
 shows; some transactions read lists first, change one table alone, have no recovery, or turn to other tables
-when they start again, with places that they hold out of order. Outside writers add rows that
-tell nothing of themselves, which is a conflict for every update on its way: what was published has to be
-taken back. Judged: every committed transaction is whole and in one serial order with all others, a failed
-one is nowhere, and published entries of the tables never change.
+when they start again, with places that they hold out of order. Outside writers add rows that tell nothing of
+themselves, which is a conflict for every update on its way: what was published has to be taken back. Some
+transactions make and drop tables (see `making`). Judged: every committed transaction is whole and in one
+serial order with all others, a failed one is nowhere, and published entries of the tables never change.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,8 +15,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from lakevilla.errors import Unavailable
 from lakevilla.model import Features
 from lakevilla.transaction.transaction import Transaction
+from sim import making
 from sim.bucket import Bucket
 from sim.checkers.cycles import Append, Read, Txn, find_anomalies
 from sim.checkers.history import History, Operation
@@ -46,7 +48,8 @@ def play(seed: int, *, engine: EngineOf = rows_engine) -> Report:
         return _start(world, history, random, engine)
 
     def audit(world: World, history: History) -> list[str]:
-        return judge(history, _audit(world, history, engine))
+        lists, tags = _audit(world, history, engine)
+        return judge(history, lists) + making.judge(history, lists, tags)
 
     def published(bucket: Bucket, _: History) -> list[str]:
         return check_published(bucket.writes)
@@ -86,6 +89,8 @@ def _start(world: World, history: History, random: Random, engine: EngineOf) -> 
                 rows = [{"k": STRANGER, "items": ""}]
                 writer.append(table, table, rows, statistics=world.random.random() < 0.3)
                 client.environment.sleep(world.random.random())
+                if world.random.random() < 0.3:
+                    making.place_foreign_table(client, world.random.choice(making.SHARED))
 
         world.start(client, write)
     return count
@@ -101,7 +106,10 @@ def _start_client(
     def body() -> None:
         while left[0] > 0:
             left[0] -= 1
-            transact(session, world.random, tables)
+            if world.random.random() < 0.25:
+                make_or_drop(session, world.random, tables)
+            else:
+                transact(session, world.random, tables)
             client.environment.sleep(world.random.expovariate(1 / 0.1))
 
     def restart() -> None:
@@ -110,6 +118,17 @@ def _start_client(
 
     client.process.on_death = lambda: world.scheduler.at(world.random.random() * 5, restart)
     world.start(client, body)
+
+
+def make_or_drop(session: Session, random: Random, tables: Sequence[str]) -> None:
+    """One transaction that makes or drops tables and changes a list."""
+    try:
+        plan = making.draw(random, session.lake.tables())
+    except Unavailable:
+        return
+    features = random.choice((BOTH, BOTH, Features.CT))
+    again = bool(features & Features.R) and random.random() < 0.6
+    making.transact(session, plan, random.choice(tables), random.randrange(KEYS), features, again)
 
 
 def transact(
@@ -163,10 +182,14 @@ def items(text: str) -> tuple[int, ...]:
     return tuple(int(item) for item in text.split(",") if item)
 
 
-def _audit(world: World, history: History, engine: EngineOf) -> dict[str, tuple[int, ...]]:
-    """Without faults a transfer succeeds, and settles what others left; all lists as they are then."""
+def _audit(
+    world: World, history: History, engine: EngineOf
+) -> tuple[dict[str, tuple[int, ...]], dict[int, str]]:
+    """Without faults a transfer succeeds, and settles what others left; all lists as they are then, and the
+    tags of tables that were made."""
     client = world.client("auditor")
     final: dict[str, tuple[int, ...]] = {}
+    tags: dict[int, str] = {}
     found: list[Operation] = []
 
     def body() -> None:
@@ -178,13 +201,14 @@ def _audit(world: World, history: History, engine: EngineOf) -> dict[str, tuple[
             for row in session.lake.read(table).collect():
                 if row[0] != STRANGER:
                     final[f"{table}/{row[0]}"] = items(row[1])
+        tags.update(making.visible(session.lake))
 
     world.start(client, body)
     world.run()
     for op in found:
         if op.outcome != "ok":
             raise Stuck(f"without faults and rivals the auditor's transaction {op.outcome}: {op.error}")
-    return final
+    return final, tags
 
 
 def judge(history: History, final: dict[str, tuple[int, ...]]) -> list[str]:

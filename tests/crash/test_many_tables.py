@@ -1,17 +1,19 @@
 """A client dies at each request of a commit on two tables, in each way: it is there wholly or not at all."""
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from dataclasses import replace
+from functools import cache, partial
 
 import pytest
 
 from lakevilla.model import Features
-from sim import tables
+from sim import making, tables
+from sim.bucket import Bucket
 from sim.checkers.cycles import Append
 from sim.checkers.history import History, Operation
 from sim.checkers.published import check_published
 from sim.crash import MODES, RECOVERY_SECONDS, Point, Recorder
-from sim.faults import WRITES
+from sim.faults import WRITES, Calm
 from sim.lakes import open_lake
 from sim.legacy import LegacyWriter, encode_json
 from sim.rows import rows_engine
@@ -19,6 +21,8 @@ from sim.session import Session
 from sim.world import Client, World
 
 BOTH = Features.R | Features.CT
+OLD = "n1"
+"""A table that is there before anybody dies."""
 Act = Callable[[Session], None]
 
 
@@ -36,6 +40,16 @@ def transfer(*plan: tuple[str, int, bool]) -> Act:
     return act
 
 
+def defining(plan: making.Plan) -> Act:
+    """Make or drop tables and append a value to a list, in one transaction."""
+    return lambda session: making.transact(session, plan, "right", 0, BOTH, again=True)
+
+
+def settler(session: Session) -> None:
+    """A table in the place `s0`, by a client that knows nothing of us."""
+    making.place_foreign_table(session.client, "s0")
+
+
 def outsider(session: Session) -> None:
     """A row that tells nothing of itself, by a client that knows nothing of us: it concerns every update."""
     writer = LegacyWriter(session.client, session.history, encode_json)
@@ -51,14 +65,22 @@ SCENARIOS: dict[str, tuple[Act, Act | None]] = {
     "one table with reads of another": (transfer(("left", 0, True)), None),
     "against a rival": (TWO, transfer(("right", 1, False), ("left", 2, False))),
     "against an outside writer": (TWO, outsider),
+    "make two tables": (defining(making.make("n*", "s0")), None),
+    "make a table against a rival": (defining(making.make("s0")), defining(making.make("s0"))),
+    "make a table against an outside writer": (defining(making.make("n*")), outsider),
+    "make two tables against an outsider in the place": (defining(making.make("n*", "s0")), settler),
+    "drop a table": (defining(making.drop(OLD)), None),
+    "drop a table against an outside writer": (defining(making.drop(OLD)), outsider),
+    "replace a table against a rival": (defining(making.drop(OLD, again=True)), defining(making.drop(OLD))),
 }
 
 
 def _play(name: str, point: Point | None) -> tuple[Recorder, list[str]]:
     act, rival = SCENARIOS[name]
-    recorder, history, final = Recorder(point), History(), {}
+    recorder, final, tags = Recorder(point), {}, {}
+    image, history = _prepared()
     with World(2, lambda _: recorder) as world:
-        world.bucket.load(tables.image(rows_engine))
+        world.bucket.load(image)
         if rival is not None:
             recorder.rival = lambda: _start(world, world.client("rival"), history, rival)
         _start(world, world.client("actor"), history, act)
@@ -69,6 +91,8 @@ def _play(name: str, point: Point | None) -> tuple[Recorder, list[str]]:
                 for key, text in session.lake.read(table).collect():
                     if key != tables.STRANGER:
                         final[f"{table}/{key}"] = tables.items(text)
+            tags.clear()
+            tags.update(making.visible(session.lake))
 
         for number, seconds in enumerate((RECOVERY_SECONDS / 2, 2 * RECOVERY_SECONDS)):
             client = world.client(f"observer{number}")
@@ -77,7 +101,24 @@ def _play(name: str, point: Point | None) -> tuple[Recorder, list[str]]:
         violations = check_published(world.bucket.writes)
     later = [op for op in history.operations if op.client.startswith("observer")]
     violations += [f"{op.client} cannot write: {op.error}" for op in later if op.outcome != "ok"]
-    return recorder, violations + tables.judge(history, final)
+    violations += tables.judge(history, final) + making.judge(history, final, tags)
+    return recorder, violations
+
+
+def _prepared() -> tuple[Bucket, History]:
+    """The lists and the table `OLD`, and the history of who made it."""
+    image, made = _image()
+    return image, History([replace(op, invoked=-1.0, completed=0.0) for op in made.operations])
+
+
+@cache
+def _image() -> tuple[Bucket, History]:
+    history = History()
+    with World(1, Calm) as world:
+        world.bucket.load(tables.image(rows_engine))
+        _start(world, world.client("maker"), history, defining(making.make("n*")))
+        world.run()
+        return world.bucket, history
 
 
 def _start(world: World, client: Client, history: History, work: Act) -> None:

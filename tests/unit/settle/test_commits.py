@@ -11,9 +11,10 @@ from lakevilla.formats.port import Snapshot, Table
 from lakevilla.model import Change, ReadSet, TableRef
 from lakevilla.predicates import ANYTHING
 from lakevilla.settle.commits import CommitSettler
+from lakevilla.settle.places import owner_of
 from lakevilla.store.metered import Meter
 from lakevilla.transaction.catalog import CatalogPlaces
-from lakevilla.versions.commits import Commit, Settled, Write
+from lakevilla.versions.commits import NEW, Commit, Drop, Settled, Write
 
 World = tuple[lv.Lake, Callable[[], CommitSettler], Commit]
 
@@ -132,3 +133,74 @@ def test_entries_name_the_slot_that_decided_them(world: World) -> None:
     settler().settle(commit)
     pinned = lake._catalog.pin("x", Meter())
     assert pinned.snapshot.slot == 1
+
+
+def _new(lake: lv.Lake, name: str) -> Write:
+    """A table with a row, made by a transaction that did not commit."""
+    tx = lake.transaction(lv.CT)
+    tx.create(name, [{"id": 7}])
+    pinned = tx._operations.targets[0]
+    change = tx._operations.net(name)
+    assert change is not None
+    tx._workspace.uploads.finish()
+    return Write(pinned.ref, NEW, pinned.table.encode_change(pinned.snapshot, change), ReadSet(), False)
+
+
+def _drop(lake: lv.Lake, name: str) -> Drop:
+    pinned = lake._catalog.pin(name, Meter())
+    return Drop(pinned.ref, pinned.snapshot.version)
+
+
+def test_new_table_is_made_once_and_belongs_to_the_lake(world: World) -> None:
+    lake, settler, commit = world
+    whole = Commit((*commit.writes, _new(lake, "new")))
+    settled = settler().settle(whole).settled
+    assert settled == Settled(True, {"x": 2, "y": 2, "new": 0}, owned=frozenset({"new"}))
+    assert settler().settle(whole).settled == settled
+    assert (_rows(lake, "new"), len(lake.history("new"))) == ([(7,)], 1)
+    owner = owner_of(lake._catalog.store_of("new", Meter()))
+    assert owner is not None
+    assert owner.lake == "lake"
+
+
+def test_new_table_is_not_even_made_where_an_update_is_refused(world: World) -> None:
+    lake, settler, commit = world
+    whole = Commit((*commit.writes, _new(lake, "new")))
+    lake.update("y", {"v": 5}, where="id = 2")
+    assert settler().settle(whole).settled == Settled(False, {"x": 3})
+    assert "new" not in lake.tables()
+
+
+def test_place_of_a_new_table_that_somebody_took_refuses_all_and_drops_the_other_new_one(
+    world: World,
+) -> None:
+    lake, settler, commit = world
+    whole = Commit((commit.writes[0], _new(lake, "new"), _new(lake, "taken")), (), (_drop(lake, "y"),))
+    lake._catalog.open(TableRef("", "taken", "delta"), Meter()).publish_first(_FOREIGN, "somebody")
+    settled = settler().settle(whole).settled
+    assert settled == Settled(False, {"x": 3}, dropped=frozenset({"new"}))
+    assert settler().settle(whole).settled == settled
+    assert [entry.operation for entry in lake._catalog.pin("new", Meter()).table.history()] == [
+        "DROP TABLE",
+        "CREATE TABLE AS SELECT",
+    ]
+    # What the commit would have dropped is told only when all else is published.
+    assert (len(lake.history("y")), owner_of(lake._catalog.store_of("taken", Meter()))) == (2, None)
+
+
+def test_dropped_table_is_told_once_after_all_else(world: World) -> None:
+    lake, settler, commit = world
+    whole = Commit(
+        (commit.writes[0],), (), (_drop(lake, "y"), Drop(TableRef("z", "memory://z", "delta"), None))
+    )
+    settled = settler().settle(whole).settled
+    assert settled == Settled(True, {"x": 2})
+    assert settler().settle(whole).settled == settled
+    history = lake._catalog.open(TableRef("y", "y", "delta"), Meter()).history()
+    assert [entry.operation for entry in history][:2] == ["DROP TABLE", "WRITE"]
+
+
+_FOREIGN = b"""{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}
+{"metaData":{"id":"3f1a8c5e-0000-4000-8000-000000000000","format":{"provider":"parquet","options":{}},\
+"schemaString":"{\\"type\\":\\"struct\\",\\"fields\\":[]}","partitionColumns":[],"configuration":{}}}
+"""

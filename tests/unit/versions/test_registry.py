@@ -1,11 +1,13 @@
 """The registry's decisions over HEAD, without I/O."""
 
+from dataclasses import replace
+
 import pytest
 
 from lakevilla.errors import InvalidInput
-from lakevilla.model import TableRef
+from lakevilla.model import ReadSet, TableRef
 from lakevilla.versions import registry
-from lakevilla.versions.commits import Settled
+from lakevilla.versions.commits import NEW, Commit, Drop, Settled, Write
 from lakevilla.versions.records import (
     CreateTable,
     DropTable,
@@ -121,3 +123,48 @@ def test_change_of_a_table_that_another_client_moved_is_refused(change: Registry
         registry.check(moved, change)
     with pytest.raises(InvalidInput, match="another client renamed or dropped it"):
         registry.check(Head("lake", 9, "p", {}, frozenset({"Accounts"})), change)
+
+
+def _commit(*writes: tuple[TableRef, int], drops: tuple[Drop, ...] = ()) -> Commit:
+    return Commit(tuple(Write(ref, base, {}, ReadSet(), False) for ref, base in writes), (), drops)
+
+
+def _settled(head: Head, change: Commit, settled: Settled) -> Head:
+    registry.check(head, change)
+    return registry.apply(head, Entry(head.seq + 1, "t", "a", "p", 0, change), settled, "put")
+
+
+def test_commit_gives_and_takes_names_when_it_is_published() -> None:
+    new = TableRef("new", "new", "delta")
+    change = _commit((new, NEW), (OUTSIDE, 4), drops=(Drop(A, 7),))
+    versions = {"new": 0, OUTSIDE.location: 5}
+    head = _settled(HEAD, change, Settled(True, versions, owned=frozenset({"new"})))
+    assert head.tables == {"orders": OUTSIDE, "new": new}
+    assert (head.dropped, head.versions) == ({"old", "Accounts"}, versions)
+    assert head.owned == {"new", OUTSIDE.location}
+
+
+def test_commit_that_was_taken_back_leaves_names_and_remembers_folders_that_it_used() -> None:
+    change = _commit((TableRef("new", "new", "delta"), NEW), (OUTSIDE, 4), drops=(Drop(A, 7),))
+    head = _settled(HEAD, change, Settled(False, {OUTSIDE.location: 6}, dropped=frozenset({"new"})))
+    assert (head.tables, head.dropped) == (HEAD.tables, {"old", "new"})
+    assert (head.versions, head.owned) == ({OUTSIDE.location: 6}, {OUTSIDE.location})
+
+
+def test_name_that_the_commit_itself_gives_up_can_be_given_again() -> None:
+    again = TableRef("accounts", "accounts-lv0a1b2c3d", "delta")
+    head = _settled(HEAD, _commit((again, NEW), drops=(Drop(A, 3),)), Settled(True))
+    assert head.tables == {"orders": OUTSIDE, "accounts": again}
+
+
+def test_table_outside_that_a_commit_drops_is_forgotten() -> None:
+    owned = replace(HEAD, owned=frozenset({OUTSIDE.location}), versions={OUTSIDE.location: 3})
+    head = _settled(owned, _commit(drops=(Drop(OUTSIDE, None),)), Settled(True))
+    assert (head.tables, head.dropped, head.owned, head.versions) == ({"Accounts": A}, {"old"}, set(), {})
+
+
+def test_commit_that_gives_a_taken_name_or_takes_one_that_is_gone_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="already has a table 'Accounts'"):
+        registry.check(HEAD, _commit((TableRef("accounts", "elsewhere", "delta"), NEW)))
+    with pytest.raises(InvalidInput, match="no table 'old' any more"):
+        registry.check(HEAD, _commit(drops=(Drop(TableRef("old", "old", "delta"), 3),)))

@@ -1,0 +1,152 @@
+"""Transactions that make and drop tables together with a change of a list.
+
+A table holds one row with its tag, from the number of the operation that made it, so what is there in the
+end tells who made it. Some names are everybody's, and an outside client puts tables of its own there. The
+value in the list says whether a transaction is committed: then the tables that it made are there, unless
+another committed transaction dropped them, and those that it dropped are not; else nothing of it is.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+
+from lakevilla.errors import InvalidInput
+from lakevilla.lake import Lake
+from lakevilla.model import Features
+from lakevilla.store.port import Unanswered
+from lakevilla.transaction.transaction import Transaction
+from sim.checkers.cycles import Append
+from sim.checkers.history import History, Operation
+from sim.session import Session
+from sim.world import Client
+
+SHARED = ("s0", "s1")
+"""Names that everybody uses, also the outside client."""
+OWN = "n"
+"""How names begin that one transaction alone gives."""
+SCHEMA = pa.schema([("tag", pa.int64())])
+COLUMN = {"name": "tag", "type": "long", "nullable": True, "metadata": {}}
+
+
+@dataclass
+class Made:
+    """What the last attempt of a transaction did: the tags of tables that it made, and of those dropped."""
+
+    made: set[int] = field(default_factory=set)
+    dropped: set[int] = field(default_factory=set)
+
+
+Plan = Callable[[Transaction, Made, int], None]
+
+
+def make(*names: str) -> Plan:
+    """Make these tables, with a row in each; a name with a `*` is this transaction's alone."""
+
+    def plan(tx: Transaction, done: Made, value: int) -> None:
+        for number, name in enumerate(names):
+            tag = 10 * value + number
+            own = name.replace("*", str(value))
+            tx.create(own, SCHEMA)
+            tx.append(own, [{"tag": tag}])
+            done.made.add(tag)
+
+    return plan
+
+
+def drop(name: str, again: bool = False) -> Plan:
+    """Drop a table, and make another one of the same name if wished for."""
+
+    def plan(tx: Transaction, done: Made, value: int) -> None:
+        done.dropped |= {row[0] for row in tx.read(name).collect()}
+        tx.drop(name)
+        if again:
+            make(name)(tx, done, value)
+
+    return plan
+
+
+def transact(session: Session, plan: Plan, table: str, key: int, features: Features, again: bool) -> None:
+    """Run the plan and append the operation's value to a list, in one transaction."""
+    value = len(session.history.operations) + 1
+
+    def run(op: Operation) -> None:
+        def work(tx: Transaction) -> None:
+            op.key, op.result, op.txn = Made(), [Append(f"{table}/{key}", value)], tx.id
+            plan(tx, op.key, value)
+            tx.update(table, set={"items": f"concat(items, ',{value}')"}, where=f"k = {key}")
+
+        if again:
+            session.lake.run(work, 20, features)
+        else:
+            with session.lake.transaction(features) as tx:
+                work(tx)
+
+    session.perform("lists", "making", Made(), value, run)
+
+
+def draw(random: Random, tables: list[str]) -> Plan:
+    """What to do in a lake that has these tables."""
+    made = [name for name in tables if name in SHARED or name.startswith(OWN)]
+    if made and random.random() < 0.5:
+        return drop(random.choice(made), again=random.random() < 0.5)
+    free = [name for name in SHARED if name not in tables]
+    return make(f"{OWN}*", random.choice(free)) if free and random.random() < 0.7 else make(f"{OWN}*")
+
+
+def place_foreign_table(client: Client, name: str) -> None:
+    """A table with no rows by a client that knows nothing of us, if the place is free."""
+    schema = json.dumps({"type": "struct", "fields": [COLUMN]})
+    metadata = {
+        "id": "3f1a8c5e-0000-4000-8000-000000000000",
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": schema,
+        "partitionColumns": [],
+        "configuration": {},
+    }
+    actions = [{"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}, {"metaData": metadata}]
+    data = "\n".join(json.dumps(action) for action in actions).encode()
+    try:
+        client.store.create(f"{name}/_delta_log/{0:020d}.json", data)
+    except Unanswered:
+        return
+
+
+def visible(lake: Lake) -> dict[int, str]:
+    """The tags that can be read, and where."""
+    found: dict[int, str] = {}
+    for name in lake.tables():
+        if name in SHARED or name.startswith(OWN):
+            try:
+                found |= {row[0]: name for row in lake.read(name).collect()}
+            except InvalidInput:
+                # Dropped by an entry that nobody had settled when the names were listed.
+                continue
+    return found
+
+
+def judge(history: History, lists: Mapping[str, tuple[int, ...]], found: Mapping[int, str]) -> list[str]:
+    """Tables that are there and should not be, or the other way round."""
+    there, gone = dict[int, Operation](), set[int]()
+    for op in history.of("lists"):
+        if op.action != "making" or not _is_committed(op, lists):
+            continue
+        there |= dict.fromkeys(op.key.made, op)
+        gone |= op.key.dropped
+    violations = [
+        f"operation {op.number} ({op.outcome}) is committed, and its table {tag} is not there"
+        for tag, op in there.items()
+        if tag not in gone and tag not in found
+    ]
+    violations += [f"{name} shows {tag}, which was dropped" for tag, name in found.items() if tag in gone]
+    return violations + [
+        f"{name} shows {tag}, which nobody has committed" for tag, name in found.items() if tag not in there
+    ]
+
+
+def _is_committed(op: Operation, lists: Mapping[str, tuple[int, ...]]) -> bool:
+    steps: list[Any] = op.result or []
+    return bool(steps) and all(step.value in lists[step.key] for step in steps)
