@@ -20,6 +20,7 @@ from random import Random
 import lakevilla as lv
 from bench.bank_clients import ACCOUNTS, TABLES, Journals, Staff, Teller
 from bench.seaweed import running_server
+from lakevilla.settle.commits import INVERSE
 
 CLIENTS = 16
 LEASE_SECONDS = 2.0
@@ -45,6 +46,7 @@ class Report:
     deposits: int = 0
     freed: int = 0
     outcomes: int = 0
+    taken_back: int = 0
     violations: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
@@ -53,7 +55,8 @@ class Report:
             f"({self.committed / max(self.seconds, 0.001):.1f}/s), {self.kills} kills, {self.pauses} pauses, "
             f"{self.rests} recoveries; {self.unanswered} transactions were cut off, of which {self.decided} "
             f"were decided; lake.outcome was asked {self.outcomes} times; {self.freed} places of the dead "
-            f"freed by recover; deposits {self.deposits}, violations {len(self.violations)}"
+            f"freed by recover, {self.taken_back} commits on a table taken back and redone; deposits "
+            f"{self.deposits}, violations {len(self.violations)}"
         )
 
 
@@ -109,8 +112,8 @@ class Books:
         self._lake = lake
         self._journals = journals
         self._report = report
-        self._seen: dict[str, dict[str, int]] = {name: {} for name in TABLES}
-        """The version of each transaction, by table."""
+        self._attempts: dict[str, dict[str, set[str]]] = {name: {} for name in TABLES}
+        """The attempts of each transaction that are published and not taken back, by table."""
         self._newest = dict.fromkeys(TABLES, -1)
         self._asked: set[str] = set()
 
@@ -126,7 +129,7 @@ class Books:
         deposits = 0
         report.committed = report.decided = 0
         for txn, asked in told.asked.items():
-            there = [name for name in asked.tables if txn in self._seen[name]]
+            there = [name for name in asked.tables if self._is_in(txn, name)]
             if there and len(there) != len(asked.tables):
                 report.violations.append(f"{txn} is in {there} and not in all of {asked.tables}")
             if txn in told.acknowledged and not there:
@@ -150,15 +153,27 @@ class Books:
             )
 
     def _read_history(self, name: str) -> None:
-        """The versions since the last look."""
-        newest = self._lake.history(name, 1)[0].version
-        for entry in self._lake.history(name, newest - self._newest[name]):
-            if entry.txn is None:
+        """The versions since the last look.
+
+        A commit on both tables that met a deposit between its decision and its publishing is taken back by an
+        inverse commit, and done again as another attempt.
+        """
+        newest, attempts = self._lake.history(name, 1)[0].version, self._attempts[name]
+        for entry in reversed(self._lake.history(name, newest - self._newest[name])):
+            if entry.txn is None or entry.attempt is None:
                 continue
-            if entry.txn in self._seen[name]:
+            standing = attempts.setdefault(entry.txn, set())
+            if entry.attempt.endswith(INVERSE):
+                standing.remove(entry.attempt.removesuffix(INVERSE))
+                self._report.taken_back += 1
+                continue
+            if standing:
                 self._report.violations.append(f"{entry.txn} is in {name} twice")
-            self._seen[name][entry.txn] = entry.version
+            standing.add(entry.attempt)
         self._newest[name] = newest
+
+    def _is_in(self, txn: str, name: str) -> bool:
+        return bool(self._attempts[name].get(txn))
 
     def _ask_outcomes(self, unanswered: list[str], random: Random) -> None:
         """`lake.outcome` tells of the dead clients' transactions what the tables tell."""
@@ -166,8 +181,8 @@ class Books:
             self._asked.add(txn)
             self._report.outcomes += 1
             found = self._lake.outcome(txn)
-            there = any(txn in self._seen[name] for name in TABLES)
-            if found.state != ("committed" if there else "undecided"):
+            there = any(self._is_in(txn, name) for name in TABLES)
+            if found.state not in (("committed",) if there else ("undecided", "aborted")):
                 self._report.violations.append(f"{txn} is {'there' if there else 'not there'}, and {found}")
 
 

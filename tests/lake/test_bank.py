@@ -2,10 +2,12 @@
 `python -m bench.bank` and `python -m bench.storm`."""
 
 from pathlib import Path
+from random import Random
 from types import SimpleNamespace
 
 import pytest
 
+import lakevilla as lv
 from bench import bank, storm
 from bench.bank_clients import Journals, Teller, find_wrong
 from bench.seaweed import S3Server
@@ -62,3 +64,35 @@ def test_journals_tell_who_was_answered(tmp_path: Path) -> None:
         True,
         False,
     ]
+
+
+def _deposit(lake: lv.Lake, *tables: str) -> str:
+    """The id of a transaction that pays five into an account of each table."""
+    paid = {"balance": "balance + 5", "deposited": "deposited + 5", "changes": "changes + 1"}
+    with lake.transaction(lv.R | lv.CT) as tx:
+        for table in tables:
+            tx.update(table, paid, where="id = 0")
+    return tx.id
+
+
+def test_books_add_up_or_say_what_does_not(tmp_path: Path) -> None:
+    journals = tmp_path / "journals"
+    journals.mkdir()
+    lake = lv.Lake(tmp_path / "lake", engine="local", storage_options={"fsync": "false"}, lease_seconds=0.1)
+    bank.make(lake)
+
+    def check(*lines: str) -> list[str]:
+        (journals / "client-0").write_text("\n".join(lines) + "\n")
+        report = bank.Report()
+        bank.Books(lake, Journals(journals), report).check(Random(1))
+        return report.violations
+
+    one, two = _deposit(lake, "left"), _deposit(lake, "left", "right")
+    right = (f"B {one} 5 left", f"A {one}", f"B {two} 10 left,right")
+    assert check(*right, f"A {two}") == check(*right) == []
+    assert check(*right, f"B {'0' * 32} 5 right") == []
+    lost = "1" * 32
+    assert check(*right, f"B {lost} 5 left", f"A {lost}") == [f"{lost} was acknowledged and is in no table"]
+    assert "failed and is in" in check(*right, f"F {two}")[0]
+    assert "not in all of" in check(f"B {one} 5 left,right", *right[2:])[0]
+    assert "and 5 were deposited" in check(*right[:2])[0]
