@@ -1,4 +1,4 @@
-"""A client dies at each request of a commit on two tables, in each way: it is there wholly or not at all."""
+"""A client dies at each request of a commit on two or three tables, in each way: it is there, or nowhere."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -57,6 +57,7 @@ def outsider(session: Session) -> None:
 
 
 TWO = transfer(("left", 0, False), ("right", 1, False))
+THREE = transfer(("left", 0, False), ("right", 1, False), ("up", 2, False))
 READING = transfer(("left", 0, True), ("right", 1, True))
 
 SCENARIOS: dict[str, tuple[Act, Act | None]] = {
@@ -72,6 +73,8 @@ SCENARIOS: dict[str, tuple[Act, Act | None]] = {
     "drop a table": (defining(making.drop(OLD)), None),
     "drop a table against an outside writer": (defining(making.drop(OLD)), outsider),
     "replace a table against a rival": (defining(making.drop(OLD, again=True)), defining(making.drop(OLD))),
+    "three tables against an outside writer": (THREE, outsider),
+    "three tables against a rival": (THREE, transfer(("up", 2, False), ("left", 1, False))),
 }
 
 
@@ -134,7 +137,7 @@ def _points(name: str) -> Iterator[Point]:
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_death_at_any_request_of_a_commit_on_two_tables_leaves_all_or_nothing(name: str) -> None:
+def test_death_at_any_request_of_a_commit_on_several_tables_leaves_all_or_nothing(name: str) -> None:
     points = list(_points(name))
     assert {"create", "replace", "put", "get"} <= {point.kind for point in points}
     problems = [f"{point} {point.key}: {found}" for point in points for found in _play(name, point)[1]]
