@@ -202,8 +202,12 @@ def _footprints(between: Mapping[str, Sequence[Taken]]) -> dict[str, list[Footpr
 
 
 def _without_undone(found: Sequence[Footprint]) -> list[Footprint]:
-    """Without commits that were taken back, and without what took them back: together they did nothing."""
+    """Without commits that were taken back, and without what took them back: together they did nothing.
+
+    A table that was made and had to be dropped is not as if nothing had been: its place is used up.
+    """
     attempts = {footprint.attempt for footprint in found if footprint.attempt is not None}
-    undone = {attempt for attempt in attempts if attempt + INVERSE in attempts}
+    inverses = {footprint.attempt for footprint in found if not footprint.dropped}
+    undone = {attempt for attempt in attempts if attempt + INVERSE in inverses}
     undone |= {attempt + INVERSE for attempt in undone}
     return [footprint for footprint in found if footprint.attempt not in undone]

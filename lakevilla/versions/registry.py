@@ -70,6 +70,8 @@ def check(head: Head, change: RegistryChange | Commit) -> None:
             for write in writes:
                 if write.creates:
                     check(left, CreateTable(write.table, ""))
+                elif write.table.location in head.dropped:
+                    raise InvalidInput(f"another client dropped the table {write.table.name!r}")
         case CreateTable(table=ref) | RegisterTable(table=ref):
             _refuse_taken(head, ref.name)
             user = next((r for r in head.tables.values() if r.location == ref.location), None)

@@ -370,3 +370,51 @@ def test_dropped_name_is_not_taken_for_the_table_that_was_seen_a_moment_ago(lake
         tx.append("src", [{"id": 4, "v": 40}])
         with pytest.raises(lv.InvalidInput, match="no table 'other'"):
             tx.append("other", [{"id": 2}])
+
+
+def _add_column(path: Path) -> None:
+    field = deltalake.Field("note", deltalake.schema.PrimitiveType("string"))
+    deltalake.DeltaTable(str(path)).alter.add_columns([field])
+
+
+def test_new_table_that_had_to_be_taken_back_is_made_again_in_another_folder(place: Place) -> None:
+    """An outside client alters a table, to which the transaction appends, before that is published."""
+    lake, path = place
+    with lake.transaction(BOTH) as tx:
+        tx.create("t", pa.table({"id": [1]}))
+        tx.sql("INSERT INTO t VALUES (2)")
+        tx.append("src", [{"id": 4, "v": 40}])
+        _add_column(path / "src")
+    assert tx.receipt is not None
+    assert (tx.receipt.redone, tx.receipt.versions) == (3, {"src": 3, "t": 0})
+    assert _rows(_open(path), "t") == [(1,), (2,)]
+    assert lake.tables() == ["src", "t"]
+    assert _head(lake).dropped == {"t"}
+    assert lake.outcome(tx.id).state == "committed"
+
+
+def test_new_table_that_had_to_be_taken_back_is_gone_without_recovery(place: Place) -> None:
+    lake, path = place
+    tx = lake.transaction(lv.CT)
+    tx.create("t", pa.table({"id": [1]}))
+    tx.append("src", [{"id": 4, "v": 40}])
+    _add_column(path / "src")
+    with pytest.raises(lv.Conflict):
+        tx.commit()
+    assert lake.tables() == _open(path).tables() == ["src"]
+    assert (lake.outcome(tx.id).state, len(_rows(lake, "src"))) == ("aborted", 3)
+    lake.create("t", pa.table({"id": [2]}))
+    assert _rows(lake, "t") == [(2,)]
+
+
+def test_place_of_a_new_table_that_an_outside_client_took_is_a_conflict(place: Place) -> None:
+    lake, path = place
+    tx = lake.transaction(BOTH)
+    tx.create("t", pa.table({"id": [1]}))
+    tx.create("u", pa.table({"id": [1]}))
+    tx.update("src", {"v": 0})
+    deltalake.write_deltalake(str(path / "t"), pa.table({"name": ["theirs"]}))
+    with pytest.raises(lv.Conflict, match="already has a table 't'"):
+        tx.commit()
+    assert (lake.tables(), _rows(lake, "t")) == (["src", "t"], [("theirs",)])
+    assert _rows(lake, "src")[0] == (1, 10)

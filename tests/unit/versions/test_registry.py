@@ -168,3 +168,8 @@ def test_commit_that_gives_a_taken_name_or_takes_one_that_is_gone_is_refused() -
         registry.check(HEAD, _commit((TableRef("accounts", "elsewhere", "delta"), NEW)))
     with pytest.raises(InvalidInput, match="no table 'old' any more"):
         registry.check(HEAD, _commit(drops=(Drop(TableRef("old", "old", "delta"), 3),)))
+
+
+def test_commit_on_a_table_that_another_client_dropped_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="another client dropped the table 'old'"):
+        registry.check(HEAD, _commit((OUTSIDE, 3), (TableRef("old", "old", "delta"), 3)))
