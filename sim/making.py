@@ -34,10 +34,12 @@ COLUMN = {"name": "tag", "type": "long", "nullable": True, "metadata": {}}
 
 @dataclass
 class Made:
-    """What the last attempt of a transaction did: the tags of tables that it made, and of those dropped."""
+    """What the last attempt of a transaction did: the tags of tables that it made and of those dropped."""
 
     made: set[int] = field(default_factory=set)
     dropped: set[int] = field(default_factory=set)
+    names: list[str] = field(default_factory=list)
+    """The names that it gave."""
 
 
 Plan = Callable[[Transaction, Made, int], None]
@@ -53,6 +55,7 @@ def make(*names: str) -> Plan:
             tx.create(own, SCHEMA)
             tx.append(own, [{"tag": tag}])
             done.made.add(tag)
+            done.names.append(own)
 
     return plan
 
@@ -69,8 +72,19 @@ def drop(name: str, again: bool = False) -> Plan:
     return plan
 
 
-def transact(session: Session, plan: Plan, table: str, key: int, features: Features, again: bool) -> None:
-    """Run the plan and append the operation's value to a list, in one transaction."""
+def transact(
+    session: Session,
+    plan: Plan,
+    table: str,
+    key: int,
+    features: Features,
+    again: bool,
+    meanwhile: Callable[[list[str]], None] = lambda _: None,
+) -> None:
+    """Run the plan and append the operation's value to a list, in one transaction.
+
+    `meanwhile` is called before the commit with the names that the transaction gives.
+    """
     value = len(session.history.operations) + 1
 
     def run(op: Operation) -> None:
@@ -78,6 +92,7 @@ def transact(session: Session, plan: Plan, table: str, key: int, features: Featu
             op.key, op.result, op.txn = Made(), [Append(f"{table}/{key}", value)], tx.id
             plan(tx, op.key, value)
             tx.update(table, set={"items": f"concat(items, ',{value}')"}, where=f"k = {key}")
+            meanwhile(op.key.names)
 
         if again:
             session.lake.run(work, 20, features)

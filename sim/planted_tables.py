@@ -11,7 +11,7 @@ from lakevilla.settle.commits import CommitSettler, Outcome
 from lakevilla.settle.walking import Landed, Refused, walk
 from lakevilla.store.port import Ambiguous, Created
 from lakevilla.transaction.deciding import Decision
-from lakevilla.versions.commits import Commit, Drop, Settled, Write
+from lakevilla.versions.commits import Commit, Settled, Write
 from lakevilla.versions.log import GlobalLog
 from lakevilla.versions.records import Entry, Head
 from sim.planted import Plant, planter
@@ -82,11 +82,6 @@ def drop_told_before_all_is_published(self: CommitSettler, commit: Commit) -> Ou
 @_bug(f"{_COMMITS}.CommitSettler._take_back")
 def refused_commit_leaves_its_new_tables(self: CommitSettler, walked: Sequence[Any]) -> Settled:
     return _take_back(self, [part for part in walked if not part.write.creates])
-
-
-@_bug(f"{_COMMITS}.CommitSettler._tell")
-def drop_is_not_told(self: CommitSettler, drop: Drop) -> None:
-    """A client that still knows the name goes on with the table."""
 
 
 @_bug(f"{_DECIDING}.hold_slot")

@@ -9,7 +9,7 @@ serial order with all others, a failed one is nowhere, and published entries of 
 """
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from random import Random
 from typing import Any
 
@@ -89,8 +89,6 @@ def _start(world: World, history: History, random: Random, engine: EngineOf) -> 
                 rows = [{"k": STRANGER, "items": ""}]
                 writer.append(table, table, rows, statistics=world.random.random() < 0.3)
                 client.environment.sleep(world.random.random())
-                if world.random.random() < 0.3:
-                    making.place_foreign_table(client, world.random.choice(making.SHARED))
 
         world.start(client, write)
     return count
@@ -107,7 +105,7 @@ def _start_client(
         while left[0] > 0:
             left[0] -= 1
             if world.random.random() < 0.25:
-                make_or_drop(session, world.random, tables)
+                make_or_drop(session, world, tables)
             else:
                 transact(session, world.random, tables)
             client.environment.sleep(world.random.expovariate(1 / 0.1))
@@ -120,15 +118,26 @@ def _start_client(
     world.start(client, body)
 
 
-def make_or_drop(session: Session, random: Random, tables: Sequence[str]) -> None:
-    """One transaction that makes or drops tables and changes a list."""
+def make_or_drop(session: Session, world: World, tables: Sequence[str]) -> None:
+    """One transaction that makes or drops tables and changes a list. Before it commits an outside client may
+    put a table of its own where one of ours is to be."""
+    random = world.random
+
+    def meanwhile(names: list[str]) -> None:
+        for name in [name for name in names if name in making.SHARED]:
+            if random.random() < 0.3:
+                squatter = world.client(f"squatter{len(session.history.operations)}")
+                world.start(squatter, partial(making.place_foreign_table, squatter, name))
+        session.client.environment.sleep(random.random() * 0.3)
+
     try:
         plan = making.draw(random, session.lake.tables())
     except Unavailable:
         return
     features = random.choice((BOTH, BOTH, Features.CT))
     again = bool(features & Features.R) and random.random() < 0.6
-    making.transact(session, plan, random.choice(tables), random.randrange(KEYS), features, again)
+    table, key = random.choice(tables), random.randrange(KEYS)
+    making.transact(session, plan, table, key, features, again, meanwhile)
 
 
 def transact(

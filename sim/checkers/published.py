@@ -126,11 +126,20 @@ class _Judge:
         for name, ref in head["tables"].items():
             if name not in before["tables"] and not self._commits.get(ref["location"]):
                 self._blame(write, f"HEAD at {head['seq']} names {name}, and there is no table yet")
+        for name, ref in head["tables"].items():
+            if any(_drops(commit, head["seq"]) for commit in self._commits.get(ref["location"], ())):
+                self._blame(write, f"HEAD at {head['seq']} names {name}, whose log says that it was dropped")
         if head["lake"] != before["lake"]:
             self._blame(write, "HEAD gets another lake id")
 
     def _blame(self, write: AppliedWrite, problem: str) -> None:
         self.violations.append(f"{write.client}: {problem}")
+
+
+def _drops(commit: Commit, seq: int) -> bool:
+    """Whether the commit is the notice that this entry dropped the table."""
+    notice = _ours(commit).get("notice") or {}
+    return bool(notice.get("dropped")) and notice.get("seq") == seq
 
 
 def _ours(commit: Commit) -> dict[str, Any]:
