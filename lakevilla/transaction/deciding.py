@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from lakevilla.errors import Conflict, InvalidInput, Unavailable
+from lakevilla.errors import Conflict, Corrupt, InvalidInput, Unavailable
 from lakevilla.formats.port import Snapshot, Table, Taken
 from lakevilla.model import Change, ReadSet, TableRef
 from lakevilla.settle.commits import CommitSettler
@@ -171,6 +171,8 @@ class Decision:
         except Unavailable as error:
             raise decided_but_unseen(entry) from error
         workspace.catalog.learn(moved.head)
+        if outcome.settled.torn:
+            raise _torn(entry, outcome.settled.torn)
         done = Committed(entry.seq, outcome.snapshots) if outcome.settled.published else None
         return moved, done
 
@@ -223,6 +225,16 @@ class Decision:
         pinned = self._workspace.base(ref.location)
         assert pinned.snapshot.version == version, "the entry was made from where we stand"
         return pinned.table, pinned.snapshot
+
+
+def _torn(entry: Entry, locations: frozenset[str]) -> Corrupt:
+    """No redo can mend it: what is left of the commit there would be counted twice."""
+    return Corrupt(
+        f"transaction {entry.txn} had to be taken back, and a client that knows nothing of LakeVilla built "
+        f"on its version of {', '.join(sorted(locations))} before that: there its changes stand, and nowhere "
+        f"else. Do not run it again before that is mended by hand; lakevilla explain {entry.txn} shows the "
+        "versions"
+    )
 
 
 def _look_at(pinned: Pinned, moved: list[bool]) -> None:
