@@ -8,7 +8,9 @@ import pyarrow as pa
 
 import lakevilla as lv
 from lakevilla.store import keys
+from lakevilla.store.opening import open_store
 from lakevilla.store.port import Store
+from tests.lake.hooked import Hooked
 
 OPTIONS = {"fsync": "false"}
 
@@ -25,6 +27,12 @@ def make_lake(root: Path) -> Path:
 def open_lake(root: Path, store: Store | None = None) -> lv.Lake:
     """A client of its own."""
     return lv.Lake(root, engine="local", storage_options=OPTIONS, store=store, lease_seconds=0.3)
+
+
+def hooked(root: Path) -> tuple[lv.Lake, Hooked]:
+    """A client of its own, and the store through which its requests go."""
+    store = Hooked(open_store(str(root), OPTIONS))
+    return open_lake(root, store), store
 
 
 def values(lake: lv.Lake | lv.Transaction, *ids: int) -> list[int]:
