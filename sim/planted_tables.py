@@ -13,7 +13,7 @@ from lakevilla.store.port import Ambiguous, Created
 from lakevilla.transaction.deciding import Decision
 from lakevilla.versions.commits import Commit, Settled, Write
 from lakevilla.versions.log import GlobalLog
-from lakevilla.versions.records import Entry, Head
+from lakevilla.versions.records import Entry
 from sim.planted import Plant, planter
 
 BUGS: dict[str, Plant] = {}
@@ -99,11 +99,6 @@ def reads_not_validated_after_a_lost_slot(self: Decision) -> None:
     self._recovery._stand(
         {p.ref.location: p.table.latest(p.snapshot) or p.snapshot for p in workspace.touched}
     )
-
-
-@_bug(f"{_DECIDING}.Decision._is_behind")
-def head_not_compared_with_what_was_pinned(self: Decision, head: Head) -> bool:  # noqa: ARG001
-    return False
 
 
 @_bug(f"{_DECIDING}.Decision._commit")

@@ -2,14 +2,18 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from time import sleep
 
 import deltalake
 import pytest
 
 import lakevilla as lv
+from lakevilla.store import keys
 from lakevilla.store.directory import Directory
 from lakevilla.store.metered import Meter
+from lakevilla.store.opening import open_store
+from tests.lake.hooked import Hooked
 
 BOTH = lv.R | lv.CT
 
@@ -242,3 +246,35 @@ def test_who_redoes_lines_up_in_one_order_and_shifts_if_it_held_a_later_place(la
     assert held is not None
     assert newest.ticket > held
     assert lake.status().tickets == ()
+
+
+@pytest.mark.parametrize("recovers", [True, False])
+def test_entry_between_the_look_at_a_table_and_head_is_noticed(
+    lake: lv.Lake, tmp_path: Path, recovers: bool
+) -> None:
+    """Each reads what the other writes, and only one of them can have been first."""
+    other = lv.Lake(tmp_path, engine="local", storage_options={"fsync": "false"})
+    store = Hooked(open_store(str(tmp_path), {"fsync": "false"}))
+    mine = lv.Lake(tmp_path, engine="local", store=store)
+    tx = mine.transaction(BOTH if recovers else lv.CT)
+    tx.sql("INSERT INTO x SELECT 10, count(*) FROM y")
+    looked = Event()
+
+    def step(kind: str, key: str) -> None:
+        if kind == "get" and key == "y/_delta_log/00000000000000000002.json":
+            looked.set()
+        elif kind == "get" and key == keys.HEAD and looked.wait(10):
+            store.hook = None
+            sleep(0.05)
+            with other.transaction(BOTH) as first:
+                first.sql("INSERT INTO y SELECT 10, count(*) FROM x")
+
+    store.hook = step
+    if recovers:
+        assert tx.commit().redone == 1
+        assert _balances(lake, "x")[10] == 3
+    else:
+        with pytest.raises(lv.Conflict):
+            tx.commit()
+        assert 10 not in _balances(lake, "x")
+    assert _balances(lake, "y")[10] == 2
