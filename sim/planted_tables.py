@@ -1,4 +1,9 @@
-"""Known bugs of commits on several tables, to be planted one by one, as in `planted`."""
+"""Known bugs of commits on several tables, to be planted one by one, as in `planted`.
+
+Bugs that need a very narrow race are not here but in tests that step in at the right moment: a HEAD that is
+not compared with what was pinned (tests/lake/test_many_tables.py), a drop that is told before all is published
+(tests/crash/test_many_tables.py).
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -28,7 +33,6 @@ _bug = planter(BUGS)
 
 _commit = Decision._commit
 _land = CommitSettler._land
-_settle = CommitSettler.settle
 _take_back = CommitSettler._take_back
 
 
@@ -70,13 +74,6 @@ def number_skipped_unread(
                 return Landed(base, snapshot)
             case Taken(_, snapshot):
                 base = snapshot
-
-
-@_bug(f"{_COMMITS}.CommitSettler.settle")
-def drop_told_before_all_is_published(self: CommitSettler, commit: Commit) -> Outcome:
-    for drop in commit.drops:
-        self._tell(drop)
-    return _settle(self, commit)
 
 
 @_bug(f"{_COMMITS}.CommitSettler._take_back")
