@@ -29,7 +29,7 @@ demo: setup ## Run the main job on a local directory, and say what happens
 	$(BIN)/lakevilla demo
 
 test: setup ## Run the tests
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 3 --dist loadgroup
 
 check: setup ## Lint, formatting and strict types
 	$(BIN)/ruff check .

@@ -13,9 +13,9 @@ from sim.suite import SUITES, play
 TRACE = 'import sys; from sim.suite import play; print(play(int(sys.argv[1]), "recovery").trace_hash)'
 
 
-# As many as fit into the time of `make test`, in pieces that can run side by side; `make soak` runs more.
-SEEDS = {"base": 500, "recovery": 150}
-PIECE = 25
+# With those of several tables 2,000, in pieces that can run side by side; `make soak` runs more.
+SEEDS = {"base": 1800, "recovery": 150}
+PIECE = 50
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,13 @@ from sim import planted_tables
 from sim.rows import rows_engine
 from sim.tables import image, play
 
-SEEDS = 40
+SEEDS = 50
 PLANTED_SEEDS = 400
 
 
-@pytest.mark.parametrize("first", range(0, SEEDS, 20))
+@pytest.mark.parametrize("first", range(0, SEEDS, 25))
 def test_commits_on_several_tables_are_whole_and_in_one_order(first: int) -> None:
-    violations = {seed: found for seed in range(first, first + 20) if (found := play(seed).violations)}
+    violations = {seed: found for seed in range(first, first + 25) if (found := play(seed).violations)}
     assert violations == {}
 
 
