@@ -79,7 +79,7 @@ def test_vacuum_takes_foreign_files_and_dropped_tables_when_told(
     assert main(["vacuum", folder, "--delete"]) == 0
     assert "kept, of unknown origin: 1 file" in capsys.readouterr().out
     assert main(["vacuum", folder, "--delete", "--foreign", "--dropped"]) == 0
-    assert "dropped table in u: deleted 2 files" in capsys.readouterr().out
+    assert "dropped table in u: deleted 3 files" in capsys.readouterr().out
     assert not strange.exists()
 
 
