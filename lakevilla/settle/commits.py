@@ -87,8 +87,12 @@ class CommitSettler:
         return Outcome(Settled(True, versions, owned=_owned(walked)), landed, None)
 
     def _land(self, write: Write) -> _Walked:
-        if write.creates:
-            return self._make(write)
+        try:
+            return self._make(write) if write.creates else self._publish(write)
+        except Unavailable as error:
+            raise Unavailable(f"table {write.table.name!r}: {error}") from error
+
+    def _publish(self, write: Write) -> _Walked:
         table, base = self.open_at(write.table, write.base)
         # What was read of the table counts too: it must not have changed under the commit.
         change = replace(table.decode_change(write.change), read=write.read)

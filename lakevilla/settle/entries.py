@@ -65,7 +65,15 @@ def help_next(log: GlobalLog, environment: Environment, read: ReadHead, places: 
     if entry is None:
         return now
     logger.info("settling entry %d of transaction %s, whose owner did not", seq, entry.txn)
-    return move_head(log, environment, now, entry, settle(now.head.lake, entry, environment, places))
+    try:
+        settled = settle(now.head.lake, entry, environment, places)
+    except Unavailable as error:
+        raise Unavailable(
+            f"transaction {entry.txn} is decided, its client has not completed it, and this one cannot: "
+            f"{error}. Nothing of ours was changed; a client that may write all of its tables completes it "
+            "(lakevilla recover)"
+        ) from error
+    return move_head(log, environment, now, entry, settled)
 
 
 def _wait_for_owner(log: GlobalLog, environment: Environment, seq: int) -> ReadHead:
