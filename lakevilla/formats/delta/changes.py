@@ -11,7 +11,7 @@ from lakevilla.errors import Corrupt
 from lakevilla.formats.delta.actions import Commit
 from lakevilla.formats.delta.encode import CARRIED, Action
 from lakevilla.formats.delta.entry import commit_of, identity_of
-from lakevilla.formats.delta.landing import Ground, land
+from lakevilla.formats.delta.landing import ground_of, land
 from lakevilla.formats.delta.paths import data_key
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.model import Author, Change, DataFile, WrittenFile
@@ -69,8 +69,7 @@ def decode_change(record: Mapping[str, Any], root: str) -> Change:
 
 def _actions(base: DeltaSnapshot, change: Change, now_ms: int) -> list[Action]:
     # The time of the version before is asked for only by who publishes: to learn it may take a request.
-    ground = Ground(base.version, base.metadata, base.protocol, lambda: 0)
-    return land(change, _NOBODY, ground if base.version >= 0 else None, now_ms)
+    return land(change, _NOBODY, ground_of(base, lambda: 0), now_ms)
 
 
 def _written(add: Mapping[str, Any], root: str) -> WrittenFile:

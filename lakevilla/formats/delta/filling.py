@@ -14,7 +14,7 @@ from typing import Any
 from lakevilla.environment import Environment
 from lakevilla.formats.delta.encode import attempt_of, encode_entry, is_pending, marker_info, marker_of
 from lakevilla.formats.delta.entry import commit_of, parse_entry
-from lakevilla.formats.delta.landing import Ground, land
+from lakevilla.formats.delta.landing import ground_of, land
 from lakevilla.formats.delta.log import list_log
 from lakevilla.formats.delta.opening import read_entry
 from lakevilla.formats.delta.paths import entry_key
@@ -52,8 +52,7 @@ def fill(
     """Replace the marker with this tag, entry `base.version + 1`, by the change."""
     base.refuse_writes()
     version = base.version + 1
-    ground = Ground(base.version, base.metadata, base.protocol, lambda: base.timestamp_ms)
-    actions = land(change, author, ground, environment.now_ms())
+    actions = land(change, author, ground_of(base), environment.now_ms())
     # Last, so that as little as possible lies between the look and the replace.
     covered = _covered(store, environment, version)
     if covered is not None:

@@ -25,6 +25,7 @@ from lakevilla.formats.delta.properties import (
     is_true,
 )
 from lakevilla.formats.delta.schema import to_arrow
+from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.delta.statistics import indexed_columns
 from lakevilla.model import Author, Change
 
@@ -38,6 +39,13 @@ class Ground:
     metadata: Metadata
     protocol: Protocol
     timestamp_ms: Callable[[], int]
+
+
+def ground_of(base: DeltaSnapshot, timestamp_ms: Callable[[], int] | None = None) -> Ground | None:
+    """What a change on this version builds on; None if it makes the table, which has no version yet."""
+    if base.version < 0:
+        return None
+    return Ground(base.version, base.metadata, base.protocol, timestamp_ms or (lambda: base.timestamp_ms))
 
 
 def land(change: Change, author: Author, ground: Ground | None, now_ms: int) -> list[Action]:

@@ -13,7 +13,7 @@ from lakevilla.formats.delta.actions import Commit
 from lakevilla.formats.delta.encode import Action, attempt_of, commit_info, encode_entry, is_pending
 from lakevilla.formats.delta.entry import commit_of, parse_entry
 from lakevilla.formats.delta.footprint import footprint_of
-from lakevilla.formats.delta.landing import Ground, land
+from lakevilla.formats.delta.landing import ground_of, land
 from lakevilla.formats.delta.log import list_log
 from lakevilla.formats.delta.opening import read_entry
 from lakevilla.formats.delta.paths import entry_key
@@ -29,9 +29,7 @@ def publish(
     """Create version `base.version + 1` of the table at the store's root."""
     base.refuse_writes()
     version = base.version + 1
-    # A new table builds on what it will be, which is no version.
-    ground = Ground(base.version, base.metadata, base.protocol, lambda: base.timestamp_ms)
-    actions = land(change, author, ground if version else None, environment.now_ms())
+    actions = land(change, author, ground_of(base), environment.now_ms())
     in_the_way = _create(store, version, encode_entry(actions), author.txn)
     if in_the_way is None:
         return Published(base.advance([commit_of(version, actions)]))
