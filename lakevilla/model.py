@@ -27,6 +27,11 @@ class TableRef:
     location: str
     format: str
 
+    @property
+    def is_inside(self) -> bool:
+        """Whether the table lies below the lake's root."""
+        return "://" not in self.location
+
 
 @dataclass(frozen=True, slots=True)
 class Deletes:

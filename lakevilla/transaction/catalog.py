@@ -48,10 +48,15 @@ class Pinned:
     snapshot: Snapshot
     pinned_at: float
 
+    @property
+    def is_new(self) -> bool:
+        """Whether there is no version yet: the transaction makes the table."""
+        return self.snapshot.version < 0
+
 
 def seen(pinned: Pinned) -> int | None:
     """The version of a table below the root, whose log is told of its name; None elsewhere."""
-    return pinned.snapshot.version if "://" not in pinned.ref.location else None
+    return pinned.snapshot.version if pinned.ref.is_inside else None
 
 
 @dataclass(frozen=True)

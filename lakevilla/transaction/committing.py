@@ -73,7 +73,7 @@ def renew_premise(pending: TableChange) -> None:
     used; and so must the files that we uploaded.
     """
     pinned, change = pending.pinned, pending.change
-    gone = "" if pinned.snapshot.version < 0 or _is_whole(pinned) else "log entries since it began"
+    gone = "" if pinned.is_new or _is_whole(pinned) else "log entries since it began"
     gone = gone or next(iter(pinned.table.missing(change.added)), "")
     if gone:
         raise Conflict(

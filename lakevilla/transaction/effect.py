@@ -13,7 +13,7 @@ from lakevilla.versions.records import Head, RegistryChange
 class TableChange:
     """A change of one table, to be published on the version that it was computed on, or rebased.
 
-    If the table is pinned at a version below 0, the change makes it.
+    If the table is new, the change makes it.
     """
 
     pinned: Pinned

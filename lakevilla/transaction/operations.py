@@ -71,7 +71,7 @@ class Operation:
         """Let the statements after it see what it did."""
         match self.pending:
             case TableChange(pinned, change):
-                if pinned.snapshot.version < 0:
+                if pinned.is_new:
                     workspace.make(pinned)
                 workspace.write(pinned.ref.location, change)
             case TableDrop(pinned):

@@ -42,7 +42,7 @@ class Owning:
 
     def _claim(self, head: Head, ref: TableRef) -> Owner:
         store = self._places.store(ref)
-        if "://" in ref.location:
+        if not ref.is_inside:
             # A store that the lake has not written to before: its conditional writes have to hold too.
             probe(store, self._environment)
         return claim(store, self._environment, head.lake, self._places.url)

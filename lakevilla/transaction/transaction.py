@@ -228,7 +228,7 @@ class Transaction(Verbs):
         # Who found no row to change is a writer too: what it read decided that.
         if not targets and not defines and not (several and self._operations.meant_to_change):
             return None
-        if several or (self._features & Features.CT and defines):
+        if several or defines:
             with self._turns.at_work():
                 return Decision(workspace, self._recovery, self._turns, recovers).commit()
         snapshot = self._recovery.commit(targets[0]) if recovers else self._publish_once(targets[0])
