@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from lakevilla.environment import Environment
-from lakevilla.errors import CommitUnknown, Unavailable
+from lakevilla.errors import Unavailable
 from lakevilla.formats.port import Snapshot, Table
 from lakevilla.model import Author, Change, Notice, TableRef
 from lakevilla.settle.places import Places, claim
-from lakevilla.settle.walking import Landed, Refused, walk
+from lakevilla.settle.walking import Landed, Refused, tell, walk
 from lakevilla.versions.commits import Commit, Drop, Settled, Write
 
 logger = logging.getLogger("lakevilla.settle")
@@ -117,11 +117,7 @@ class CommitSettler:
             self._notice(self.places.open(drop.table), drop.base, self.attempt)
 
     def _notice(self, table: Table, base: int, attempt: str) -> None:
-        try:
-            table.publish_notice(base, Notice(self.lake, self.seq, dropped=True), self.txn, attempt)
-        except CommitUnknown as error:
-            # What became of the table is decided elsewhere; whoever settles the entry next tells it.
-            raise Unavailable(str(error)) from error
+        tell(table, base, Notice(self.lake, self.seq, dropped=True), self.txn, attempt)
 
     def _take_back(self, walked: Sequence[_Walked]) -> Settled:
         """Inverse commits for all that was published; new tables are dropped, whoever has used them."""
@@ -141,7 +137,7 @@ class CommitSettler:
                     result.winner.summary,
                 )
                 torn.add(location)
-        dropped = frozenset(w.location for w in made if "://" not in w.location)
+        dropped = frozenset(w.location for w in made if w.write.table.is_inside)
         return Settled(False, versions, frozenset(torn), dropped)
 
     def _invert(self, walked: _Walked) -> Landed | Refused:

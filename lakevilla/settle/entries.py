@@ -17,6 +17,7 @@ from lakevilla.formats.port import Snapshot, Table
 from lakevilla.model import Notice, TableRef
 from lakevilla.settle.commits import CommitSettler
 from lakevilla.settle.places import Places, claim
+from lakevilla.settle.walking import tell
 from lakevilla.store.port import Ambiguous, Created
 from lakevilla.versions import registry
 from lakevilla.versions.commits import Commit, Settled, Void
@@ -112,7 +113,7 @@ def settle(lake: str, entry: Entry, environment: Environment, places: Places) ->
             return Settled(True, owned=frozenset({ref.location} if owner.lake == lake else ()))
         case DropTable(table=ref, base=base) | RenameTable(table=ref, base=base) if base is not None:
             notice = Notice(lake, entry.seq, dropped=isinstance(entry.change, DropTable))
-            places.open(ref).publish_notice(base, notice, entry.txn, entry.attempt)
+            tell(places.open(ref), base, notice, entry.txn, entry.attempt)
             return Settled(True)
         case Commit() as commit:
             open_at = partial(_open_at, places)

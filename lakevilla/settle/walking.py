@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from lakevilla.conflicts.files import Hit, decide_conflict
 from lakevilla.errors import CommitUnknown, Unavailable
 from lakevilla.formats.port import Published, Snapshot, Table, Taken
-from lakevilla.model import Author, Change, Footprint
+from lakevilla.model import Author, Change, Footprint, Notice
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,19 @@ class Refused:
     hit: Hit
 
 
+def tell(table: Table, base: int, notice: Notice, txn: str, attempt: str) -> None:
+    """Publish what the table's log is told of its name, at the first version after `base` that is free."""
+    try:
+        table.publish_notice(base, notice, txn, attempt)
+    except CommitUnknown as error:
+        raise _unanswered(error) from error
+
+
+def _unanswered(error: CommitUnknown) -> Unavailable:
+    """It is decided elsewhere whether the entry stands; that a request of ours went unanswered is not it."""
+    return Unavailable(str(error))
+
+
 def walk(
     table: Table, base: Snapshot, change: Change, author: Author, new_put: Callable[[], str]
 ) -> Landed | Refused:
@@ -39,8 +52,7 @@ def walk(
         try:
             answer = table.publish(base, change, replace(author, put=new_put()))
         except CommitUnknown as error:
-            # It is decided elsewhere whether this commit stands; that this request went unanswered is not it.
-            raise Unavailable(str(error)) from error
+            raise _unanswered(error) from error
         match answer:
             case Published(snapshot):
                 return Landed(base, snapshot)
