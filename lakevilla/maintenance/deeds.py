@@ -16,7 +16,7 @@ from lakevilla.model import HistoryEntry, TableRef
 from lakevilla.settle.commits import INVERSE
 from lakevilla.settle.looking import refused_by
 from lakevilla.settle.walking import Refused
-from lakevilla.transaction.finding import Evidence, find_evidence, find_outcome
+from lakevilla.transaction.finding import Evidence, find_evidence, outcome_of
 from lakevilla.versions.commits import Commit, Void, Write
 from lakevilla.versions.records import Entry
 
@@ -35,7 +35,7 @@ def of_transaction(view: LakeView, txn: str) -> list[Finding]:
         for seen in evidence.tables.values():
             found += [_of_version(seen.ref, version, txn) for version in reversed(seen.versions)]
         done = bool(found)
-    return found if done else [*found, _still_open(view, txn)]
+    return found if done else [*found, _still_open(view, evidence, txn)]
 
 
 def unsettled(view: LakeView) -> list[Finding]:
@@ -250,10 +250,10 @@ def _of_version(ref: TableRef, version: HistoryEntry, txn: str) -> Finding:
     )
 
 
-def _still_open(view: LakeView, txn: str) -> Finding:
+def _still_open(view: LakeView, evidence: Evidence, txn: str) -> Finding:
     """A transaction that no log names: how far it is, and whether its client shows signs of life."""
     folder = read_folder(view.store, txn)
-    outcome = find_outcome(view.catalog, view.environment, view.leases, txn)
+    outcome = outcome_of(evidence, view.catalog, view.environment, view.leases, txn)
     text, tables, since = f"Transaction {txn} is not committed.", tuple[str, ...](), None
     if folder.sublogs:
         (opened,) = open_transactions(view, [folder], [None])
@@ -264,12 +264,7 @@ def _still_open(view: LakeView, txn: str) -> Finding:
 
 
 def _tables(entry: Entry) -> tuple[str, ...]:
-    match entry.change:
-        case Void():
-            return ()
-        case Commit() as commit:
-            return tuple(ref.name for ref in commit.tables)
-    return (entry.change.table.name,)
+    return tuple(ref.name for ref in entry.tables)
 
 
 def _names(entry: Entry) -> str:

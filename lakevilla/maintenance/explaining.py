@@ -85,16 +85,18 @@ class _Waits:
 
 def _look(view: LakeView) -> _Waits:
     """The queues of all tables, after their owners were watched for a lease time, if there are any."""
-    seen = [queued for queued in survey_queues(view).live if not queued.dead]
-    signs = list(dict.fromkeys((queued.seen.marker.txn, queued.seen.marker.put) for queued in seen))
+    found = survey_queues(view)
+    seen = [queued.seen.marker for queued in found.live if not queued.dead]
+    signs = list(dict.fromkeys((marker.txn, marker.put) for marker in seen))
     stale = find_stale(signs, view.leases, view.environment)
     silent = {sign for sign, is_stale in zip(signs, stale, strict=True) if is_stale}
     now_ms = view.environment.now_ms()
-    again = survey_queues(view)
+    if signs:
+        found = survey_queues(view)
     queues: dict[str, list[_Place]] = {}
-    for queued in sorted((q for q in again.live if not q.dead), key=lambda q: (q.table, q.seen.ticket)):
+    for queued in sorted((q for q in found.live if not q.dead), key=lambda q: (q.table, q.seen.ticket)):
         queues.setdefault(queued.table, []).append(_place(queued, now_ms, silent))
-    return _Waits(view.leases.seconds, queues, again.failed)
+    return _Waits(view.leases.seconds, queues, found.failed)
 
 
 def _place(queued: Queued, now_ms: int, silent: set[tuple[str, str]]) -> _Place:

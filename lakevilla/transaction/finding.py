@@ -94,7 +94,13 @@ class Evidence:
 
 def find_outcome(catalog: Catalog, environment: Environment, leases: Leases, txn: str) -> Outcome:
     """Look for a transaction in the logs of the lake and of its tables, newest first; then for its client."""
-    evidence = find_evidence(catalog, environment, txn)
+    return outcome_of(find_evidence(catalog, environment, txn), catalog, environment, leases, txn)
+
+
+def outcome_of(
+    evidence: Evidence, catalog: Catalog, environment: Environment, leases: Leases, txn: str
+) -> Outcome:
+    """What the evidence says of a transaction; of one that no log names, what its client left says."""
     if evidence.entries:
         decided = _decided(txn, evidence, evidence.entries[0])
         if decided is not None:
@@ -150,7 +156,7 @@ class _Search:
         pins = self._environment.fan_out([partial(self._catalog.find, name, self._meter) for name in names])
         refs = {pinned.ref.location: pinned.ref for pinned in pins if pinned is not None}
         for entry in slots:
-            for ref in _named(entry):
+            for ref in entry.tables:
                 refs.setdefault(ref.location, ref)
         return list(refs.values())
 
@@ -165,16 +171,6 @@ class _Search:
 
     def _is_before(self, time_ms: int) -> bool:
         return time_ms < self._begun_ms - DAY_MS
-
-
-def _named(entry: Entry) -> Sequence[TableRef]:
-    """The tables that an entry of the global log is about."""
-    match entry.change:
-        case Commit() as commit:
-            return commit.tables
-        case Void():
-            return []
-    return [entry.change.table]
 
 
 def _decided(txn: str, evidence: Evidence, entry: Entry) -> Outcome | None:

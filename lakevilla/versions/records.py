@@ -124,6 +124,16 @@ class Entry:
     time_ms: int
     change: RegistryChange | Commit | Void
 
+    @property
+    def tables(self) -> list[TableRef]:
+        """The tables that it is about."""
+        match self.change:
+            case Commit() as commit:
+                return commit.tables
+            case Void():
+                return []
+        return [self.change.table]
+
     def encode(self) -> bytes:
         return encode(
             {
