@@ -308,6 +308,8 @@ def test_open_transaction_is_told_with_what_it_has_done(lake: lv.Lake) -> None:
     assert "2 statements on 'x'" in opened.text
     assert "resume" in opened.next
     tx.abort()
+    # Its records are removed beside the abort.
+    lake.close()
     assert "may be run again" in _only(lake.explain(tx.id), "open").next
 
 

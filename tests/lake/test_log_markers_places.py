@@ -5,25 +5,22 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import lakevilla as lv
+from lakevilla.store.port import Store
 
 CLIENTS, TIMES = 4, 5
 
 
 @pytest.fixture
-def place(any_place: tuple[str, dict[str, str]]) -> tuple[str, dict[str, str]]:
-    if any_place[0].startswith("memory"):
-        pytest.skip("each lake in memory has a store of its own")
-    return any_place
-
-
-def test_writers_side_by_side_lose_no_update(place: tuple[str, dict[str, str]]) -> None:
-    url, options = place
-    lake = lv.Lake(url, engine="local", storage_options=options)
+def lake(any_store: Store) -> lv.Lake:
+    lake = lv.Lake(any_store.url, engine="local", store=any_store)
     lake.create("t", "id BIGINT, v BIGINT", properties={"lakevilla.markers": "log"})
     lake.append("t", [{"id": 1, "v": 0}])
+    return lake
 
+
+def test_writers_side_by_side_lose_no_update(lake: lv.Lake, any_store: Store) -> None:
     def client(_: int) -> int:
-        mine, redone = lv.Lake(url, engine="local", storage_options=options), 0
+        mine, redone = lv.Lake(any_store.url, engine="local", store=any_store), 0
         for _ in range(TIMES):
             with mine.transaction(lv.R) as tx:
                 tx.sql("UPDATE t SET v = v + 1 WHERE id = 1")
@@ -37,11 +34,7 @@ def test_writers_side_by_side_lose_no_update(place: tuple[str, dict[str, str]]) 
     assert lake.sql("SELECT v FROM t").collect()[0].v == CLIENTS * TIMES
 
 
-def test_owner_that_aborts_leaves_a_version_that_changes_nothing(place: tuple[str, dict[str, str]]) -> None:
-    url, options = place
-    lake = lv.Lake(url, engine="local", storage_options=options)
-    lake.create("t", "id BIGINT, v BIGINT", properties={"lakevilla.markers": "log"})
-    lake.append("t", [{"id": 1, "v": 0}])
+def test_owner_that_aborts_leaves_a_version_that_changes_nothing(lake: lv.Lake) -> None:
     before = lake.history("t")[0].version
     tx = lake.transaction(lv.R)
     tx.sql("UPDATE t SET v = 99")

@@ -10,15 +10,12 @@ import pytest
 
 import lakevilla as lv
 from lakevilla.errors import Unavailable
-from tests.lake.leaving import abandon, add, hooked, insert, make_lake, open_lake, records, values
+from tests.lake.leaving import abandon, add, hooked, insert, make_patient_lake, open_lake, records, values
 
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """On a slow machine nobody takes a place in the queue because it was open for long: who holds one learns
-    of a resume by its lease, before it tries to commit."""
-    monkeypatch.setattr("lakevilla.transaction.turns.OPEN_SECONDS", 1e9)
-    return make_lake(tmp_path)
+    return make_patient_lake(tmp_path, monkeypatch)
 
 
 def test_restarted_client_goes_on_after_the_last_statement(root: Path) -> None:

@@ -11,15 +11,12 @@ import lakevilla as lv
 from lakevilla.errors import Unavailable
 from lakevilla.store import keys
 from lakevilla.store.port import Ambiguous
-from tests.lake.leaving import abandon, add, hooked, make_lake, open_lake, records, values
+from tests.lake.leaving import abandon, add, hooked, make_patient_lake, open_lake, records, values
 
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """On a slow machine nobody takes a place in the queue because it was open for long: who holds one learns
-    of a resume by its lease, before it tries to commit."""
-    monkeypatch.setattr("lakevilla.transaction.turns.OPEN_SECONDS", 1e9)
-    return make_lake(tmp_path)
+    return make_patient_lake(tmp_path, monkeypatch)
 
 
 def test_redone_statements_are_recorded_anew(root: Path) -> None:
