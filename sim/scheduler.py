@@ -51,15 +51,22 @@ class Ticket:
 
 
 @dataclass(eq=False)
+class Worker:
+    """A thread that runs one task after another; without a task it ends when it gets the baton."""
+
+    task: "Task | None" = None
+    baton: threading.Lock = field(default_factory=threading.Lock)
+    thread: threading.Thread | None = None
+
+
+@dataclass(eq=False)
 class Task:
-    """One thread of one process."""
+    """What one thread of one process does; `worker` runs it, from its first turn on."""
 
     process: Process
     body: Callable[[], None]
-    baton: threading.Lock = field(default_factory=threading.Lock)
     done: bool = False
-    failure: BaseException | None = None
-    thread: threading.Thread | None = None
+    worker: Worker | None = None
 
 
 class Scheduler:
@@ -74,11 +81,13 @@ class Scheduler:
         self._event_limit = event_limit
         self._real_seconds = real_seconds
         self._tasks: list[Task] = []
+        self._workers: list[Worker] = []
+        self._idle: list[Worker] = []
         self._running: Task | None = None
         self._next: Task | None = None
         self._error: BaseException | None = None
         self._count = 0
-        self._finished = False
+        self._closing = False
         self._broken = False
         self._baton = threading.Lock()
         self._baton.acquire()
@@ -101,8 +110,6 @@ class Scheduler:
     def spawn(self, process: Process, body: Callable[[], None]) -> Task:
         """A new task, which starts at once by the simulated clock."""
         task = Task(process, body)
-        task.baton.acquire()
-        task.thread = threading.Thread(target=self._thread, args=(task,), daemon=True)
         self._tasks.append(task)
         ticket = Ticket(task)
         self.at(0.0, lambda: self._start(task, ticket))
@@ -112,7 +119,6 @@ class Scheduler:
         """Until all tasks are done and nothing is on its way. A task's own failure is raised."""
         self._count = 0
         while True:
-            self._forget_finished()
             if self._error is not None:
                 error, self._error = self._error, None
                 raise error
@@ -139,20 +145,25 @@ class Scheduler:
 
     def close(self) -> None:
         """End every thread: kill what lives and let it unwind."""
+        self._closing = True
         for task in self._tasks:
             task.process.dead = True
-        for task in self._tasks:
-            if not self._broken:
-                if not task.done:
-                    self._start_thread(task)
-                    self._hand_over(task)
-            elif task.baton.locked():
-                task.baton.release()
-        for task in self._tasks:
-            if task.thread is not None and task.thread.ident is not None:
-                task.thread.join(self._real_seconds)
-                if task.thread.is_alive():
-                    raise Stuck(f"a thread of {task.process.name} does not end")
+        while self._tasks and not self._broken:
+            task = self._tasks[-1]
+            if task.worker is None:
+                self._forget(task)
+            else:
+                self._hand_over(task)
+        for worker in self._workers:
+            if worker.baton.locked():
+                worker.baton.release()
+        for worker in self._workers:
+            assert worker.thread is not None, "a worker has a thread from its begin on"
+            worker.thread.join(self._real_seconds)
+            if worker.thread.is_alive():
+                name = worker.task.process.name if worker.task else "nobody"
+                raise Stuck(f"a thread of {name} does not end")
+        self._workers.clear()
         self._tasks.clear()
         self._events.clear()
 
@@ -196,8 +207,9 @@ class Scheduler:
             self._running = None
             following = self._advance_for_all()
             if following is not task:
+                assert task.worker is not None, "a task that waits has begun"
                 self._pass(following)
-                task.baton.acquire()
+                task.worker.baton.acquire()
             else:
                 self._running = task
         if task.process.dead:
@@ -242,21 +254,29 @@ class Scheduler:
     def _pass(self, following: Task | None) -> None:
         """Give the baton to a task, or to the scheduler's own thread."""
         self._running = following
-        (self._baton if following is None else following.baton).release()
+        if following is None:
+            self._baton.release()
+            return
+        if following.worker is None:
+            following.worker = self._idle.pop() if self._idle else self._new_worker()
+            following.worker.task = following
+        following.worker.baton.release()
+
+    def _new_worker(self) -> Worker:
+        worker = Worker()
+        worker.baton.acquire()
+        worker.thread = threading.Thread(target=self._work, args=(worker,), daemon=True)
+        self._workers.append(worker)
+        worker.thread.start()
+        return worker
 
     def _start(self, task: Task, ticket: Ticket) -> None:
-        if not task.done and task.thread is not None and task.thread.ident is None:
-            self._start_thread(task)
+        if not task.done and task.worker is None:
             self.wake(ticket)
-
-    def _start_thread(self, task: Task) -> None:
-        if task.thread is not None and task.thread.ident is None:
-            task.thread.start()
 
     def _resume(self, task: Task) -> None:
         """Let a killed task find out that it is dead."""
         if not task.done:
-            self._start_thread(task)
             self._next = task
 
     def _hand_over(self, task: Task) -> None:
@@ -272,32 +292,33 @@ class Scheduler:
             seen = self._count
         self._running = None
 
-    def _thread(self, task: Task) -> None:
-        task.baton.acquire()
+    def _work(self, worker: Worker) -> None:
+        """A worker's thread: after a task the events, and what they wake next, if it has not begun yet."""
+        worker.baton.acquire()
+        while (task := worker.task) is not None:
+            self._run(task)
+            if self._broken:
+                return
+            worker.task = None
+            following = None if self._error or self._closing else self._advance_for_all()
+            if following is not None and following.worker is None:
+                self._running, following.worker, worker.task = following, worker, following
+                continue
+            self._idle.append(worker)
+            self._pass(following)
+            worker.baton.acquire()
+
+    def _run(self, task: Task) -> None:
         try:
             if not task.process.dead:
                 task.body()
-        except Crashed as crash:
-            if not task.process.dead:
-                task.failure = crash
         except BaseException as error:  # noqa: BLE001 - it is raised again in the scheduler's thread
             # What code makes of its own death on the way out is no finding.
-            task.failure = None if task.process.dead else error
+            if not task.process.dead:
+                self._error = error
         finally:
-            task.done = True
-            self._finished = True
-            if not self._broken:
-                self._pass(None)
+            self._forget(task)
 
-    def _forget_finished(self) -> None:
-        if not self._finished:
-            return
-        self._finished = False
-        finished = [task for task in self._tasks if task.done]
-        self._tasks = [task for task in self._tasks if not task.done]
-        for task in finished:
-            if task.thread is not None:
-                task.thread.join()
-        for task in finished:
-            if task.failure is not None:
-                raise task.failure
+    def _forget(self, task: Task) -> None:
+        task.done = True
+        self._tasks.remove(task)

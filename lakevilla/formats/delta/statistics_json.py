@@ -21,6 +21,7 @@ Path = tuple[str, ...]
 
 # Up to this many texts, one by one is quicker.
 _FEW = 8
+_TEXT = pa.string()
 
 _ORDERED = (
     pa.types.is_integer,
@@ -99,7 +100,8 @@ def _parse_one_by_one(texts: pa.Array, data_type: pa.DataType) -> pa.StructArray
 
 def _loaded(text: bytes | None) -> Any:
     try:
-        return None if not text else json.loads(text, parse_float=Decimal)
+        # As text: of bytes the reader would have to guess the encoding.
+        return None if not text else json.loads(text.decode(), parse_float=Decimal)
     except (ValueError, RecursionError):
         # Statistics are advice: a file with unreadable ones is merely never skipped.
         return None
@@ -110,6 +112,8 @@ def _lenient(value: Any, data_type: pa.DataType) -> Any:
         if not isinstance(value, dict):
             return None
         return {field.name: _lenient(value.get(field.name), field.type) for field in data_type}
+    if value is None or (isinstance(value, str) and data_type == _TEXT):
+        return value
     try:
         if isinstance(value, str) and not pa.types.is_string(data_type):
             return parse_values(pa.array([value]), data_type)[0].as_py()
