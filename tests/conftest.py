@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 from bench.jars import EVERY, JarsMissing
@@ -13,6 +14,10 @@ from lakevilla.store.port import Store
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# Other tests take the cores now and then: an example that took long says nothing.
+hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.load_profile("patient")
 
 # Many small jobs in a young JVM: the second compiler and parallel collection only take cores away from them.
 _QUICK = {

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pytest
 
 import lakevilla as lv
 from lakevilla.store import keys
@@ -23,13 +22,6 @@ def make_lake(root: Path) -> Path:
     lake.append("t", pa.table({"id": list(range(1, 11)), "v": [0] * 10}))
     lake.append("t", pa.table({"id": list(range(11, 21)), "v": [0] * 10}))
     return root
-
-
-def make_patient_lake(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The same, and on a slow machine nobody takes a place in the queue because it was open for long: who
-    holds one learns of a resume by its lease, before it tries to commit."""
-    monkeypatch.setattr("lakevilla.transaction.turns.OPEN_SECONDS", 1e9)
-    return make_lake(root)
 
 
 def open_lake(root: Path, store: Store | None = None) -> lv.Lake:

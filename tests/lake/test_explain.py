@@ -103,7 +103,7 @@ def test_waiting_transaction_is_explained_with_the_one_that_it_waits_for(
 
     def hold() -> None:
         with first._turns.at_work():
-            go_on.wait(10)
+            go_on.wait(60)
         first.commit()
 
     def follow() -> None:
@@ -164,7 +164,7 @@ def test_pair_that_takes_places_in_opposite_orders_is_a_line_and_no_ring(
         if self._workspace.txn == first.id:
             lined_up.set()
             with self.at_work():
-                go_on.wait(10)
+                go_on.wait(60)
 
     monkeypatch.setattr(Turns, "line_up", stop)
     first, second = lake.transaction(BOTH), _open(tmp_path).transaction(BOTH)
@@ -174,7 +174,7 @@ def test_pair_that_takes_places_in_opposite_orders_is_a_line_and_no_ring(
         _transfer(rival, 100, "x", "y")
     threads = [Thread(target=first.commit), Thread(target=second.commit)]
     threads[0].start()
-    assert lined_up.wait(10)
+    assert lined_up.wait(60)
     threads[1].start()
     try:
         while len(lake.status().tickets) < 3:

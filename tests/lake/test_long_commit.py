@@ -9,7 +9,7 @@ from lakevilla.store.opening import open_store
 from tests.lake.hooked import Hooked
 
 BOTH = lv.R | lv.CT
-LEASE_SECONDS = 0.1
+LEASE_SECONDS = 0.2
 """Leases are renewed for six times as long after the last statement."""
 
 
@@ -25,23 +25,24 @@ def test_redo_that_takes_longer_than_an_idle_client_is_waited_for_keeps_its_plac
         lake.create(name, "id BIGINT, v BIGINT")
         lake.append(name, [{"id": 1, "v": 0}])
     other = lv.Lake(tmp_path, engine="local", lease_seconds=LEASE_SECONDS)
-    tx, redoing = lake.transaction(BOTH), Event()
+    tx, redoing, go_on = lake.transaction(BOTH), Event(), Event()
     _transfer(tx)
     other.run(_transfer, features=BOTH)
 
     def read_slowly(kind: str, key: str) -> None:
         if kind.startswith("get") and key.startswith("y/part-") and not redoing.is_set():
             redoing.set()
-            sleep(15 * LEASE_SECONDS)
+            go_on.wait(60)
 
     store.hook = read_slowly
     commit = Thread(target=tx.commit)
     commit.start()
-    assert redoing.wait(10)
-    sleep(9 * LEASE_SECONDS)
+    assert redoing.wait(60)
+    sleep(8 * LEASE_SECONDS)
     held = {ticket.table for ticket in other.status().tickets}
     freed = other.recover().freed
     assert commit.is_alive(), "the redo is still under way"
+    go_on.set()
     commit.join()
     assert held == {"x", "y"}
     assert freed == ()

@@ -263,7 +263,7 @@ def test_entry_between_the_look_at_a_table_and_head_is_noticed(
     def step(kind: str, key: str) -> None:
         if kind == "get" and key == "y/_delta_log/00000000000000000002.json":
             looked.set()
-        elif kind == "get" and key == keys.HEAD and looked.wait(10):
+        elif kind == "get" and key == keys.HEAD and looked.wait(60):
             store.hook = None
             sleep(0.05)
             with other.transaction(BOTH) as first:

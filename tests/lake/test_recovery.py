@@ -2,7 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from time import sleep
+from time import monotonic, sleep
 
 import pyarrow as pa
 import pytest
@@ -301,12 +301,20 @@ def _waiting(lake: lv.Lake) -> lv.Transaction:
     return tx
 
 
+def _commit_when_somebody_waits(lake: lv.Lake, first: lv.Transaction) -> None:
+    end = monotonic() + 60
+    while len(lake.status().tickets) < 2:
+        assert monotonic() < end
+        sleep(0.01)
+    first.commit()
+
+
 def test_statement_lets_those_pass_who_wait_and_keeps_what_it_wrote_before(lake: lv.Lake) -> None:
     first = _waiting(lake)
     with lake.transaction(lv.R) as tx:
         tx.append("t", [{"id": 30, "v": 0}])
         with ThreadPoolExecutor(1) as pool:
-            later = pool.submit(lambda: (sleep(0.3), first.commit()))
+            later = pool.submit(_commit_when_somebody_waits, lake, first)
             tx.update("t", {"v": "v + 1"}, where="id IN (20, 30)")
             later.result()
         assert (_value(tx, 20), _value(tx, 30)) == (101, 1)
@@ -325,8 +333,7 @@ def test_run_that_waited_before_its_change_does_its_data_work_once(lake: lv.Lake
 
     with ThreadPoolExecutor(1) as pool:
         receipt = pool.submit(lake.run, work)
-        sleep(0.3)
-        first.commit()
+        _commit_when_somebody_waits(lake, first)
         assert receipt.result().attempts == 2
     assert (seen, _value(lake, 20)) == ([0, 100], 101)
     assert receipt.result().requests["put"] == 1, "only the attempt that could stand wrote a file"

@@ -4,18 +4,18 @@ import json
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
-from time import sleep
+from time import monotonic, sleep
 
 import pytest
 
 import lakevilla as lv
 from lakevilla.errors import Unavailable
-from tests.lake.leaving import abandon, add, hooked, insert, make_patient_lake, open_lake, records, values
+from tests.lake.leaving import abandon, add, hooked, insert, make_lake, open_lake, records, values
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    return make_patient_lake(tmp_path, monkeypatch)
+def root(tmp_path: Path) -> Path:
+    return make_lake(tmp_path)
 
 
 def test_restarted_client_goes_on_after_the_last_statement(root: Path) -> None:
@@ -222,13 +222,21 @@ def test_transaction_can_be_resumed_again_and_again(root: Path) -> None:
     assert values(first, 3) == [4]
 
 
+def _wait_until_fenced(tx: lv.Transaction) -> None:
+    """Until a beat of its lease finds the one of whoever resumed it."""
+    end = monotonic() + 60
+    while not tx._turns._leases.fenced(tx.id):
+        assert monotonic() < end
+        sleep(0.02)
+
+
 def test_fenced_client_leaves_its_records_to_whoever_goes_on(root: Path) -> None:
     old = abandon(root, add(3, 1), add(4, 1))
     before = records(root)
     open_lake(root).resume(old.id)
     with pytest.raises(lv.Fenced, match="another client resumed"), old:
         old._turns.claim(old._workspace.base("t").ref, old._workspace.base("t").snapshot)
-        sleep(0.3)
+        _wait_until_fenced(old)
         old._turns.wait(old._workspace.base("t"))
     with pytest.raises(lv.InvalidInput, match="aborted"):
         old.commit()

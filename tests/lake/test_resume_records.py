@@ -11,12 +11,12 @@ import lakevilla as lv
 from lakevilla.errors import Unavailable
 from lakevilla.store import keys
 from lakevilla.store.port import Ambiguous
-from tests.lake.leaving import abandon, add, hooked, make_patient_lake, open_lake, records, values
+from tests.lake.leaving import abandon, add, hooked, make_lake, open_lake, records, values
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    return make_patient_lake(tmp_path, monkeypatch)
+def root(tmp_path: Path) -> Path:
+    return make_lake(tmp_path)
 
 
 def test_redone_statements_are_recorded_anew(root: Path) -> None:
@@ -109,17 +109,19 @@ def test_run_that_starts_again_leaves_nothing_of_its_first_attempt(root: Path) -
 
 def test_commit_does_not_wait_for_its_records(root: Path) -> None:
     lake, store = hooked(root)
-    released, sent = Event(), list[tuple[str, str]]()
+    began, released, sent = Event(), Event(), list[tuple[str, str]]()
 
     def hold(kind: str, key: str) -> None:
         sent.append((kind, key))
         if keys.attempt_of(key) is not None:
-            released.wait(10)
+            began.set()
+            released.wait(60)
 
     store.hook = hold
     with lake.transaction(lv.R) as tx:
         add(3, 1)(tx)
         add(4, 1)(tx)
+        assert began.wait(60)
     assert not released.is_set()
     before = sent[: [kind for kind, _ in sent].index("create")]
     assert [kind for kind, key in before if keys.attempt_of(key) is not None] == ["put"]

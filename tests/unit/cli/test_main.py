@@ -18,6 +18,8 @@ from lakevilla.cli.main import main
 COMMANDS = ["demo", "sql", "tables", "history", "status", "recover", "vacuum"]
 LOCAL = "--engine=local"
 PROGRAM = "import sys; from lakevilla.cli.main import main; sys.exit(main())"
+MARKING = PROGRAM.replace("sys.exit", "open('{}', 'w').close(); sys.exit")
+"""Makes this file when everything is imported."""
 
 
 @pytest.fixture
@@ -157,15 +159,19 @@ def test_verbose_tells_our_steps_and_not_those_of_pyspark(folder: str, usual_log
     assert not logging.getLogger("py4j").isEnabledFor(logging.DEBUG)
 
 
-def test_interrupt_exits_with_130(folder: str) -> None:
+def test_interrupt_exits_with_130(folder: str, tmp_path: Path) -> None:
     slow = "SELECT count(*) FROM range(10000000000) a WHERE sqrt(a.id) = 0.5"
+    begun = tmp_path / "begun"
     process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, "sql", folder, slow, LOCAL],
+        [sys.executable, "-c", MARKING.format(begun), "sql", folder, slow, LOCAL],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-    time.sleep(3)
+    while not begun.exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    time.sleep(2)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err

@@ -15,7 +15,7 @@ class Slow:
     def value(self) -> object:
         """What takes long."""
         self.started.set()
-        assert self.go_on.wait(10)
+        assert self.go_on.wait(60)
         return object()
 
 
@@ -32,7 +32,7 @@ def test_slow_value_of_one_instance_does_not_block_another():
     ready.set()
     thread = threading.Thread(target=lambda: first.value)
     thread.start()
-    assert first.started.wait(10)
+    assert first.started.wait(60)
     done = threading.Thread(target=lambda: Slow(threading.Event(), ready).value)
     done.start()
     done.join(5)
