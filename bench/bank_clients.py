@@ -43,7 +43,9 @@ class Teller:
 
     def open(self) -> lv.Lake:
         options = dict(self.storage_options)
-        return lv.Lake(self.url, storage_options=options, engine="local", lease_seconds=self.lease_seconds)
+        return lv.Lake(
+            self.url, storage_options=options, engine="local", features=lv.R, lease_seconds=self.lease_seconds
+        )
 
     @property
     def rest(self) -> str:

@@ -61,7 +61,7 @@ def run(rows: int, folder: str, sparks: Sparks, report: Report) -> None:
     """Every statement once, on a table of so many rows in this folder."""
     session, part = sparks.session(), rows // 100
     watched = Watched(session, report)
-    lake = lv.Lake(folder, spark=session, storage_options={"fsync": "false"})
+    lake = lv.Lake(folder, spark=session, features=lv.R, storage_options={"fsync": "false"})
     lake.create("large", lines(session, 0))
 
     _expect(

@@ -18,7 +18,9 @@ RECORDS = 1000
 
 def measure(engine: str, place: Place, pairs: int) -> dict[str, list[float]]:
     """Seconds of one-row updates by feature set, each set on a table of its own."""
-    lake = lv.Lake(place.url(engine), storage_options=dict(place.storage_options), engine=engine)
+    lake = lv.Lake(
+        place.url(engine), storage_options=dict(place.storage_options), engine=engine, features=lv.R
+    )
     runs: dict[str, Callable[[], Metrics]] = {}
     for name, features in FEATURES.items():
         table = f"accounts_{name}".replace(",", "_").lower()

@@ -51,7 +51,9 @@ class LakeVillaSpark:
     def __init__(self, session: SparkSession, place: Place) -> None:
         self._session = session
         options = {**place.storage_options, "fsync": "false"}
-        self._lake = lv.Lake(place.url("lakevilla-spark"), spark=session, storage_options=options)
+        self._lake = lv.Lake(
+            place.url("lakevilla-spark"), spark=session, storage_options=options, features=lv.R
+        )
 
     def create(self, table: str, rows: MakeRows) -> None:
         self._lake.create(table, rows(self._session))

@@ -122,7 +122,7 @@ def simulated(seed: int, transactions: int) -> tuple[str, list[str]]:
 
 
 def _open(place: Place) -> lv.Lake:
-    return lv.Lake(place.root, storage_options=dict(place.storage_options), engine="local")
+    return lv.Lake(place.root, storage_options=dict(place.storage_options), engine="local", features=lv.R)
 
 
 def main(arguments: list[str] | None = None) -> None:

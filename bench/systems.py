@@ -65,7 +65,7 @@ class LakeVilla:
         self._options = {"fsync": str(fsync).lower()}
 
     def load(self) -> None:
-        lv.Lake("memory://", engine="local")
+        lv.Lake("memory://", engine="local", features=lv.R)
 
     def create(self, place: Place, table: str, rows: pa.Table) -> Client:
         client = self.open(place, f"{self.name.replace('-', '_')}_{table}")
@@ -74,7 +74,9 @@ class LakeVilla:
 
     def open(self, place: Place, table: str) -> "LakeVillaClient":
         options = {**place.storage_options, **self._options}
-        return LakeVillaClient(lv.Lake(place.root, engine="local", storage_options=options), table)
+        return LakeVillaClient(
+            lv.Lake(place.root, engine="local", features=lv.R, storage_options=options), table
+        )
 
 
 class LakeVillaClient:

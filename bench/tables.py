@@ -65,10 +65,12 @@ def prepare(stage: Stage, system: str, tables: int) -> Callable[[pa.Table], None
             deltalake.write_deltalake(stage.url(name), accounts(range(1)), storage_options=direct)
         kept = [deltalake.DeltaTable(stage.url(name), storage_options=stage.options) for name in names]
         return partial(_append_with_deltalake, kept)
-    maker = lv.Lake(stage.url("lake"), engine="local", storage_options=stage.server.storage_options)
+    maker = lv.Lake(
+        stage.url("lake"), engine="local", features=lv.R, storage_options=stage.server.storage_options
+    )
     for name in names:
         maker.create(name, accounts(range(1)))
-    lake = lv.Lake(stage.url("lake"), engine="local", storage_options=stage.options)
+    lake = lv.Lake(stage.url("lake"), engine="local", features=lv.R, storage_options=stage.options)
     if system == ONE_COMMIT:
         return partial(_append_in_one_commit, lake, names)
     return partial(_append_one_by_one, lake, names)

@@ -127,7 +127,9 @@ def keys_by_zipf(seed: int) -> Callable[[], int]:
 
 
 def open_lake(job: Job) -> lv.Lake:
-    return lv.Lake(job.place.root, storage_options=dict(job.place.storage_options), engine=job.engine)
+    return lv.Lake(
+        job.place.root, storage_options=dict(job.place.storage_options), engine=job.engine, features=lv.R
+    )
 
 
 def measure(job: Job) -> Outcome:

@@ -24,13 +24,17 @@ from lakevilla.transaction.begun import begin
 from lakevilla.transaction.catalog import Catalog
 from lakevilla.transaction.chores import Chores
 from lakevilla.transaction.finding import check_id, find_outcome
+from lakevilla.transaction.guarantees import Guarantees, guarantees
 from lakevilla.transaction.resuming import resume
 from lakevilla.transaction.retrying import run
 from lakevilla.transaction.statement import Statement
+from lakevilla.transaction.syncing import sync
 from lakevilla.transaction.transaction import Transaction
 from lakevilla.transaction.verbs import Verbs
 
 logger = logging.getLogger("lakevilla.lake")
+
+ALL = Features.R | Features.CT | Features.I
 
 
 class Lake(Verbs):
@@ -49,7 +53,8 @@ class Lake(Verbs):
     Spark where PySpark is installed and the lake is in a place that Spark can reach, else local.
 
     `storage_options` are the options of the store (`AWS_ENDPOINT_URL` and its kin); `credentials` is a
-    callable that gives fresh credentials whenever the store needs them. `lease_seconds` is how long a writer
+    callable that gives fresh credentials whenever the store needs them. `features` are those of every
+    transaction that picks none, and of the lake's own verbs. `lease_seconds` is how long a writer
     that shows no sign of life is waited for; all clients of a lake should agree on it. `store` and
     `environment` are for tests, which bring their own world.
     """
@@ -62,6 +67,7 @@ class Lake(Verbs):
         spark: Any = None,
         storage_options: Mapping[str, str] | None = None,
         credentials: Callable[..., Any] | None = None,
+        features: Features = ALL,
         environment: Environment | None = None,
         store: Store | None = None,
         lease_seconds: float = LEASE_SECONDS,
@@ -71,6 +77,7 @@ class Lake(Verbs):
                 f"a lake lies in a directory or at a URL such as s3://bucket/path; found {root!r}"
             )
         self._environment = environment or SystemEnvironment()
+        self._features = guarantees(features, "serializable", 0).features
         self._options = dict(storage_options or {})
         self._credentials = credentials
         self._store = store or self._open(str(root))
@@ -94,10 +101,19 @@ class Lake(Verbs):
         """What does the data work: `spark` or `local`."""
         return self._engine.name
 
-    def transaction(self, features: Features = Features.R) -> Transaction:
-        """Start a transaction; use it in a `with` block."""
+    def transaction(
+        self, features: Features | None = None, *, isolation: str = "serializable", slack: int = 0
+    ) -> Transaction:
+        """Start a transaction; use it in a `with` block.
+
+        With `lakevilla.I` it sees all tables at one instant. `isolation` is then `serializable` (also called
+        `write-serializable`) or `snapshot`, which lets two transactions commit that each read what the
+        other changes. `slack` is how many versions old what it only reads may be when it commits: above 0
+        it is bounded staleness, not serializable.
+        """
+        picked = guarantees(self._features if features is None else features, isolation, slack)
         begun = begin(self._catalog, self._engine, self._environment, self._chores)
-        return Transaction(begun, features, self._leases)
+        return Transaction(begun, picked, self._leases)
 
     def resume(self, txn: str) -> Transaction:
         """Go on with a transaction of several statements whose client is gone, after its last statement.
@@ -114,7 +130,7 @@ class Lake(Verbs):
         begun = resume(self._catalog, self._engine, self._environment, self._leases, self._chores, txn)
         if begun is None:
             raise InvalidInput(f"transaction {txn} has left nothing to resume. {self.outcome(txn).advice}")
-        return Transaction(begun, Features.R, self._leases)
+        return Transaction(begun, Guarantees(Features.R), self._leases)
 
     def outcome(self, txn: str) -> Outcome:
         """What became of a transaction, after a crash or an unknown commit. `tx.id` and receipts name it.
@@ -130,11 +146,26 @@ class Lake(Verbs):
         self._chores.finish()
 
     def run(
-        self, work: Callable[[Transaction], Any], retries: int = 10, features: Features = Features.R
+        self,
+        work: Callable[[Transaction], Any],
+        retries: int = 10,
+        features: Features | None = None,
+        *,
+        isolation: str = "serializable",
+        slack: int = 0,
     ) -> Receipt:
         """Call `work(tx)` in a transaction and commit it; when what it read has changed call it again, up to
         `retries` times more."""
-        return run(self.transaction(features), work, retries)
+        return run(self.transaction(features, isolation=isolation, slack=slack), work, retries)
+
+    def sync(self, name: str | None = None, *, accept_torn: bool = False) -> dict[str, int]:
+        """Make what other clients wrote part of the lake's instant, of one table or of all; the versions that
+        were new, by table. Transactions with isolation do it by themselves for the tables that their first
+        statement names.
+
+        `accept_torn=True` takes torn tables as they are (see `explain`): they can be changed again.
+        """
+        return sync(self._catalog, self._environment, name, accept_torn)
 
     def tables(self) -> list[str]:
         """The names of all tables: registered ones, and those that lie in the lake's root."""

@@ -6,6 +6,7 @@ from functools import cache
 from lakevilla.engines.port import Engine
 from lakevilla.environment import Environment
 from lakevilla.lake import Lake
+from lakevilla.model import Features
 from lakevilla.store.retrying import Retrying
 from sim import actors
 from sim.bucket import Bucket
@@ -44,5 +45,6 @@ def open_lake(client: Client, engine: EngineOf) -> Lake:
         engine=engine(client.environment),
         environment=client.environment,
         store=Retrying(client.store, client.environment),
+        features=Features.R,
         lease_seconds=LEASE_SECONDS,
     )

@@ -64,6 +64,11 @@ class Snapshot(Protocol):
         ...
 
     @property
+    def exclusive(self) -> bool:
+        """Whether only transactions that the lake's global log decides change this table."""
+        ...
+
+    @property
     def checks(self) -> Mapping[str, str]:
         """CHECK constraints by name, and column invariants, as Spark SQL text."""
         ...

@@ -223,7 +223,11 @@ class Vacuum:
         version = None if head is None else head.versions.get(pinned.ref.location)
         if version is None or version >= newest:
             return []
-        return [pinned.table.at_version(version)]
+        try:
+            return [pinned.table.at_version(version)]
+        except InvalidInput:
+            # Its log entries were cleaned away, so nobody can read it any more.
+            return []
 
     def _registered_below(self, ref: TableRef) -> set[str]:
         """Folders below this table's that the registry gives to other tables."""

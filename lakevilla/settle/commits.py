@@ -2,11 +2,12 @@
 
 Rounds, each in parallel. First the tables on which an outside writer could be in the way, all of them,
 never stopping early: a helper that stopped at the first refusal while another goes on would publish a
-commit that is aborted. Only when every one of them is published, blind appends and new tables: nobody is in
-their way but who alters the table, or makes one in the same place. If one is refused, each table that
-was published gets an inverse commit by the same walk, and a new one a notice that it is dropped. When all is
-published, tables that the commit drops get theirs. Every walk's result is fixed by logs that nobody
-rewrites, so all who settle an entry reach the same outcome, at whatever time and in whatever order.
+commit that is aborted. Only when every one of them is published, blind appends, tables that have no outside
+writers, and new tables: nobody is in their way but who alters the table, or makes one in the same place. If
+one is refused, each table that was published gets an inverse commit by the same walk, and a new one a notice
+that it is dropped. When all is published, tables that the commit drops get theirs. Every walk's result is
+fixed by logs that nobody rewrites, so all who settle an entry reach the same outcome, at whatever time and in
+whatever order.
 """
 
 import logging
@@ -74,7 +75,7 @@ class CommitSettler:
     def settle(self, commit: Commit) -> Outcome:
         """Publish the commit, or take it back."""
         walked: list[_Walked] = []
-        certain = [write.blind or write.creates for write in commit.writes]
+        certain = [write.blind or write.exclusive or write.creates for write in commit.writes]
         for later in (False, True):
             part = [write for write, last in zip(commit.writes, certain, strict=True) if last is later]
             walked += self.environment.fan_out([partial(self._land, write) for write in part])
@@ -138,7 +139,7 @@ class CommitSettler:
                 )
                 torn.add(location)
         dropped = frozenset(w.location for w in made if w.write.table.is_inside)
-        return Settled(False, versions, frozenset(torn), dropped)
+        return Settled(False, {**versions, **_met(walked)}, frozenset(torn), dropped)
 
     def _invert(self, walked: _Walked) -> Landed | Refused:
         assert isinstance(walked.outcome, Landed)
@@ -149,6 +150,15 @@ class CommitSettler:
 
     def _author(self, attempt: str) -> Author:
         return Author(self.txn, attempt, "", slot=self.seq)
+
+
+def _met(walked: Sequence[_Walked]) -> dict[str, int]:
+    """The versions that were in the way, written without the global log: they are part of it from here on,
+    so that the transaction can be redone on them."""
+    refused = {
+        w.location: w.outcome.winner for w in walked if isinstance(w.outcome, Refused) and not w.write.creates
+    }
+    return {place: winner.version for place, winner in refused.items() if not winner.dropped}
 
 
 def _owned(walked: Sequence[_Walked]) -> frozenset[str]:

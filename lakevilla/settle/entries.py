@@ -20,9 +20,9 @@ from lakevilla.settle.places import Places, claim
 from lakevilla.settle.walking import tell
 from lakevilla.store.port import Ambiguous, Created
 from lakevilla.versions import registry
-from lakevilla.versions.commits import Commit, Settled, Void
+from lakevilla.versions.commits import Adopt, Commit, Settled, Void
 from lakevilla.versions.log import GlobalLog, ReadHead
-from lakevilla.versions.records import CreateTable, DropTable, Entry, Head, RenameTable
+from lakevilla.versions.records import AnyChange, CreateTable, DropTable, Entry, Head, RenameTable
 
 logger = logging.getLogger("lakevilla.settle")
 
@@ -38,6 +38,11 @@ class Decided:
     entry: Entry
     read: ReadHead
     settled: Settled
+
+
+def entry_after(head: Head, environment: Environment, txn: str, attempt: str, change: AnyChange) -> Entry:
+    """The entry that a client proposes for the slot after this HEAD."""
+    return Entry(head.seq + 1, txn, attempt, environment.new_id(), environment.now_ms(), change)
 
 
 def decide_entry(
@@ -110,7 +115,8 @@ def settle(lake: str, entry: Entry, environment: Environment, places: Places) ->
             if not places.open(ref).publish_first(first.encode(), entry.attempt):
                 return Settled(False)
             owner = claim(places.store(ref), environment, lake, places.url)
-            return Settled(True, owned=frozenset({ref.location} if owner.lake == lake else ()))
+            owned = frozenset({ref.location} if owner.lake == lake else ())
+            return Settled(True, {ref.location: 0}, owned=owned)
         case DropTable(table=ref, base=base) | RenameTable(table=ref, base=base) if base is not None:
             notice = Notice(lake, entry.seq, dropped=isinstance(entry.change, DropTable))
             tell(places.open(ref), base, notice, entry.txn, entry.attempt)
@@ -119,6 +125,8 @@ def settle(lake: str, entry: Entry, environment: Environment, places: Places) ->
             open_at = partial(_open_at, places)
             settler = CommitSettler(lake, entry.seq, entry.txn, entry.attempt, environment, places, open_at)
             return settler.settle(commit).settled
+        case Adopt(tables=adopted):
+            return Settled(True, {found.table.location: found.version for found in adopted})
         case _:
             return Settled(True)
 
@@ -175,7 +183,7 @@ def move_head(
 ) -> ReadHead:
     """HEAD after the entry was settled: moved by us, or by whoever was faster."""
     head = registry.apply(read.head, entry, settled, environment.new_id())
-    return log.replace_head(read, head) or _read(log)
+    return log.replace_head(read, head, entry, settled.published) or _read(log)
 
 
 def _read(log: GlobalLog) -> ReadHead:

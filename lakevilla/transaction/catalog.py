@@ -19,20 +19,22 @@ from lakevilla.errors import Conflict, InvalidInput
 from lakevilla.formats.opening import FORMATS, open_table
 from lakevilla.formats.port import Snapshot, Table
 from lakevilla.model import Author, Notice, TableRef
-from lakevilla.settle.entries import Decided, decide_entry, settle_up_to
+from lakevilla.settle.entries import Decided, decide_entry, entry_after, settle_up_to
 from lakevilla.store.metered import Meter, Metered
 from lakevilla.store.names import check_table_name
 from lakevilla.store.port import Store
 from lakevilla.store.prefixed import Prefixed
 from lakevilla.store.probe import probe
 from lakevilla.versions import registry
-from lakevilla.versions.log import GlobalLog
+from lakevilla.versions.log import GlobalLog, States
 from lakevilla.versions.records import CreateTable, Entry, Head, RegistryChange
 
 REGISTRY_SECONDS = 10.0
 PREMISE_SECONDS = 3600.0
 """How long what we know of a table may be built on without reading it anew (docs/protocol.md, section 1)."""
 KEPT_SNAPSHOTS = 1000
+KEPT_VERSIONS = 8
+"""How many versions of a table are kept, for transactions that see the lake at an earlier instant."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,9 @@ class Catalog:
         self._lock = Lock()
         self._head: Head | None = None
         self._head_read_at: float | None = None
+        self._states = States()
         self._newest: OrderedDict[str, tuple[Snapshot, float]] = OrderedDict()
+        self._earlier: dict[str, OrderedDict[int, Snapshot]] = {}
 
     def head(self, meter: Meter, fresh: bool = False) -> Head | None:
         """The registry, read anew if ours is too old or `fresh` is asked for."""
@@ -99,9 +103,9 @@ class Catalog:
         found = self.log(meter).read_head()
         return self._remember_head(None if found is None else found.head, now)
 
-    def names(self, meter: Meter) -> list[str]:
-        """Every table: registered ones, and those found in folders of the lake's root."""
-        head = self.head(meter, fresh=True)
+    def names(self, meter: Meter, at: Head | None = None) -> list[str]:
+        """Every table: registered ones, now or in this HEAD, and those found in folders of the root."""
+        head = at or self.head(meter, fresh=True)
         store = Metered(self._store, meter)
         folders = [f for f in store.list_folders("") if f[0] not in "._" and registry.may_lie_at(head, f)]
         found = self._environment.fan_out([partial(self._format_at, f, meter) for f in folders])
@@ -114,12 +118,12 @@ class Catalog:
         for fresh in (False, True):
             # One HEAD for both: another thread may bring a newer one between resolving and judging.
             head = self.head(meter, fresh)
-            ref = self._resolve(name, meter, head, fresh)
-            pinned = None if ref is None else self._latest(ref, meter)
+            ref = self.resolve(name, meter, head, fresh)
+            pinned = None if ref is None else self.newest(ref, meter)
             news = None if pinned is None else _news(pinned.snapshot, head, fresh)
             if pinned is not None and (news is None or (fresh and not news.dropped)):
                 return pinned
-        raise InvalidInput(self._missing(name, meter))
+        raise InvalidInput(self.missing(name, meter))
 
     def known(self, name: str) -> tuple[TableRef, Snapshot] | None:
         """Where this name led last time, and the newest version that we saw there; asks nobody."""
@@ -154,8 +158,8 @@ class Catalog:
         """Like `pin`, with None for a table that is not there."""
         check_table_name(name)
         head = self.head(meter, fresh=True)
-        ref = self._resolve(name, meter, head, fresh=True)
-        pinned = None if ref is None else self._latest(ref, meter)
+        ref = self.resolve(name, meter, head)
+        pinned = None if ref is None else self.newest(ref, meter)
         news = None if pinned is None else _news(pinned.snapshot, head, fresh=True)
         return None if news is not None and news.dropped else pinned
 
@@ -166,8 +170,12 @@ class Catalog:
             if known is None or known[0].version <= snapshot.version:
                 self._newest[ref.location] = (snapshot, seen_at)
             self._newest.move_to_end(ref.location)
+            earlier = self._earlier.setdefault(ref.location, OrderedDict())
+            earlier[snapshot.version] = snapshot
+            while len(earlier) > KEPT_VERSIONS:
+                earlier.popitem(last=False)
             while len(self._newest) > KEPT_SNAPSHOTS:
-                self._newest.popitem(last=False)
+                self._earlier.pop(self._newest.popitem(last=False)[0], None)
 
     def open(self, ref: TableRef, meter: Meter) -> Table:
         """The table of a reference, whose requests this meter counts."""
@@ -213,8 +221,7 @@ class Catalog:
         def propose(head: Head) -> Entry:
             proposed = change(head)
             registry.check(head, proposed)
-            put, time_ms = self._environment.new_id(), self._environment.now_ms()
-            return Entry(head.seq + 1, author.txn, author.attempt, put, time_ms, proposed)
+            return entry_after(head, self._environment, author.txn, author.attempt, proposed)
 
         decided = decide_entry(log, self._environment, propose, CatalogPlaces(self, meter))
         self._remember_head(decided.read.head, now)
@@ -228,7 +235,7 @@ class Catalog:
             )
         return decided
 
-    def _resolve(self, name: str, meter: Meter, head: Head | None, fresh: bool) -> TableRef | None:
+    def resolve(self, name: str, meter: Meter, head: Head | None, fresh: bool = True) -> TableRef | None:
         """Where this name leads: a registered table, else a folder in which one may lie."""
         ref = registry.find(head, name)
         if ref is not None or not registry.may_lie_at(head, name):
@@ -245,7 +252,8 @@ class Catalog:
         folders = Metered(self._store, meter).list_folders("")
         return [f for f in folders if f != name and f.casefold() == name.casefold()]
 
-    def _latest(self, ref: TableRef, meter: Meter) -> Pinned | None:
+    def newest(self, ref: TableRef, meter: Meter) -> Pinned | None:
+        """The newest version of a table; None if nothing lies there."""
         table, now = self.open(ref, meter), self._environment.elapsed()
         with self._lock:
             known = self._newest.get(ref.location)
@@ -257,6 +265,19 @@ class Catalog:
         self.remember(ref, snapshot, now)
         return Pinned(ref, table, snapshot, now)
 
+    def at(self, ref: TableRef, version: int, meter: Meter) -> Pinned:
+        """A table at a version. Asks nothing if we have seen it there a short while ago."""
+        table, now = self.open(ref, meter), self._environment.elapsed()
+        with self._lock:
+            newest = self._newest.get(ref.location)
+            snapshot = self._earlier.get(ref.location, OrderedDict()).get(version)
+        if snapshot is None and newest is not None and newest[0].version < version:
+            found = {taken.snapshot.version: taken.snapshot for taken in table.since(newest[0])}
+            snapshot = found.get(version)
+            for seen in found.values():
+                self.remember(ref, seen, now)
+        return Pinned(ref, table, snapshot or table.at_version(version), now)
+
     def _format_at(self, location: str, meter: Meter) -> str | None:
         store = self.store_of(location, meter)
         for name, folder in FORMATS.items():
@@ -264,7 +285,8 @@ class Catalog:
                 return name
         return None
 
-    def _missing(self, name: str, meter: Meter) -> str:
+    def missing(self, name: str, meter: Meter) -> str:
+        """What to say to who asks for a table that is not there."""
         names = self.names(meter)
         close = get_close_matches(name, names, n=3)
         hint = (
@@ -274,7 +296,7 @@ class Catalog:
 
     def log(self, meter: Meter) -> GlobalLog:
         """The lake's global log, whose requests this meter counts."""
-        return GlobalLog(Metered(self._store, meter), self._environment)
+        return GlobalLog(Metered(self._store, meter), self._environment, self._states)
 
     def settle_up_to(self, seq: int, meter: Meter) -> None:
         """Nobody builds on a log entry whose own entry in the global log is not settled: it may yet be taken
@@ -300,6 +322,7 @@ class Catalog:
             if self._head is not None and head is not None and head.lake != self._head.lake:
                 self._head = head
                 self._newest.clear()
+                self._earlier.clear()
             elif self._head is None or (head is not None and head.seq >= self._head.seq):
                 self._head = head
             self._head_read_at = read_at

@@ -33,7 +33,7 @@ def append(workspace: Workspace, name: str, data: object) -> Effect:
 
 def insert(workspace: Workspace, statement: sql.Insert) -> Effect:
     """INSERT INTO, INSERT OVERWRITE and INSERT ... REPLACE WHERE, from a query."""
-    pinned = workspace.pin_target(statement.table, blind=_blind(statement))
+    pinned = workspace.pin_target(statement.table, blind=is_blind(statement))
     engine, now_ms = workspace.engine, workspace.now_ms
     sources = workspace.sources(statement.tables)
     if statement.overwrite or statement.where is not None:
@@ -133,7 +133,8 @@ def _effect(
     return Effect(done.counts, None if idle else TableChange(pinned, change))
 
 
-def _blind(statement: sql.Insert) -> bool:
+def is_blind(statement: sql.Insert) -> bool:
+    """Whether it appends rows and reads no table for that."""
     return not statement.overwrite and statement.where is None and not statement.tables
 
 

@@ -47,7 +47,7 @@ def create(
         written = workspace.engine.append(workspace.target(pinned), data)
         change = replace(change, operation="CREATE TABLE AS SELECT", added=written.added)
         rows = written.counts
-    if workspace.may_make_tables:
+    if workspace.by_slots:
         return Effect(rows, TableChange(pinned, change))
     author = Author(workspace.txn, workspace.txn, workspace.environment.new_id())
     first = table.encode_first(change, author).decode()
@@ -79,7 +79,7 @@ def rename(workspace: Workspace, name: str, to: str) -> Effect:
 def drop(workspace: Workspace, name: str) -> Effect:
     """A table loses its name. Its files stay until vacuum; a table outside the root is not touched."""
     pinned = workspace.pin(TableName(name))
-    if workspace.may_make_tables:
+    if workspace.by_slots:
         return Effect(None, TableDrop(pinned))
     return Effect(None, LakeChange(lambda _: DropTable(pinned.ref, seen(pinned))))
 

@@ -21,7 +21,7 @@ from lakevilla.store.metered import Meter
 from lakevilla.sublogs.reading import has_sublogs
 from lakevilla.transaction.catalog import Catalog
 from lakevilla.transaction.resuming import lease_of
-from lakevilla.versions.commits import Commit, Void, Write
+from lakevilla.versions.commits import Adopt, Commit, Void, Write
 from lakevilla.versions.records import CreateTable, Entry
 
 DAY_MS = 24 * 3600 * 1000
@@ -176,7 +176,7 @@ class _Search:
 def _decided(txn: str, evidence: Evidence, entry: Entry) -> Outcome | None:
     """What became of a transaction that is an entry of the global log; None if that entry was given up."""
     place = f"entry {entry.seq} of the global log"
-    if isinstance(entry.change, Void):
+    if isinstance(entry.change, Void | Adopt):
         return None
     if not isinstance(entry.change, Commit | CreateTable):
         return _committed(txn, place, entry.change.table.name, None, entry.seq)

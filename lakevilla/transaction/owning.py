@@ -53,6 +53,7 @@ class Owning:
                 raise Unsupported(
                     f"the table {ref.name!r} ({ref.location}) belongs to the lake at {owner.url} (id "
                     f"{owner.lake}), and only that lake's transactions may change it together with other "
-                    "tables: run this one there, or change the table in a transaction of its own with "
-                    "lakevilla.R. If that lake is no more, delete _lakevilla/owner.json in the table's folder"
+                    "tables, or at one instant with them: run this one there, or change the table in a "
+                    "transaction of its own with lakevilla.R. If that lake is no more, delete "
+                    "_lakevilla/owner.json in the table's folder"
                 )

@@ -11,7 +11,7 @@ def refuse_next(features: Features, operations: Operations, statement: Statement
     if not len(operations):
         return
     alone, defines = operations.lake_change is not None, statement.defines
-    if not features & Features.CT and (alone or defines is Defines.TABLES):
+    if not features & (Features.CT | Features.I) and (alone or defines is Defines.TABLES):
         raise InvalidInput(
             "to create or drop a table is a transaction of its own: add lakevilla.CT to do it together with "
             "other statements"

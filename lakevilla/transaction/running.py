@@ -49,6 +49,19 @@ def defined_by(statement: sql.Statement) -> Defines:
     return Defines.NOTHING
 
 
+def named_by(statement: sql.Statement) -> tuple[str, ...]:
+    """The tables that the statement names and that have to be there."""
+    read = tuple(table.name for table in getattr(statement, "tables", ()))
+    match statement:
+        case (
+            sql.Insert() | sql.Update() | sql.Delete() | sql.Merge() | sql.Describe() | sql.DescribeHistory()
+        ):
+            return (statement.table, *read)
+        case sql.DropTable(name=name) | sql.AlterTable(name=name):
+            return (name,)
+    return read
+
+
 def orders_rows(statement: sql.Statement) -> bool:
     """Whether the rows that the statement gives come in an order that it asks for."""
     if not isinstance(statement, sql.Query):

@@ -23,6 +23,9 @@ class Defines(enum.Enum):
 class Statement:
     """`run` does the data work against the workspace, as often as it is called.
 
+    `tables` are the names of those that it names, where that is known before it runs: with isolation the
+    instant at which a transaction sees the lake is chosen by those of its first statement. `blind` says that
+    it appends rows to its table and reads nothing.
     `text` with its `parameters` is the statement as Spark SQL, where it can be said so: the logical record
     that a restarted client can redo. `once` says why the statement cannot run a second time, and is empty if
     it can. `ordered` says that the order of the rows that it gives means something.
@@ -34,3 +37,5 @@ class Statement:
     once: str = ""
     defines: Defines = Defines.NOTHING
     ordered: bool = False
+    tables: tuple[str, ...] = ()
+    blind: bool = False

@@ -3,7 +3,7 @@
 Statements run when they are called and are visible to nobody else before the commit. With features NONE a
 transaction is one statement on one table, as the plain format has it. With R it has any number of statements
 on one table, sees its own changes, and is redone instead of aborted when another commit came first. With CT
-it has any number of tables, and may make and drop some.
+it has any number of tables, and may make and drop some. With I it sees all of them at one instant.
 """
 
 import logging
@@ -19,22 +19,20 @@ from lakevilla.errors import (
     Fenced,
     InvalidInput,
     LakeVillaError,
-    Unsupported,
 )
 from lakevilla.formats.port import Snapshot
 from lakevilla.markers.lease import Leases
-from lakevilla.model import Features, Receipt
+from lakevilla.model import Receipt
 from lakevilla.sublogs.journal import Journal
 from lakevilla.sublogs.reads import Reads
 from lakevilla.sublogs.records import RolledBack, Saved
-from lakevilla.transaction import defining
 from lakevilla.transaction.begun import Begun
-from lakevilla.transaction.committing import commit_change
-from lakevilla.transaction.deciding import Committed, Decision
 from lakevilla.transaction.effect import Effect, TableChange
+from lakevilla.transaction.guarantees import Guarantees
 from lakevilla.transaction.inputs import frozen
 from lakevilla.transaction.journaling import record_of, records_of
 from lakevilla.transaction.operations import Operation
+from lakevilla.transaction.publishing import Publisher
 from lakevilla.transaction.recovering import Recovery
 from lakevilla.transaction.refusing import refuse_next
 from lakevilla.transaction.resuming import lease_of
@@ -45,39 +43,38 @@ from lakevilla.transaction.verbs import Verbs
 
 logger = logging.getLogger("lakevilla.transaction")
 
-SUPPORTED = (Features.NONE, Features.R, Features.CT, Features.R | Features.CT)
-
 
 class Transaction(Verbs):
     """One unit of work. Use it as `with lake.transaction() as tx:`; leaving the block commits, an
     exception aborts. After the commit `tx.receipt` says what was done."""
 
-    def __init__(self, begun: Begun, features: Features, leases: Leases) -> None:
-        if features not in SUPPORTED:
-            raise Unsupported(
-                f"{features!r} is not in this release: use lakevilla.R | lakevilla.CT, or a part of it"
-            )
+    def __init__(self, begun: Begun, guarantees: Guarantees, leases: Leases) -> None:
         self.id = begun.workspace.txn
         self.receipt: Receipt | None = None
         self.statements = begun.statements
         """How many statements have finished, also those that were rolled back since: after `lake.resume` the
         client goes on with the next."""
         self._begun = begun
-        self._features = features
+        self._guarantees = guarantees
         self._attempts = 1
         self._workspace = begun.workspace
         self._turns = Turns(self._workspace, leases, begun.attempt)
-        if features:
+        if guarantees.features:
             self._workspace.before_change = self._enter
-        self._workspace.may_hold_versions = features == Features.R
-        self._workspace.overlaps = bool(features)
-        self._workspace.may_make_tables = bool(features & Features.CT)
+        self._workspace.may_hold_versions = guarantees.resumes
+        self._workspace.overlaps = bool(guarantees.features)
+        self._workspace.by_slots = guarantees.by_slots
+        if guarantees.isolates:
+            self._workspace.isolate()
         self._leases = leases
         self._operations = begun.operations
         self._recorded_moves = 0
         self._keep_records(begun.journal)
         self._table = begun.table
         self._recovery = Recovery(self._workspace, self._operations, self._turns, begun.attempt)
+        self._publisher = Publisher(
+            self._workspace, self._operations, self._recovery, self._turns, guarantees
+        )
         self._may_rewind = False
         self._state = State.OPEN
 
@@ -149,7 +146,7 @@ class Transaction(Verbs):
         self._move(State.COMMITTING)
         self._refuse_halfway()
         try:
-            committed = self._publish()
+            committed = self._publisher.publish()
         except Aborted:
             raise
         except CommitUnknown:
@@ -215,36 +212,6 @@ class Transaction(Verbs):
         self._operations.clear()
         self._workspace.forget()
 
-    def _publish(self) -> Committed | None:
-        """What the commit became; None if there was nothing to publish."""
-        lake_change = self._operations.lake_change
-        if lake_change is not None:
-            return Committed(defining.decide(self._workspace, lake_change), {})
-        workspace, recovers = self._workspace, bool(self._features & Features.R)
-        defines = workspace.own.made or workspace.own.dropped
-        changeable = {pinned.ref.location for pinned in workspace.changeable}
-        targets = [at for at in (p.ref.location for p in self._operations.targets) if at in changeable]
-        several = bool(self._features & Features.CT) and len(workspace.touched) > 1
-        # Who found no row to change is a writer too: what it read decided that.
-        if not targets and not defines and not (several and self._operations.meant_to_change):
-            return None
-        if several or defines:
-            with self._turns.at_work():
-                return Decision(workspace, self._recovery, self._turns, recovers).commit()
-        snapshot = self._recovery.commit(targets[0]) if recovers else self._publish_once(targets[0])
-        return None if snapshot is None else Committed(None, {targets[0]: snapshot})
-
-    def _publish_once(self, location: str) -> Snapshot | None:
-        """The plain format's commit: rebased, never redone."""
-        change = self._recovery.change(location)
-        if change is None:
-            return None
-        workspace = self._workspace
-        workspace.uploads.finish()
-        pending = TableChange(workspace.base(location), change)
-        settle = partial(workspace.catalog.settle_up_to, meter=workspace.meter)
-        return commit_change(workspace.environment, pending, self.id, self._recovery.attempt, settle)
-
     def _keep(self, snapshots: Mapping[str, Snapshot]) -> dict[str, int]:
         """What comes after a commit: the next transaction starts here, and checkpoints may be due."""
         workspace, now = self._workspace, self._workspace.environment.elapsed()
@@ -258,12 +225,13 @@ class Transaction(Verbs):
 
     def _run(self, statement: Statement) -> Any:
         self._check_open()
-        refuse_next(self._features, self._operations, statement)
+        refuse_next(self._guarantees.features, self._operations, statement)
         self._journal.next_statement()
         workspace = self._workspace
         workspace.reads = reads = Reads()
         self._leases.busy(self.id)
         try:
+            workspace.include(statement.tables, statement.blind)
             operation = Operation(statement, reads, statement.run(workspace))
         except BaseException as error:
             # Its failure may have told the client something about what it read.
@@ -287,7 +255,7 @@ class Transaction(Verbs):
     def _add(self, operation: Operation) -> None:
         """A statement has ended. If others made us redo what came before it, all of that is noted anew."""
         self._operations.add(operation)
-        if self._features != Features.R:
+        if not self._guarantees.resumes:
             return
         if self._recorded_moves == self._recovery.moves:
             self._journal.note(record_of(self._workspace, operation))
@@ -297,21 +265,21 @@ class Transaction(Verbs):
 
     def _let_see(self, operation: Operation) -> None:
         """The statements after it see what it did; who changes a table may take a place in its queue."""
-        if not self._features:
+        if not self._guarantees.features:
             return
         operation.show(self._workspace)
-        if isinstance(operation.pending, TableChange) and self._features == Features.R:
+        if isinstance(operation.pending, TableChange) and self._guarantees.resumes:
             ref = operation.pending.pinned.ref
             self._table = ref.name
             standing = operation.standing_on(ref.location)
             self._turns.wrote(self._workspace.base(ref.location), standing is not None and standing.blind)
 
     def _kept(self, data: object) -> object:
-        return frozen(data) if self._features & Features.R else data
+        return frozen(data) if self._guarantees.recovers else data
 
     def _enter(self, name: str, blind: bool) -> None:
         """Before a statement changes a table."""
-        if self._features & Features.CT:
+        if self._guarantees.by_slots:
             return
         others = [p.ref.name for p in self._operations.targets if p.ref.name.casefold() != name.casefold()]
         if others:
@@ -338,12 +306,9 @@ class Transaction(Verbs):
         self._leave_records()
 
     def _keep_records(self, journal: Journal) -> None:
-        """What is done from here on is noted there, if the transaction can be resumed: with R alone.
-
-        Only where all who work on a transaction publish on one table does each meet the other's commit.
-        """
+        """What is done from here on is noted there, if the transaction can be resumed."""
         self._journal = journal
-        if self._features != Features.R:
+        if not self._guarantees.resumes:
             journal.stop()
 
     def _leave_records(self) -> None:
@@ -368,7 +333,7 @@ class Transaction(Verbs):
             )
 
     def _require_recovery(self, what: str) -> None:
-        if not self._features & Features.R:
+        if not self._guarantees.recovers:
             raise InvalidInput(f"{what} needs recovery: start the transaction with lakevilla.R")
 
     def _move(self, after: State) -> None:

@@ -13,6 +13,8 @@ import pyarrow as pa
 from lakevilla.engines.port import Result
 from lakevilla.model import Counts
 from lakevilla.sql.parsing import parse
+from lakevilla.sql.statements import Insert
+from lakevilla.sql.tables import tables_of
 from lakevilla.transaction import changing, defining, reading
 from lakevilla.transaction.effect import Effect
 from lakevilla.transaction.inputs import (
@@ -25,7 +27,7 @@ from lakevilla.transaction.inputs import (
     update_text,
     why_once,
 )
-from lakevilla.transaction.running import defined_by, orders_rows, run_statement
+from lakevilla.transaction.running import defined_by, named_by, orders_rows, run_statement
 from lakevilla.transaction.statement import Defines, Statement
 from lakevilla.transaction.workspace import Workspace
 
@@ -41,9 +43,9 @@ class Verbs(ABC):
         """The data as a statement takes it that may have to run again when the client has gone on."""
         return data
 
-    def _change(self, run: Callable[[Workspace], Effect], data: object = None) -> Counts:
-        """Run a change; `data` are the rows that it was given, if any."""
-        counts: Counts = self._run(Statement(run, once=why_once(data)))
+    def _change(self, run: Callable[[Workspace], Effect], data: object, *tables: str) -> Counts:
+        """Run a change of tables; `data` are the rows that it was given."""
+        counts: Counts = self._run(Statement(run, once=why_once(data), tables=tables))
         return counts
 
     def _name(self, run: Callable[[Workspace], Effect]) -> None:
@@ -58,22 +60,28 @@ class Verbs(ABC):
         parsed = parse(text, parameters)
         run = partial(run_statement, statement=parsed)
         defines, ordered = defined_by(parsed), orders_rows(parsed)
-        return self._run(Statement(run, text, parameters, defines=defines, ordered=ordered))
+        tables, blind = named_by(parsed), isinstance(parsed, Insert) and changing.is_blind(parsed)
+        return self._run(
+            Statement(run, text, parameters, defines=defines, ordered=ordered, tables=tables, blind=blind)
+        )
 
     def read(self, name: str, *, version: int | None = None, at: Any = None) -> Result:
         """A table as it is now, or as it was at a version or a time."""
-        result: Result = self._run(Statement(lambda w: reading.read(w, name, version, at)))
+        run: Callable[[Workspace], Effect] = lambda w: reading.read(w, name, version, at)  # noqa: E731
+        result: Result = self._run(Statement(run, tables=(name,)))
         return result
 
     def append(self, name: str, data: object) -> Counts:
         """Add rows. Columns go by name."""
         rows = self._kept(data)
-        return self._change(lambda w: changing.append(w, name, rows), data)
+        run: Callable[[Workspace], Effect] = lambda w: changing.append(w, name, rows)  # noqa: E731
+        counts: Counts = self._run(Statement(run, once=why_once(data), tables=(name,), blind=True))
+        return counts
 
     def overwrite(self, name: str, data: object, where: str | None = None) -> Counts:
         """Replace the rows for which `where` is true, or all rows, by the data."""
         rows, replaced = self._kept(data), condition(where)
-        return self._change(lambda w: changing.overwrite(w, name, rows, replaced), data)
+        return self._change(lambda w: changing.overwrite(w, name, rows, replaced), data, name)
 
     def update(self, name: str, set: Mapping[str, Any], where: str | None = None) -> Counts:
         """Change columns of the rows for which `where` is true.
@@ -83,14 +91,16 @@ class Verbs(ABC):
         """
         assigned, changed = assignments(set), condition(where)
         run: Callable[[Workspace], Effect] = lambda w: changing.update(w, name, assigned, changed)  # noqa: E731
-        counts: Counts = self._run(Statement(run, update_text(name, assigned, changed)))
+        tables = (name, *(table.name for table in tables_of(*assigned.values(), changed)))
+        counts: Counts = self._run(Statement(run, update_text(name, assigned, changed), tables=tables))
         return counts
 
     def delete(self, name: str, where: str | None = None) -> Counts:
         """Remove the rows for which `where` is true, or all rows."""
         gone = condition(where)
         run: Callable[[Workspace], Effect] = lambda w: changing.delete(w, name, gone)  # noqa: E731
-        counts: Counts = self._run(Statement(run, delete_text(name, gone)))
+        tables = (name, *(table.name for table in tables_of(gone)))
+        counts: Counts = self._run(Statement(run, delete_text(name, gone), tables=tables))
         return counts
 
     def merge(
@@ -110,7 +120,8 @@ class Verbs(ABC):
         """
         clauses = merge_clauses(on, matched, not_matched, not_matched_by_source)
         using, tables = merge_source(self._kept(source))
-        return self._change(lambda w: changing.merge(w, name, using, clauses, tables), source)
+        named = (name, *(table.name for table in tables))
+        return self._change(lambda w: changing.merge(w, name, using, clauses, tables), source, *named)
 
     def create(
         self,
@@ -154,8 +165,8 @@ class Verbs(ABC):
 
     def drop(self, name: str) -> None:
         """Remove a table from the lake. A table outside the lake's root is forgotten, not touched."""
-        self._run(Statement(lambda w: defining.drop(w, name), defines=Defines.TABLES))
+        self._run(Statement(lambda w: defining.drop(w, name), defines=Defines.TABLES, tables=(name,)))
 
     def add_column(self, name: str, column: str, type: str | pa.DataType) -> None:
         """Add a nullable column; existing rows have NULL in it."""
-        self._run(Statement(lambda w: defining.add_column(w, name, column, type)))
+        self._run(Statement(lambda w: defining.add_column(w, name, column, type), tables=(name,)))

@@ -11,7 +11,7 @@ from threading import Lock
 
 from lakevilla.engines.port import Engine, Source, Target
 from lakevilla.environment import Environment
-from lakevilla.errors import InvalidInput, Unsupported
+from lakevilla.errors import Corrupt, InvalidInput, Unsupported
 from lakevilla.formats.port import Snapshot
 from lakevilla.model import Change, DataFile, ReadSet
 from lakevilla.predicates import Predicate
@@ -22,6 +22,7 @@ from lakevilla.store.metered import Meter
 from lakevilla.store.names import check_table_name
 from lakevilla.sublogs.reads import Reads
 from lakevilla.transaction.catalog import Catalog, Pinned
+from lakevilla.transaction.cut import Cut
 from lakevilla.transaction.own_tables import OwnTables
 from lakevilla.transaction.uploads import Uploads
 
@@ -29,8 +30,9 @@ from lakevilla.transaction.uploads import Uploads
 class Workspace:
     """The transaction's view of the lake.
 
-    Each table is pinned when it is first touched and stays at that version; what the transaction wrote since
-    lies over it. `reads` is where the statement that runs notes what it reads.
+    Each table is pinned when it is first touched, or all at one instant (`cut`), and stays at that version;
+    what the transaction wrote since lies over it. `reads` is where the statement that runs notes what it
+    reads.
     """
 
     def __init__(self, catalog: Catalog, engine: Engine, environment: Environment, txn: str) -> None:
@@ -49,6 +51,8 @@ class Workspace:
         self.uploads = Uploads(environment)
         self.overlaps = False
         """Whether statements need not wait for their uploads, nor blind ones for the newest version."""
+        self.cut: Cut | None = None
+        """The instant at which all tables are seen, for a transaction with isolation."""
         self._lock = Lock()
         self._places: dict[str, str] = {}
         self._bases: dict[str, Pinned] = {}
@@ -58,8 +62,21 @@ class Workspace:
         self._rewritten: set[str] = set()
         self._guessed: str | None = None
         self.own = OwnTables()
-        self.may_make_tables = False
-        """Whether tables are made and dropped as part of the transaction, not as one of their own."""
+        self.by_slots = False
+        """Whether the global log can decide the commit: then it may be on several tables, and tables are made
+        and dropped as part of the transaction, not as one of their own."""
+
+    def isolate(self) -> None:
+        """See all tables at one instant from here on."""
+        self.cut = Cut(self.catalog, self.environment, self.meter)
+
+    def include(self, names: Iterable[str], blind: bool = False) -> None:
+        """A statement names these tables: with isolation their instant is known before it runs. `blind` if
+        it only appends to them."""
+        if self.cut is not None:
+            named = [check_table_name(name) for name in names]
+            new = [n for n in named if not self.own.concerns(n) and self.pinned(n) is None]
+            self.cut.include(list(dict.fromkeys(new)), self._found, blind)
 
     def pin(self, table: TableName) -> Pinned:
         """The table as this statement sees it."""
@@ -69,9 +86,20 @@ class Workspace:
             raise InvalidInput(_not_there(table.name, past))
         if past:
             return self.catalog.pin_past(table.name, self.meter, table.version, table.timestamp_ms)
-        pinned = self.pinned(table.name) or self.keep(table.name, self.catalog.pin(table.name, self.meter))
+        pinned = self.pinned(table.name) or self.keep(table.name, self._pin(table.name))
         self.reads.touch(pinned.ref.location)
         return replace(pinned, snapshot=self.view(pinned.ref.location))
+
+    def _pin(self, name: str) -> Pinned:
+        if self.cut is None:
+            return self.catalog.pin(name, self.meter)
+        self.include([name])
+        return self.cut.pin(name)
+
+    @property
+    def _found(self) -> list[Pinned]:
+        """The lake's tables that are pinned."""
+        return [pinned for at, pinned in self._bases.items() if not self.own.was_made(at)]
 
     def pin_target(self, name: str, *, blind: bool = False) -> Pinned:
         """The table that this statement changes; `blind` if it only appends and reads nothing for that."""
@@ -79,8 +107,9 @@ class Workspace:
         if self.before_change is not None:
             self.before_change(name, blind)
         self._guessed = None
+        self.include([name], blind)
         known = self.own.concerns(name) or self.pinned(name) is not None
-        if blind and self.overlaps and self._bases and not known:
+        if blind and self.overlaps and self._bases and not known and self.cut is None:
             recent = self.catalog.recent(name, self.meter)
             if recent is not None:
                 self._guessed = self.keep(name, recent).ref.location
@@ -90,6 +119,13 @@ class Workspace:
                 f"the markers of {name!r} lie in its log (lakevilla.markers = 'log'): only transactions with "
                 "lakevilla.R, and nothing else, can change it"
             )
+        if pinned.snapshot.exclusive and not self.by_slots:
+            raise Unsupported(
+                f"{name!r} is exclusive (lakevilla.exclusive = 'true'): only transactions with lakevilla.I "
+                "or lakevilla.CT change it"
+            )
+        if self.cut is not None and pinned.ref.location in self.cut.head.torn:
+            raise torn(name)
         self.catalog.settle_up_to(pinned.snapshot.slot, self.meter)
         return pinned
 
@@ -108,11 +144,18 @@ class Workspace:
     def find(self, name: str) -> Pinned | None:
         """The table of this name, or None if there is none for this transaction."""
         check_table_name(name)
-        return self.own.find(name) if self.own.concerns(name) else self.catalog.find(name, self.meter)
+        if self.own.concerns(name):
+            return self.own.find(name)
+        if self.cut is None:
+            return self.catalog.find(name, self.meter)
+        self.include([name])
+        return self.cut.find(name)
 
     def names(self) -> list[str]:
         """Every table that there is for this transaction."""
-        return self.own.names(self.catalog.names(self.meter))
+        self.include(())
+        at = None if self.cut is None else self.cut.head
+        return self.own.names(self.catalog.names(self.meter, at))
 
     @property
     def touched(self) -> list[Pinned]:
@@ -200,6 +243,8 @@ class Workspace:
     def forget(self) -> None:
         """Pin everything anew: the transaction starts from the beginning."""
         self.own = OwnTables()
+        if self.cut is not None:
+            self.cut.forget()
         with self._lock:
             self._places.clear()
             self._bases.clear()
@@ -210,6 +255,7 @@ class Workspace:
     def sources(self, tables: Iterable[TableName]) -> Mapping[str, Source]:
         """The tables that a query reads, by the names under which it calls them."""
         wanted = list(dict.fromkeys(tables))
+        self.include(table.name for table in wanted)
         pins = self.environment.fan_out([partial(self.pin, table) for table in wanted])
         return {
             table.key: self.source(pinned, keeps_files=True)
@@ -266,6 +312,16 @@ class Workspace:
     def read_of(self, pinned: Pinned) -> ReadSet:
         """What the statement has read of this table so far."""
         return self.reads.of(pinned.ref.location) or ReadSet()
+
+
+def torn(name: str) -> Corrupt:
+    """The error of who would change a table on which a commit could not be taken back."""
+    return Corrupt(
+        f"table {name!r} is torn: a commit on several tables had to be taken back, and a client that knows "
+        "nothing of LakeVilla had built on its part here. Transactions on several tables do not change it "
+        f"until somebody has looked: lakevilla explain {name} shows what happened, and lake.sync({name!r}, "
+        "accept_torn=True) takes the table as it is now"
+    )
 
 
 def _not_there(name: str, past: bool) -> str:

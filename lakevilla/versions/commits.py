@@ -22,7 +22,8 @@ class Write:
 
     Where `base` is `NEW` the change makes the table: nothing lay in its place. `blind` says that it only
     appends and nothing was read of the table for it: no outside writer can be in its way except by altering
-    the table. `ticket` is the place in the table's queue that it uses up, if any.
+    the table. `exclusive` says that the table has no outside writers. `ticket` is the place in the table's
+    queue that it uses up, if any.
     """
 
     table: TableRef
@@ -31,6 +32,7 @@ class Write:
     read: ReadSet
     blind: bool
     ticket: int | None = None
+    exclusive: bool = False
 
     @property
     def creates(self) -> bool:
@@ -74,6 +76,25 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
+class Adopted:
+    """A table and a version of it that is part of the lake's instant from here on."""
+
+    table: TableRef
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Adopt:
+    """Versions that were written without the global log, or before there was one, become part of it.
+
+    `mended` are locations of torn tables that are taken as they are: they are not torn any more.
+    """
+
+    tables: tuple[Adopted, ...]
+    mended: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class Void:
     """An entry that decides nothing. It takes a slot in which another one, whose create went unanswered,
     could otherwise still appear."""
@@ -84,9 +105,9 @@ class Settled:
     """What became of an entry on its tables, fixed by their logs: alike for everybody who settles it.
 
     `published` is False if it had to be taken back or found its place taken. `versions` are the newest
-    versions of its tables that came from it, by location; `torn` are tables where somebody built on what had
-    to be taken back, before it was. `dropped` are tables below the root that it made and had to take back,
-    `owned` those that it made and that belong to the lake from then on.
+    versions of its tables that came from it, or that it met in its way, by location; `torn` are tables where
+    somebody built on what had to be taken back, before it was. `dropped` are tables below the root that it
+    made and had to take back, `owned` those that it made and that belong to the lake from then on.
     """
 
     published: bool
@@ -107,6 +128,7 @@ def encode_commit(commit: Commit) -> dict[str, Any]:
                 "read": encode_reads(write.read),
                 "blind": write.blind,
                 "ticket": write.ticket,
+                "exclusive": write.exclusive,
             }
             for write in commit.writes
         ],
@@ -128,6 +150,7 @@ def decode_commit(record: Mapping[str, Any]) -> Commit:
                 decode_reads(write["read"]),
                 bool(write["blind"]),
                 optional_number(write["ticket"]),
+                bool(write.get("exclusive")),
             )
             for write in record["writes"]
         ),
@@ -137,6 +160,19 @@ def decode_commit(record: Mapping[str, Any]) -> Commit:
         ),
         tuple(Drop(_decode_ref(drop), optional_number(drop["base"])) for drop in record.get("drops", ())),
     )
+
+
+def encode_adopt(adopt: Adopt) -> dict[str, Any]:
+    return {
+        "kind": "adopt",
+        "tables": [{**_encode_ref(found.table), "version": found.version} for found in adopt.tables],
+        "mended": sorted(adopt.mended),
+    }
+
+
+def decode_adopt(record: Mapping[str, Any]) -> Adopt:
+    tables = (Adopted(_decode_ref(found), number(found["version"])) for found in record["tables"])
+    return Adopt(tuple(tables), frozenset(text(location) for location in record["mended"]))
 
 
 def _encode_ref(ref: TableRef) -> dict[str, str]:

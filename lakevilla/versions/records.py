@@ -12,7 +12,15 @@ from typing import Any
 from lakevilla.errors import Corrupt
 from lakevilla.model import TableRef
 from lakevilla.store.records import decode, encode, number, optional_number, text
-from lakevilla.versions.commits import Commit, Void, decode_commit, encode_commit
+from lakevilla.versions.commits import (
+    Adopt,
+    Commit,
+    Void,
+    decode_adopt,
+    decode_commit,
+    encode_adopt,
+    encode_commit,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +29,12 @@ class Head:
 
     `dropped` holds locations below the root that are no tables any more, although their files still
     lie there: such a folder is not found as a table, and its name gets a new folder. `versions` are the
-    newest versions that entries made, by location; `torn` are tables where a commit that had to be taken
-    back could not be, because somebody had built on it. `owned` are locations of tables that are known to
-    belong to this lake, so that nobody has to ask them again.
+    versions of this instant, by location: what entries made or adopted; `torn` are tables where a commit that
+    had to be taken back could not be, because somebody had built on it. `owned` are locations of tables that
+    are known to belong to this lake, so that nobody has to ask them again. `time_ms` is when the last entry
+    was written, never earlier than the one before; 0 where that is not known. `tags` are names of entries
+    whose instants are kept; of others, those before the entry `horizon` may be gone. On the store it is
+    packed, see `packing`; who adds a part here adds it in `differences`.
     """
 
     lake: str
@@ -34,43 +45,9 @@ class Head:
     versions: Mapping[str, int] = field(default_factory=dict)
     torn: frozenset[str] = frozenset()
     owned: frozenset[str] = frozenset()
-
-    def encode(self) -> bytes:
-        return encode(
-            {
-                "lake": self.lake,
-                "seq": self.seq,
-                "put": self.put,
-                "tables": {
-                    name: {"location": ref.location, "format": ref.format}
-                    for name, ref in sorted(self.tables.items())
-                },
-                "dropped": sorted(self.dropped),
-                "versions": dict(sorted(self.versions.items())),
-                "torn": sorted(self.torn),
-                "owned": sorted(self.owned),
-            }
-        )
-
-    @staticmethod
-    def decode(data: bytes, where: str) -> "Head":
-        record = decode(data, where)
-        try:
-            return Head(
-                lake=text(record["lake"]),
-                seq=number(record["seq"]),
-                put=text(record["put"]),
-                tables={
-                    text(name): TableRef(name, text(ref["location"]), text(ref["format"]))
-                    for name, ref in record["tables"].items()
-                },
-                dropped=frozenset(text(location) for location in record["dropped"]),
-                versions={text(place): number(v) for place, v in record.get("versions", {}).items()},
-                torn=frozenset(text(location) for location in record.get("torn", ())),
-                owned=frozenset(text(location) for location in record.get("owned", ())),
-            )
-        except (KeyError, TypeError, AttributeError) as error:
-            raise Corrupt(f"{where} is not a valid HEAD: {error!r}") from error
+    time_ms: int = 0
+    tags: Mapping[str, int] = field(default_factory=dict)
+    horizon: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +88,17 @@ class DropTable:
 
 
 RegistryChange = CreateTable | RegisterTable | RenameTable | DropTable
+AnyChange = RegistryChange | Commit | Adopt | Void
+
+_KINDS: Mapping[type[AnyChange], str] = {
+    CreateTable: "create",
+    RegisterTable: "register",
+    RenameTable: "rename",
+    DropTable: "drop",
+    Commit: "commit",
+    Adopt: "adopt",
+    Void: "void",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +110,12 @@ class Entry:
     attempt: str
     put: str
     time_ms: int
-    change: RegistryChange | Commit | Void
+    change: AnyChange
+
+    @property
+    def kind(self) -> str:
+        """What kind of change it is, in one word."""
+        return _KINDS[type(self.change)]
 
     @property
     def tables(self) -> list[TableRef]:
@@ -130,6 +123,8 @@ class Entry:
         match self.change:
             case Commit() as commit:
                 return commit.tables
+            case Adopt(tables=adopted):
+                return [found.table for found in adopted]
             case Void():
                 return []
         return [self.change.table]
@@ -162,10 +157,12 @@ class Entry:
             raise Corrupt(f"{where} is not a valid entry of the global log: {error!r}") from error
 
 
-def _encode_change(change: RegistryChange | Commit | Void) -> dict[str, Any]:
+def _encode_change(change: AnyChange) -> dict[str, Any]:
     match change:
         case Commit():
             return encode_commit(change)
+        case Adopt():
+            return encode_adopt(change)
         case Void():
             return {"kind": "void"}
     ref = change.table
@@ -181,10 +178,12 @@ def _encode_change(change: RegistryChange | Commit | Void) -> dict[str, Any]:
             return {"kind": "drop", **record, "base": base}
 
 
-def _decode_change(record: Mapping[str, Any]) -> RegistryChange | Commit | Void:
+def _decode_change(record: Mapping[str, Any]) -> AnyChange:
     match record["kind"]:
         case "commit":
             return decode_commit(record)
+        case "adopt":
+            return decode_adopt(record)
         case "void":
             return Void()
     ref = TableRef(text(record["name"]), text(record["location"]), text(record["format"]))

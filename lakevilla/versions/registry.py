@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from lakevilla.errors import InvalidInput
 from lakevilla.model import TableRef
-from lakevilla.versions.commits import Commit, Drop, Settled, Void
+from lakevilla.versions.commits import Adopt, Commit, Drop, Settled, Void
 from lakevilla.versions.records import (
     CreateTable,
     DropTable,
@@ -102,6 +102,7 @@ def apply(head: Head, entry: Entry, settled: Settled, put: str) -> Head:
         torn=head.torn | settled.torn,
         dropped=head.dropped | settled.dropped,
         owned=head.owned | settled.owned,
+        time_ms=max(head.time_ms, entry.time_ms),
     )
     if isinstance(entry.change, Commit):
         return _after_commit(moved, entry.change, settled.published)
@@ -109,6 +110,9 @@ def apply(head: Head, entry: Entry, settled: Settled, put: str) -> Head:
         return moved
     tables = dict(head.tables)
     match entry.change:
+        case Adopt(tables=adopted, mended=mended):
+            refs = _unnamed(head, [found.table for found in adopted])
+            return replace(moved, tables={**tables, **refs}, torn=moved.torn - mended)
         case CreateTable(table=ref) | RegisterTable(table=ref):
             tables[ref.name] = ref
             return replace(moved, tables=tables, dropped=head.dropped - {ref.location})
@@ -132,14 +136,23 @@ def _after_commit(head: Head, commit: Commit, published: bool) -> Head:
     owned = replace(head, owned=head.owned | {ref.location for ref in changed})
     if not published:
         return owned
-    # Not under a name that it lost since: who renamed it came first.
-    found = {
-        ref.name: ref for ref in changed if find(head, ref.name) is None and may_lie_at(head, ref.location)
-    }
+    found = _unnamed(head, changed)
+    read = {r.table.location: r.base for r in commit.reads if r.table.location not in head.torn}
+    # What it has read is part of this instant too, or a reader would see the effect without the cause.
+    later = {place: base for place, base in read.items() if base > head.versions.get(place, -1)}
+    owned = replace(owned, versions={**owned.versions, **later})
     made = {write.table.name: write.table for write in commit.writes if write.creates}
     left = _forget(owned, commit.drops)
     tables = {**_without(head, commit.drops), **found, **made}
     return replace(left, tables=tables, dropped=left.dropped - {ref.location for ref in made.values()})
+
+
+def _unnamed(head: Head, refs: Sequence[TableRef]) -> dict[str, TableRef]:
+    """Those of these tables that were found in their folders, by name.
+
+    Not under a name that one lost since: who renamed it came first.
+    """
+    return {ref.name: ref for ref in refs if find(head, ref.name) is None and may_lie_at(head, ref.location)}
 
 
 def _forget(head: Head, drops: Sequence[Drop]) -> Head:

@@ -26,7 +26,9 @@ def make_lake(root: Path) -> Path:
 
 def open_lake(root: Path, store: Store | None = None) -> lv.Lake:
     """A client of its own."""
-    return lv.Lake(root, engine="local", storage_options=OPTIONS, store=store, lease_seconds=0.3)
+    return lv.Lake(
+        root, engine="local", features=lv.R, storage_options=OPTIONS, store=store, lease_seconds=0.3
+    )
 
 
 def hooked(root: Path) -> tuple[lv.Lake, Hooked]:

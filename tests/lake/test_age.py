@@ -25,7 +25,7 @@ def clock() -> Clock:
 @pytest.fixture
 def sleeper(tmp_path: Path, clock: Clock) -> lv.Lake:
     """A client that knows version 1 of a table, and then sleeps."""
-    lake = lv.Lake(tmp_path, environment=clock, engine="local")
+    lake = lv.Lake(tmp_path, environment=clock, engine="local", features=lv.R)
     lake.create("t", "id BIGINT")
     lake.append("t", [{"id": 1}])
     return lake
@@ -33,7 +33,7 @@ def sleeper(tmp_path: Path, clock: Clock) -> lv.Lake:
 
 def _clean_log(tmp_path: Path) -> None:
     """Go on to a checkpoint, and remove the entries below it, as log retention does."""
-    awake = lv.Lake(tmp_path, engine="local")
+    awake = lv.Lake(tmp_path, engine="local", features=lv.R)
     for number in range(2, 12):
         awake.append("t", [{"id": number}])
     log = tmp_path / "t" / "_delta_log"
@@ -47,7 +47,7 @@ def test_statement_of_two_hours_commits_past_what_came_meanwhile(
 ) -> None:
     statement = sleeper.transaction()
     statement.append("t", [{"id": 100}])
-    lv.Lake(tmp_path, engine="local").append("t", [{"id": 2}])
+    lv.Lake(tmp_path, engine="local", features=lv.R).append("t", [{"id": 2}])
     clock.ahead = 7200
     statement.commit()
     assert sleeper.read("t").count() == 3
@@ -85,4 +85,4 @@ def test_snapshot_known_for_hours_is_read_anew(sleeper: lv.Lake, clock: Clock, t
     clock.ahead = 7200
     assert sleeper.read("t").count() == 11
     sleeper.append("t", [{"id": 100}])
-    assert lv.Lake(tmp_path, engine="local").read("t").count() == 12
+    assert lv.Lake(tmp_path, engine="local", features=lv.R).read("t").count() == 12

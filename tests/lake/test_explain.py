@@ -41,7 +41,7 @@ def lake(tmp_path: Path, store: Hooked) -> lv.Lake:
 
 
 def _open(root: Path, store: Store | None = None) -> lv.Lake:
-    return lv.Lake(root, engine="local", store=store, lease_seconds=LEASE_SECONDS)
+    return lv.Lake(root, engine="local", features=lv.R, store=store, lease_seconds=LEASE_SECONDS)
 
 
 def _mark(store: Store, table: str, ticket: int, txn: str) -> None:

@@ -21,7 +21,7 @@ def client(place: Path, refused: tuple[str, ...] = ()) -> lv.Lake:
             raise Unavailable(f"access denied: {key}")
 
     store.hook = step
-    return lv.Lake(place, engine="local", store=store)
+    return lv.Lake(place, engine="local", features=lv.R, store=store)
 
 
 @pytest.fixture

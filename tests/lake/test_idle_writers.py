@@ -11,7 +11,7 @@ BOTH = lv.R | lv.CT
 
 @pytest.fixture
 def lake(tmp_path: Path) -> lv.Lake:
-    lake = lv.Lake(tmp_path, engine="local", storage_options={"fsync": "false"})
+    lake = lv.Lake(tmp_path, engine="local", features=lv.R, storage_options={"fsync": "false"})
     for name, value in (("x", 10), ("y", 20)):
         lake.create(name, "id BIGINT, v BIGINT")
         lake.append(name, [{"id": 1, "v": value}])

@@ -21,7 +21,7 @@ SHORT = 0.2
 
 
 def open_lake(place: Path, lease_seconds: float = 10.0) -> lv.Lake:
-    return lv.Lake(place, engine="local", storage_options=OPTIONS, lease_seconds=lease_seconds)
+    return lv.Lake(place, engine="local", features=lv.R, storage_options=OPTIONS, lease_seconds=lease_seconds)
 
 
 @pytest.fixture

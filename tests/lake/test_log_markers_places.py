@@ -12,7 +12,7 @@ CLIENTS, TIMES = 4, 5
 
 @pytest.fixture
 def lake(any_store: Store) -> lv.Lake:
-    lake = lv.Lake(any_store.url, engine="local", store=any_store)
+    lake = lv.Lake(any_store.url, engine="local", features=lv.R, store=any_store)
     lake.create("t", "id BIGINT, v BIGINT", properties={"lakevilla.markers": "log"})
     lake.append("t", [{"id": 1, "v": 0}])
     return lake
@@ -20,7 +20,7 @@ def lake(any_store: Store) -> lv.Lake:
 
 def test_writers_side_by_side_lose_no_update(lake: lv.Lake, any_store: Store) -> None:
     def client(_: int) -> int:
-        mine, redone = lv.Lake(any_store.url, engine="local", store=any_store), 0
+        mine, redone = lv.Lake(any_store.url, engine="local", features=lv.R, store=any_store), 0
         for _ in range(TIMES):
             with mine.transaction(lv.R) as tx:
                 tx.sql("UPDATE t SET v = v + 1 WHERE id = 1")

@@ -20,11 +20,11 @@ def _transfer(tx: lv.Transaction) -> None:
 
 def test_redo_that_takes_longer_than_an_idle_client_is_waited_for_keeps_its_places(tmp_path: Path) -> None:
     store = Hooked(open_store(str(tmp_path), {"fsync": "false"}))
-    lake = lv.Lake(tmp_path, engine="local", store=store, lease_seconds=LEASE_SECONDS)
+    lake = lv.Lake(tmp_path, engine="local", features=lv.R, store=store, lease_seconds=LEASE_SECONDS)
     for name in ("x", "y"):
         lake.create(name, "id BIGINT, v BIGINT")
         lake.append(name, [{"id": 1, "v": 0}])
-    other = lv.Lake(tmp_path, engine="local", lease_seconds=LEASE_SECONDS)
+    other = lv.Lake(tmp_path, engine="local", features=lv.R, lease_seconds=LEASE_SECONDS)
     tx, redoing, go_on = lake.transaction(BOTH), Event(), Event()
     _transfer(tx)
     other.run(_transfer, features=BOTH)

@@ -44,7 +44,7 @@ def test_commit_changes_all_tables_and_says_so(lake: lv.Lake, features: lv.Featu
         assert (_balances(tx, "x")[1], _balances(lake, "x")[1]) == (70, 100)
     assert tx.receipt is not None
     assert tx.receipt.versions == {"x": 2, "y": 2}
-    assert tx.receipt.seq == 3
+    assert tx.receipt.seq == 5
     assert (_balances(lake, "x")[1], _balances(lake, "y")[1]) == (70, 130)
 
 

@@ -15,7 +15,7 @@ from lakevilla.store.opening import open_store
 from lakevilla.store.port import Store
 from lakevilla.store.prefixed import Prefixed
 from lakevilla.sublogs.records import Ran, Saved, Sublog, Touched
-from lakevilla.versions.records import Head
+from lakevilla.versions.packing import unpack
 from tests.lake.hooked import Hooked
 
 DEAD, WAITING = "0197" + "a" * 28, "0197" + "b" * 28
@@ -29,7 +29,13 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def lake(tmp_path: Path) -> lv.Lake:
-    lake = lv.Lake(tmp_path, engine="local", lease_seconds=LEASE_SECONDS, storage_options={"fsync": "false"})
+    lake = lv.Lake(
+        tmp_path,
+        engine="local",
+        features=lv.R,
+        lease_seconds=LEASE_SECONDS,
+        storage_options={"fsync": "false"},
+    )
     lake.create("t", "id BIGINT, v BIGINT")
     lake.append("t", [{"id": 1, "v": 1}])
     return lake
@@ -123,7 +129,7 @@ def test_transactions_that_left_sublogs_are_listed_with_what_they_did(lake: lv.L
 
 def test_transaction_whose_lease_moves_is_alive(tmp_path: Path, store: Store) -> None:
     hooked = Hooked(store)
-    lake = lv.Lake(tmp_path, engine="local", store=hooked, lease_seconds=LEASE_SECONDS)
+    lake = lv.Lake(tmp_path, engine="local", features=lv.R, store=hooked, lease_seconds=LEASE_SECONDS)
     lake.create("t", "id BIGINT, v BIGINT")
     _sublog(store, DEAD, 1)
 
@@ -150,14 +156,15 @@ def test_change_of_the_tables_that_was_left_half_done_is_completed(
     assert before is not None
     lake.create("u", "id BIGINT")
     store.put(keys.HEAD, before.data)
-    assert Head.decode(before.data, "HEAD").tables.keys() == {"t"}
-    fresh = lv.Lake(tmp_path, engine="local", lease_seconds=LEASE_SECONDS)
+    assert [step.seq for step in unpack(before.data, "HEAD").steps] == [1]
+    fresh = lv.Lake(tmp_path, engine="local", features=lv.R, lease_seconds=LEASE_SECONDS)
     report = fresh.recover()
     assert report.settled
     assert "half done" in str(report)
+    assert fresh.tables() == ["t", "u"]
     found = store.get(keys.HEAD)
     assert found is not None
-    assert Head.decode(found.data, "HEAD").tables.keys() == {"t", "u"}
+    assert [step.seq for step in unpack(found.data, "HEAD").steps] == [1, 2]
     assert not fresh.recover().settled
 
 

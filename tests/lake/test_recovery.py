@@ -13,7 +13,7 @@ import lakevilla as lv
 @pytest.fixture
 def lake(tmp_path: Path) -> lv.Lake:
     """Rows in two files: ids 1 to 10, and 11 to 20."""
-    lake = lv.Lake(tmp_path, engine="local", storage_options={"fsync": "false"})
+    lake = lv.Lake(tmp_path, engine="local", features=lv.R, storage_options={"fsync": "false"})
     lake.create("t", "id BIGINT, v BIGINT")
     lake.append("t", pa.table({"id": list(range(1, 11)), "v": [0] * 10}))
     lake.append("t", pa.table({"id": list(range(11, 21)), "v": [0] * 10}))
@@ -273,7 +273,7 @@ def test_read_modify_write_by_run_under_contention_loses_nothing(lake: lv.Lake) 
 
 
 def test_own_files_with_odd_partition_names_are_known_again(tmp_path: Path) -> None:
-    lake = lv.Lake(tmp_path, engine="local")
+    lake = lv.Lake(tmp_path, engine="local", features=lv.R)
     lake.create("p", "id BIGINT, k STRING", partition_by=["k"])
     with lake.transaction(lv.R) as tx:
         tx.append("p", [{"id": 1, "k": "a b/c%20=ü"}, {"id": 2, "k": "a b/c%20=ü"}])

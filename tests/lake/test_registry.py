@@ -108,10 +108,10 @@ def test_table_in_the_root_is_found_without_being_registered(tmp_path: Path) -> 
     lv.Lake(tmp_path / "first", engine="local").create("t", ROWS)
     (tmp_path / "second").mkdir()
     os.rename(tmp_path / "first" / "t", tmp_path / "second" / "Found")
-    lake = lv.Lake(tmp_path / "second", engine="local")
+    lake = lv.Lake(tmp_path / "second", engine="local", features=lv.R)
     assert lake.tables() == ["Found"]
     assert lake.read("Found").count() == 2
-    assert lv.Lake(tmp_path / "second", engine="local").read("FOUND").count() == 2
+    assert lv.Lake(tmp_path / "second", engine="local", features=lv.R).read("FOUND").count() == 2
     lake.append("Found", ROWS)
     assert not (tmp_path / "second" / "_lakevilla").exists()
     with pytest.raises(lv.InvalidInput, match="already has a table 'Found'"):
@@ -122,7 +122,7 @@ def test_registered_table_outside_is_used_and_dropped_without_being_touched(tmp_
     outside = lv.Lake(tmp_path / "outside", engine="local")
     outside.create("orders", ROWS)
     url = f"file://{tmp_path}/outside/orders"
-    lake = lv.Lake(tmp_path / "lake", engine="local")
+    lake = lv.Lake(tmp_path / "lake", engine="local", features=lv.R)
     lake.register("bestellungen", url)
     lake.append("bestellungen", ROWS)
     assert outside.read("orders").count() == 4
@@ -213,7 +213,7 @@ def test_client_of_a_lake_without_head_learns_of_the_first_drop(tmp_path: Path) 
     lv.Lake(tmp_path / "first", engine="local").create("t", ROWS)
     (tmp_path / "second").mkdir()
     os.rename(tmp_path / "first" / "t", tmp_path / "second" / "t")
-    old = lv.Lake(tmp_path / "second", engine="local")
+    old = lv.Lake(tmp_path / "second", engine="local", features=lv.R)
     old.append("t", ROWS)
     lv.Lake(tmp_path / "second", engine="local").drop("t")
     with pytest.raises(lv.InvalidInput, match="no table 't'"):
@@ -225,7 +225,7 @@ def test_dropped_table_brought_to_another_lake_is_a_table_there(tmp_path: Path) 
     first.create("t", ROWS)
     first.drop("t")
     os.rename(tmp_path / "first" / "t", tmp_path / "t")
-    second = lv.Lake(tmp_path, engine="local")
+    second = lv.Lake(tmp_path, engine="local", features=lv.R)
     second.create("other", ROWS)
     second.append("t", ROWS)
     assert second.read("t").count() == 4

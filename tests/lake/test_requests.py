@@ -17,7 +17,7 @@ def _sent(requests: Mapping[str, int]) -> dict[str, int]:
 def warm(any_place: tuple[str, dict[str, str]]) -> lv.Lake:
     """A lake whose client knows the newest version of a table of one file."""
     url, options = any_place
-    lake = lv.Lake(url, storage_options=options, engine="local")
+    lake = lv.Lake(url, storage_options=options, engine="local", features=lv.R)
     lake.create("t", pa.table({"id": list(range(100)), "v": [0] * 100}))
     lake.read("t").toArrow()
     return lake

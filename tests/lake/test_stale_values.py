@@ -22,7 +22,7 @@ def lake(tmp_path: Path) -> lv.Lake:
 
 
 def _open(path: Path) -> lv.Lake:
-    return lv.Lake(path, engine="local", storage_options={"fsync": "false"})
+    return lv.Lake(path, engine="local", features=lv.R, storage_options={"fsync": "false"})
 
 
 def _rows(lake: lv.Lake | lv.Transaction, name: str) -> list[tuple[int, ...]]:

@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -73,10 +74,18 @@ def test_ended_transaction_refuses_statements_and_commits(lake: lv.Lake) -> None
         committed.abort()
 
 
-def test_features_of_later_releases_are_refused(lake: lv.Lake) -> None:
-    for features in (lv.I, lv.R | lv.I, lv.R | lv.CT | lv.I):
-        with pytest.raises(lv.Unsupported):
-            lake.transaction(features)
+@pytest.mark.parametrize(
+    ("wish", "told"),
+    [
+        ({"isolation": "repeatable"}, "serializable.*snapshot"),
+        ({"slack": -1}, "0 or more"),
+        ({"slack": "2"}, "0 or more"),
+        ({"features": "R"}, "lakevilla.R"),
+    ],
+)
+def test_what_cannot_be_picked_is_refused(lake: lv.Lake, wish: dict[str, Any], told: str) -> None:
+    with pytest.raises(lv.InvalidInput, match=told):
+        lake.transaction(**wish)
 
 
 def test_blind_appends_never_fail(lake: lv.Lake) -> None:

@@ -140,7 +140,7 @@ def test_retention_below_a_day_or_without_sense_is_refused(lake: lv.Lake, hours:
 
 
 def test_clock_that_is_ahead_of_the_store_deletes_nothing(clock: Days) -> None:
-    lake = lv.Lake("memory://", engine="local", environment=clock)
+    lake = lv.Lake("memory://", engine="local", features=lv.R, environment=clock)
     lake.create("t", "id BIGINT")
     lake.append("t", [{"id": 1}])
     lake.sql("UPDATE t SET id = 2")
@@ -312,7 +312,7 @@ def test_folder_of_a_dropped_table_goes_when_it_is_wished_for(
 
 def test_vacuum_works_on_every_store(any_store: Store) -> None:
     store = Hooked(any_store)
-    lake = lv.Lake("memory://", engine="local", store=store, lease_seconds=0.2)
+    lake = lv.Lake("memory://", engine="local", features=lv.R, store=store, lease_seconds=0.2)
     lake.create("t", "id BIGINT, v BIGINT")
     lake.append("t", [{"id": 1, "v": 1}])
     lake.update("t", {"v": 2})

@@ -13,7 +13,7 @@ from lakevilla.store.directory import Directory
 from lakevilla.store.opening import open_store
 from lakevilla.store.port import Store
 from lakevilla.store.prefixed import Prefixed
-from lakevilla.versions.records import Head
+from lakevilla.versions.log import GlobalLog
 from tests.lake.clocks import Days
 from tests.lake.hooked import Hooked
 from tests.lake.vacuuming import abort, new_lake, only, open_lake, parquet, uploaded
@@ -206,9 +206,9 @@ def test_what_is_decided_and_not_visible_yet_is_settled_before_anything_is_delet
 
 
 def _tables(store: Store) -> set[str]:
-    found = store.get(keys.HEAD)
-    assert found is not None
-    return set(Head.decode(found.data, "HEAD").tables)
+    read = GlobalLog(store, Days()).read_head()
+    assert read is not None
+    return set(read.head.tables)
 
 
 # Crashes.

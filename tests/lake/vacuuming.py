@@ -20,7 +20,13 @@ def new_lake(path: Path, clock: Days, store: Store | None = None) -> lv.Lake:
 def open_lake(path: Path, clock: Days, store: Store | None = None) -> lv.Lake:
     options = {"fsync": "false"}
     return lv.Lake(
-        path, engine="local", environment=clock, storage_options=options, store=store, lease_seconds=0.2
+        path,
+        engine="local",
+        features=lv.R,
+        environment=clock,
+        storage_options=options,
+        store=store,
+        lease_seconds=0.2,
     )
 
 

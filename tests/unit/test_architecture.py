@@ -23,6 +23,7 @@ ARROWS = {
     "markers": FOUNDATION | {"store"},
     "sublogs": FOUNDATION | {"store", "encoding"},
     "conflicts": FOUNDATION,
+    "validation": FOUNDATION,
     "engines": FOUNDATION | {"sql", "store", "files"},
     "settle": FOUNDATION | {"store", "formats", "versions", "conflicts"},
     "transaction": FOUNDATION
@@ -35,6 +36,7 @@ ARROWS = {
         "markers",
         "sublogs",
         "conflicts",
+        "validation",
         "engines",
         "settle",
     },

@@ -20,6 +20,8 @@ APPEND_ONLY = "delta.appendOnly"
 CONSTRAINT = "delta.constraints."
 MARKERS = "lakevilla.markers"
 """Where the markers of the table's writers lie: `side` (beside the log) or `log` (in it)."""
+EXCLUSIVE = "lakevilla.exclusive"
+"""Whether only transactions that the global log decides change the table."""
 
 _UNITS_MS: Mapping[str, int] = {
     "microsecond": 0,
@@ -87,6 +89,8 @@ def check_properties(properties: Mapping[str, str]) -> None:
     for name, value in properties.items():
         if name.lower() == MARKERS and (name != MARKERS or value not in ("side", "log")):
             raise InvalidInput(f"{name} cannot be {value!r}: write {MARKERS} = 'side' or 'log'")
+        if name.lower() == EXCLUSIVE and (name != EXCLUSIVE or value not in ("true", "false")):
+            raise InvalidInput(f"{name} cannot be {value!r}: write {EXCLUSIVE} = 'true' or 'false'")
         if not name.lower().startswith("delta."):
             continue
         if name.startswith(CONSTRAINT):
@@ -107,12 +111,17 @@ def check_properties(properties: Mapping[str, str]) -> None:
 
 
 def check_markers(configuration: Mapping[str, str]) -> None:
-    """Markers in the log do not go with times that grow from entry to entry: they are filled later."""
+    """Markers in the log do not go with times that grow from entry to entry: they are filled later.
+
+    Nor with a table that only the global log's transactions change: those hold no versions.
+    """
     if markers_in_log(configuration) and is_true(configuration, IN_COMMIT):
         raise Unsupported(
             f"{MARKERS} = 'log' does not go together with {IN_COMMIT}: an entry that is filled after the "
             "next one was reserved would have the later time; use 'side'"
         )
+    if markers_in_log(configuration) and is_true(configuration, EXCLUSIVE):
+        raise Unsupported(f"{MARKERS} = 'log' does not go together with {EXCLUSIVE}: use 'side'")
 
 
 def needed_features(metadata: Metadata) -> frozenset[str]:

@@ -23,7 +23,7 @@ from lakevilla.formats.delta.features import refuse_write
 from lakevilla.formats.delta.layout import Layout, columns_of
 from lakevilla.formats.delta.lazily import lazy_property
 from lakevilla.formats.delta.paths import data_key, entry_key
-from lakevilla.formats.delta.properties import duration_ms, markers_in_log
+from lakevilla.formats.delta.properties import EXCLUSIVE, duration_ms, is_true, markers_in_log
 from lakevilla.formats.delta.replay import LiveBlock, Mask, State
 from lakevilla.model import DataFile, Notice
 from lakevilla.predicates import ANYTHING, Bounds, Column, Predicate, may_match
@@ -82,6 +82,10 @@ class DeltaSnapshot:
     @property
     def markers_in_log(self) -> bool:
         return markers_in_log(self.properties)
+
+    @property
+    def exclusive(self) -> bool:
+        return is_true(self.properties, EXCLUSIVE)
 
     @property
     def checks(self) -> Mapping[str, str]:

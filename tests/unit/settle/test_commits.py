@@ -22,7 +22,7 @@ World = tuple[lv.Lake, Callable[[], CommitSettler], Commit]
 @pytest.fixture
 def world() -> World:
     """Tables x and y at version 1, and a commit that updates a row of each."""
-    lake = lv.Lake("memory://", engine="local")
+    lake = lv.Lake("memory://", engine="local", features=lv.R)
     for name in ("x", "y"):
         lake.create(name, "id BIGINT, v BIGINT")
         lake.append(name, [{"id": 1, "v": 0}, {"id": 2, "v": 0}])

@@ -22,7 +22,7 @@ def open_lake() -> Callable[[], lv.Lake]:
     store = open_store("memory://")
 
     def client() -> lv.Lake:
-        return lv.Lake("memory://", engine="local", store=store, lease_seconds=LEASE_SECONDS)
+        return lv.Lake("memory://", engine="local", features=lv.R, store=store, lease_seconds=LEASE_SECONDS)
 
     for name in ("x", "y", "z"):
         client().create(name, "id BIGINT, v BIGINT")

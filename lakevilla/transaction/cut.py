@@ -1,0 +1,246 @@
+"""The lake at one instant, as one transaction with isolation sees it (module 4.1).
+
+HEAD is read once, in the same round as the tables that the first statement names are asked for versions that
+HEAD does not know. Such versions were written without the global log, by other clients or with fewer
+features; they become part of the lake's instant by an entry that *adopts* them, before the instant is
+pinned. From then on every table is read at the version that the pinned HEAD has of it, never past it: to read
+past it could show the effect of a transaction without its cause.
+
+A table that is touched later is asked too, and what HEAD does not know of it is adopted. The transaction goes
+on to that later HEAD only if all that it has touched so far has the same version there; else it stays where
+it is, and ends with a Conflict if there is no such table for it there.
+
+Who cannot write that entry, for lack of rights or because another one cannot be settled, is served too: it
+sees HEAD's versions, and of tables that HEAD does not know the newest.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from lakevilla.environment import Environment
+from lakevilla.errors import Conflict, InvalidInput, Unavailable
+from lakevilla.model import TableRef
+from lakevilla.settle.entries import entry_after, help_next, hold_slot, move_head
+from lakevilla.store.metered import Meter
+from lakevilla.store.probe import probe
+from lakevilla.transaction.catalog import Catalog, CatalogPlaces, Pinned
+from lakevilla.versions import registry
+from lakevilla.versions.commits import Adopt, Adopted, Settled
+from lakevilla.versions.log import ReadHead
+from lakevilla.versions.records import Head
+
+logger = logging.getLogger("lakevilla.transaction")
+
+Probed = tuple[ReadHead | None, list[Pinned]]
+
+NO_LAKE = Head(lake="", seq=0, put="")
+"""Where no client has written to the lake yet."""
+
+
+class Cut:
+    """One pinned instant. For one thread at a time, but for `pin` of tables that were included."""
+
+    def __init__(self, catalog: Catalog, environment: Environment, meter: Meter) -> None:
+        self._catalog = catalog
+        self._environment = environment
+        self._meter = meter
+        self._log = catalog.log(meter)
+        self._head: Head | None = None
+        self._read: ReadHead | None = None
+        self._read_at = 0.0
+        self._included: set[str] = set()
+
+    @property
+    def head(self) -> Head:
+        """The pinned HEAD."""
+        assert self._head is not None, "a statement includes its tables first"
+        return self._head
+
+    @property
+    def read(self) -> ReadHead | None:
+        """The pinned HEAD with the tag that its replace wants; None if there is none, or we may only read."""
+        return self._read
+
+    @property
+    def read_at(self) -> float:
+        """When it was read, on the environment's clock."""
+        return self._read_at
+
+    def include(self, names: Sequence[str], touched: Sequence[Pinned], blind: bool = False) -> None:
+        """The next statement names these tables; `blind` if it only appends to them.
+
+        `touched` are the tables that the transaction stands on. Conflict if one of the new ones is not known
+        at the pinned instant, and what was touched has moved since.
+        """
+        new = [name for name in names if name.casefold() not in self._included]
+        self._included |= {name.casefold() for name in new}
+        if self._head is None:
+            self._open(new)
+            return
+        unknown = [name for name in new if self._version(name) is None]
+        found = [self._catalog.find(name, self._meter) for name in unknown]
+        known = [] if blind else [name for name in new if name not in unknown]
+        beyond = [pinned for pinned in found if pinned is not None] + self._beyond(known)
+        if beyond:
+            self._add(beyond, touched)
+
+    def pin(self, name: str) -> Pinned:
+        """A table that was included, at the pinned instant; InvalidInput if there is none of this name."""
+        found = self._version(name)
+        if found is None:
+            raise InvalidInput(self._catalog.missing(name, self._meter))
+        ref, version = found
+        try:
+            pinned = self._catalog.at(ref, version, self._meter)
+        except InvalidInput as error:
+            raise Conflict(
+                f"the lake's instant has version {version} of {name!r}, which was cleaned away: run "
+                f"lake.sync() so that it has the newest, and then the transaction again ({error})",
+                table=name,
+            ) from error
+        return replace(pinned, pinned_at=self._read_at)
+
+    def find(self, name: str) -> Pinned | None:
+        """Like `pin`, with None for a table that is not there."""
+        return None if self._version(name) is None else self.pin(name)
+
+    def move(self, read: ReadHead) -> None:
+        """Pin a later instant: the caller has brought all that the transaction did up to it."""
+        self._head, self._read, self._read_at = read.head, read, self._environment.elapsed()
+        self._catalog.learn(read.head)
+
+    def forget(self) -> None:
+        """Pin anew with the next statement."""
+        self._head, self._read = None, None
+        self._included.clear()
+
+    def _version(self, name: str) -> tuple[TableRef, int] | None:
+        ref = registry.find(self.head, name)
+        version = None if ref is None else self.head.versions.get(ref.location)
+        return None if ref is None or version is None else (ref, version)
+
+    def _open(self, names: Sequence[str]) -> None:
+        while self._head is None:
+            now = self._environment.elapsed()
+            read, newest = self._look(names)
+            head = _of(read)
+            beyond = [pinned for pinned in newest if _is_beyond(head, pinned)]
+            if beyond:
+                try:
+                    read = self._adopt(read or self._first(), beyond)
+                except Unavailable as error:
+                    self._stay(read, head, beyond, error)
+                    return
+            if read is not None:
+                self.move(read)
+            elif not beyond:
+                self._head = NO_LAKE
+            self._read_at = now
+
+    def _look(self, names: Sequence[str]) -> Probed:
+        """HEAD and the newest versions of these tables, in one round if we know them from before."""
+        known = dict(found for name in names if (found := self._catalog.known(name)) is not None)
+        heads: list[ReadHead | None] = []
+        pins: dict[TableRef, Pinned | None] = {}
+        tasks = [lambda: heads.append(self._log.read_head())]
+        tasks += [partial(self._probe, ref, pins) for ref, newest in known.items() if not newest.exclusive]
+        self._environment.fan_out(tasks)
+        read = heads[0]
+        head = _of(read)
+        if read is not None:
+            self._catalog.learn(head)
+        refs = [self._catalog.resolve(name, self._meter, head) for name in names]
+        # A table without outside writers is not asked, once HEAD knows it.
+        asked = {ref for ref in known if ref in pins or ref.location in head.versions}
+        left = [ref for ref in refs if ref is not None and ref not in asked]
+        self._environment.fan_out([partial(self._probe, ref, pins) for ref in dict.fromkeys(left)])
+        return read, [pinned for ref in refs if ref is not None and (pinned := pins.get(ref)) is not None]
+
+    def _probe(self, ref: TableRef, pins: dict[TableRef, Pinned | None]) -> None:
+        pins[ref] = self._catalog.newest(ref, self._meter)
+
+    def _beyond(self, names: Sequence[str]) -> list[Pinned]:
+        """Those of these tables, which HEAD knows, that have versions past the pinned instant."""
+        refs = {found[0] for name in names if (found := self._version(name)) is not None}
+        newest = [self._catalog.known(ref.name) for ref in refs]
+        closed = {known[0] for known in newest if known is not None and known[1].exclusive}
+        pins: dict[TableRef, Pinned | None] = {}
+        self._environment.fan_out([partial(self._probe, ref, pins) for ref in refs if ref not in closed])
+        return [pinned for pinned in pins.values() if pinned is not None and _is_beyond(self.head, pinned)]
+
+    def _add(self, tables: Sequence[Pinned], touched: Sequence[Pinned]) -> None:
+        """Pin a later HEAD that knows these versions, if nothing that was touched has moved there."""
+        while True:
+            read = self._log.read_head()
+            beyond = [pinned for pinned in tables if _is_beyond(_of(read), pinned)]
+            if beyond:
+                try:
+                    read = self._adopt(read or self._first(), beyond)
+                except Unavailable as error:
+                    self._stay(self._read, self.head, beyond, error)
+                    return
+            if read is not None:
+                break
+        moved = [p for p in touched if read.head.versions.get(p.ref.location) != p.snapshot.version]
+        if not moved:
+            self.move(read)
+            return
+        unknown = [p.ref.name for p in tables if p.ref.location not in self.head.versions]
+        if unknown:
+            raise Conflict(
+                f"the transaction does not know the table {unknown[0]!r} at its instant, and cannot take a "
+                f"later one, because {moved[0].ref.name!r} has changed since it was read: run it again, or "
+                "name both tables in its first statement",
+                table=moved[0].ref.name,
+            )
+
+    def _adopt(self, read: ReadHead, tables: Sequence[Pinned]) -> ReadHead | None:
+        """HEAD after an entry that makes these versions part of the lake's instant; None if another entry
+        came first, which is settled then."""
+        newest = {pinned.ref: pinned.snapshot.version for pinned in tables}
+        change = Adopt(tuple(Adopted(ref, version) for ref, version in newest.items()))
+        return adopt(self._catalog, self._environment, self._meter, read, change)
+
+    def _first(self) -> ReadHead:
+        probe(self._catalog.root(self._meter), self._environment)
+        return self._log.first_head()
+
+    def _stay(self, read: ReadHead | None, head: Head, beyond: Sequence[Pinned], error: Unavailable) -> None:
+        """An instant for who may write no entry, or cannot settle what somebody left: HEAD's, and what HEAD
+        does not know as it is."""
+        logger.warning("the lake is seen as its HEAD has it, without what came since: %s", error)
+        unknown = [pinned for pinned in beyond if pinned.ref.location not in head.versions]
+        self._head = replace(
+            head,
+            tables={**head.tables, **{pinned.ref.name: pinned.ref for pinned in unknown}},
+            versions={**head.versions, **{p.ref.location: p.snapshot.version for p in unknown}},
+        )
+        self._read, self._read_at = read, self._environment.elapsed()
+
+
+def adopt(
+    catalog: Catalog, environment: Environment, meter: Meter, read: ReadHead, change: Adopt
+) -> ReadHead | None:
+    """HEAD after this entry; None if another came first, which is settled then.
+
+    The entry has an id of its own: it belongs to no transaction's outcome.
+    """
+    log, txn = catalog.log(meter), environment.new_id()
+    entry = entry_after(read.head, environment, txn, txn, change)
+    if not hold_slot(log, environment, entry):
+        catalog.learn(help_next(log, environment, read, CatalogPlaces(catalog, meter)).head)
+        return None
+    versions = {found.table.location: found.version for found in change.tables}
+    return move_head(log, environment, read, entry, Settled(True, versions))
+
+
+def _is_beyond(head: Head, pinned: Pinned) -> bool:
+    """Whether the table has versions that this HEAD does not know and may take over."""
+    location = pinned.ref.location
+    return pinned.snapshot.version > head.versions.get(location, -1) and location not in head.torn
+
+
+def _of(read: ReadHead | None) -> Head:
+    return NO_LAKE if read is None else read.head

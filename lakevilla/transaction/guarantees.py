@@ -1,0 +1,49 @@
+"""What a transaction picked: modules, isolation, slack."""
+
+from dataclasses import dataclass
+
+from lakevilla.errors import InvalidInput
+from lakevilla.model import Features
+from lakevilla.validation.rules import ISOLATIONS, Isolation
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantees:
+    """`isolation` and `slack` mean something with I only (see `validation.rules`)."""
+
+    features: Features
+    isolation: Isolation = "serializable"
+    slack: int = 0
+
+    @property
+    def recovers(self) -> bool:
+        """R: a conflict is redone."""
+        return bool(self.features & Features.R)
+
+    @property
+    def isolates(self) -> bool:
+        """I: all tables are seen at one instant."""
+        return bool(self.features & Features.I)
+
+    @property
+    def by_slots(self) -> bool:
+        """Whether the global log can decide the commit: several tables, or one instant for all of them."""
+        return bool(self.features & (Features.CT | Features.I))
+
+    @property
+    def resumes(self) -> bool:
+        """Whether another client can go on with it. Only where all who work on a transaction publish on one
+        table does each meet the other's commit."""
+        return self.features == Features.R
+
+
+def guarantees(features: Features, isolation: str, slack: int) -> Guarantees:
+    """What a user asked for; InvalidInput if there is no such thing."""
+    if not isinstance(features, Features):
+        raise InvalidInput(f"features cannot be {features!r}: write lakevilla.R | lakevilla.CT | lakevilla.I")
+    known = ISOLATIONS.get(isolation)
+    if known is None:
+        raise InvalidInput(f"isolation cannot be {isolation!r}: it is {' or '.join(map(repr, ISOLATIONS))}")
+    if not isinstance(slack, int) or slack < 0:
+        raise InvalidInput(f"slack cannot be {slack!r}: it is a number of versions, 0 or more")
+    return Guarantees(features, known, slack)

@@ -1,0 +1,102 @@
+"""The footing of a transaction with isolation: one instant, and the way to a later one (module 4.2).
+
+As long as HEAD is the pinned one nothing can have come between, and the create of the slot after it proves
+that: no look at any table. If another entry came first, the versions of the tables that were touched are
+compared with the new HEAD's by the rules R1-R3. With recovery a rule that is hit leads to a rebase or a redo
+on the new instant, without it to `ValidationFailed`.
+
+All tables are brought to one instant together. A transaction with snapshot isolation stays on its own where
+what it writes has not moved; where it has, it is brought to the new instant as a whole, and everything that
+its client was given must be the same there: to redo a part of it alone would lose updates.
+"""
+
+from functools import partial
+
+from lakevilla.errors import Conflict, ValidationFailed
+from lakevilla.formats.port import Taken
+from lakevilla.transaction.catalog import PREMISE_SECONDS, Pinned
+from lakevilla.transaction.cut import Cut
+from lakevilla.transaction.footing import Footing, News
+from lakevilla.transaction.guarantees import Guarantees
+from lakevilla.transaction.recovering import Recovery
+from lakevilla.transaction.turns import Turns
+from lakevilla.transaction.workspace import Workspace
+from lakevilla.validation.rules import Failure, Stand, validate
+from lakevilla.versions.log import GlobalLog, ReadHead
+from lakevilla.versions.records import Head
+
+
+class Isolated(Footing):
+    """All tables pinned at one instant."""
+
+    def __init__(
+        self, workspace: Workspace, recovery: Recovery, turns: Turns, guarantees: Guarantees
+    ) -> None:
+        super().__init__(workspace, recovery, turns, guarantees)
+        assert workspace.cut is not None, "a transaction with isolation has an instant"
+        self._cut: Cut = workspace.cut
+
+    def first(self, log: GlobalLog) -> ReadHead:
+        """The pinned HEAD. It is read again if it is old, or if we had to queue meanwhile."""
+        self._renew(self._old())
+        age = self._workspace.environment.elapsed() - self._cut.read_at
+        read = None if age > PREMISE_SECONDS or self._is_contended() else self._cut.read
+        return read or log.read_head() or self._first_head(log)
+
+    def stand(self, log: GlobalLog, read: ReadHead) -> ReadHead:
+        """Validate, and if a rule is hit, go on to this HEAD. Who has to redo for that lines up first, so
+        that it is done once."""
+        if self._cut.read is not None and read.head.seq == self._cut.read.head.seq:
+            return read
+        while (failure := self._validate(read.head)) is not None:
+            if not self._guarantees.recovers:
+                raise _invalid(failure)
+            between = self._news(read.head)
+            if not self._recovery.conflicts(between) or self._lined_up:
+                self._recovery.catch_up(between)
+                break
+            self._line_up()
+            read = log.read_head() or self._first_head(log)
+        self._cut.move(read)
+        return read
+
+    def _validate(self, head: Head) -> Failure | None:
+        written = {pinned.ref.location for pinned, _ in self.changes}
+        stands = [self._stand(head, pinned, pinned.ref.location in written) for pinned in self._found]
+        return validate(stands, self._guarantees.isolation, self._guarantees.slack)
+
+    def _stand(self, head: Head, pinned: Pinned, written: bool) -> Stand:
+        name, version = pinned.ref.name, pinned.snapshot.version
+        now = head.versions.get(pinned.ref.location)
+        if now is None:
+            raise Conflict(
+                f"the table was dropped: the lake has no table {name!r} any more, which the transaction has "
+                "used, or could not make it part of its instant. Nothing was changed; run it again",
+                table=name,
+            )
+        return Stand(name, version, version + 1 if written else None, hidden=now, log=now)
+
+    @property
+    def _found(self) -> list[Pinned]:
+        """The lake's tables that were touched; nobody else knows those that the transaction makes."""
+        return [pinned for pinned in self._workspace.touched if not pinned.is_new]
+
+    def _news(self, head: Head) -> News:
+        """What was committed between the instant that we stand on and this one."""
+        moved = [p for p in self._found if p.snapshot.version != head.versions[p.ref.location]]
+        tasks = [partial(_until, pinned, head.versions[pinned.ref.location]) for pinned in moved]
+        found = self._workspace.environment.fan_out(tasks)
+        return {p.ref.location: taken for p, taken in zip(moved, found, strict=True)}
+
+
+def _until(pinned: Pinned, version: int) -> list[Taken]:
+    """What was committed up to a version, and nothing past it: that is not part of the instant."""
+    return [taken for taken in pinned.table.since(pinned.snapshot) if taken.snapshot.version <= version]
+
+
+def _invalid(failure: Failure) -> ValidationFailed:
+    return ValidationFailed(
+        f"the lake moved past the instant that the transaction saw: {failure.table!r} breaks rule "
+        f"{failure.rule} ({failure.reason}). Nothing was changed; run the transaction again, let lake.run do "
+        "it, or add lakevilla.R so that it is redone"
+    )

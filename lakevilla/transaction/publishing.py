@@ -1,0 +1,78 @@
+"""The commit of a transaction by what it picked: one table by itself, or all tables by the global log."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from lakevilla.formats.port import Snapshot
+from lakevilla.transaction import defining
+from lakevilla.transaction.committing import commit_change
+from lakevilla.transaction.deciding import Committed, Decision
+from lakevilla.transaction.effect import TableChange
+from lakevilla.transaction.footing import Footing, Loose
+from lakevilla.transaction.guarantees import Guarantees
+from lakevilla.transaction.isolated import Isolated
+from lakevilla.transaction.operations import Operations
+from lakevilla.transaction.recovering import Recovery
+from lakevilla.transaction.turns import Turns
+from lakevilla.transaction.workspace import Workspace
+
+
+class Publisher:
+    """Publishes what one transaction did."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        operations: Operations,
+        recovery: Recovery,
+        turns: Turns,
+        guarantees: Guarantees,
+    ) -> None:
+        self._workspace = workspace
+        self._operations = operations
+        self._recovery = recovery
+        self._turns = turns
+        self._guarantees = guarantees
+
+    def publish(self) -> Committed | None:
+        """What the commit became; None if there was nothing to publish. Raises Aborted."""
+        workspace, guarantees = self._workspace, self._guarantees
+        lake_change = self._operations.lake_change
+        if lake_change is not None:
+            return Committed(defining.decide(workspace, lake_change), {})
+        defines = workspace.own.made or workspace.own.dropped
+        changeable = {pinned.ref.location for pinned in workspace.changeable}
+        targets = [at for at in (p.ref.location for p in self._operations.targets) if at in changeable]
+        by_slot = self._is_decided_by_slot(targets)
+        # Who found no row to change is a writer too: what it read decided that. At one instant it was true.
+        idle = by_slot and self._operations.meant_to_change and not guarantees.isolates
+        if not targets and not defines and not idle:
+            return None
+        if by_slot or defines:
+            with self._turns.at_work():
+                return Decision(workspace, self._recovery, self._turns, self._footing()).commit()
+        snapshot = self._recovery.commit(targets[0]) if guarantees.recovers else self._once(targets[0])
+        return None if snapshot is None else Committed(None, {targets[0]: snapshot})
+
+    def _is_decided_by_slot(self, targets: Sequence[str]) -> bool:
+        """With I always, with CT if there are several tables to it, or one that nobody else may change."""
+        workspace, guarantees = self._workspace, self._guarantees
+        if guarantees.isolates or not guarantees.by_slots:
+            return guarantees.isolates
+        return len(workspace.touched) > 1 or any(workspace.base(at).snapshot.exclusive for at in targets)
+
+    def _footing(self) -> Footing:
+        workspace, recovery, turns = self._workspace, self._recovery, self._turns
+        kind = Isolated if self._guarantees.isolates else Loose
+        return kind(workspace, recovery, turns, self._guarantees)
+
+    def _once(self, location: str) -> Snapshot | None:
+        """The plain format's commit: rebased, never redone."""
+        change = self._recovery.change(location)
+        if change is None:
+            return None
+        workspace = self._workspace
+        workspace.uploads.finish()
+        pending = TableChange(workspace.base(location), change)
+        settle = partial(workspace.catalog.settle_up_to, meter=workspace.meter)
+        return commit_change(workspace.environment, pending, workspace.txn, self._recovery.attempt, settle)

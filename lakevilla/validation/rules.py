@@ -1,0 +1,83 @@
+"""May a transaction that saw the lake at one instant be decided at a later one? (module 4.2). Pure.
+
+Three rules over the versions of one table: the one that was *read*, the *hidden* one (the newest that is
+known now), the one that the transaction means to *write*, and the *log* version (HEAD's). As the paper prints
+it R3 is unbalanced; here it says what it is meant to: the number that is written follows HEAD's.
+
+- R1 `read < hidden - slack`: outdated read
+- R2 `write <= hidden`: number taken
+- R3 `log + written != write`: lost update
+
+Serializable checks R1 on what was read and R2, R3 on what is written; snapshot checks R2 and R3 only. A
+transaction that only reads is not validated: what it saw was one instant. That makes the paper's
+write-serializable the same as serializable. Slack above 0 lets reads be so many versions old: bounded
+staleness, which is not serializable.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+Isolation = Literal["serializable", "snapshot"]
+
+ISOLATIONS: dict[str, Isolation] = {
+    "serializable": "serializable",
+    "write-serializable": "serializable",
+    "snapshot": "snapshot",
+}
+"""What users may ask for, and what it is here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """Where a transaction stands on one table. `write` is None for a table that is only read, `written` is
+    how many versions the commit adds to it."""
+
+    table: str
+    read: int
+    write: int | None
+    hidden: int
+    log: int
+    written: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The rule that a table breaks, in words with its numbers."""
+
+    table: str
+    rule: Literal["R1", "R2", "R3"]
+    reason: str
+
+
+def is_outdated(read: int, hidden: int, slack: int = 0) -> bool:
+    """R1: what was read is more versions old than allowed."""
+    return read < hidden - slack
+
+
+def is_taken(write: int, hidden: int) -> bool:
+    """R2: somebody has written the number already."""
+    return write <= hidden
+
+
+def is_lost(log: int, written: int, write: int) -> bool:
+    """R3: what is written does not follow HEAD's version, so a version between would be lost."""
+    return log + written != write
+
+
+def validate(stands: Iterable[Stand], isolation: Isolation, slack: int = 0) -> Failure | None:
+    """The first rule that is broken, or None: then the transaction may be decided now."""
+    return next((failure for stand in stands if (failure := _check(stand, isolation, slack))), None)
+
+
+def _check(stand: Stand, isolation: Isolation, slack: int) -> Failure | None:
+    if stand.write is not None and is_taken(stand.write, stand.hidden):
+        return Failure(stand.table, "R2", f"version {stand.write} is taken, the newest is {stand.hidden}")
+    if stand.write is not None and is_lost(stand.log, stand.written, stand.write):
+        return Failure(stand.table, "R3", f"version {stand.write} does not follow HEAD's {stand.log}")
+    if isolation == "serializable" and is_outdated(stand.read, stand.hidden, slack):
+        allowed = f", and {slack} versions between are allowed" if slack else ""
+        return Failure(
+            stand.table, "R1", f"version {stand.read} was read, the newest is {stand.hidden}{allowed}"
+        )
+    return None
