@@ -212,9 +212,12 @@ def snapshot_that_stays_old(self: DeltaTable, base: Any = None) -> Any:
 
 
 @_bug(f"{_LOG}.replace_head")
-def head_replaced_without_match(self: GlobalLog, read: ReadHead, head: Head) -> ReadHead | None:
-    self._store.put(keys.HEAD, head.encode())
-    return ReadHead(head, read.etag)
+def head_replaced_without_match(
+    self: GlobalLog, read: ReadHead, head: Head, entry: Entry, published: bool
+) -> ReadHead | None:
+    packed, inline, data = self._pack(read, head, entry, published)
+    self._store.put(keys.HEAD, data)
+    return ReadHead(head, read.etag, packed, inline)
 
 
 @_bug(f"{_SETTLE}._finish")

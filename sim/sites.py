@@ -5,6 +5,7 @@ import re
 _KINDS = (
     ("HEAD", re.compile(r"^_lakevilla/global/HEAD\.json$")),
     ("slot", re.compile(r"^_lakevilla/global/log/")),
+    ("past HEAD", re.compile(r"^_lakevilla/global/heads/")),
     ("probe", re.compile(r"^_lakevilla/probe/")),
     ("lease", re.compile(r"^_lakevilla/txns/[^/]+/lease\.json$")),
     ("sublog", re.compile(r"^_lakevilla/txns/")),

@@ -35,7 +35,7 @@ class LakeView:
 
     @property
     def log(self) -> GlobalLog:
-        return GlobalLog(self.store, self.environment)
+        return self.catalog.log(self.meter)
 
 
 @dataclass(frozen=True, slots=True)

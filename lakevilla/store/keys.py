@@ -33,7 +33,9 @@ def check_folder(prefix: str) -> str:
 
 
 HEAD = "_lakevilla/global/HEAD.json"
-_GLOBAL_LOG = "_lakevilla/global/log/"
+GLOBAL_LOG = "_lakevilla/global/log/"
+HEADS = "_lakevilla/global/heads/"
+"""Earlier states of the lake."""
 _PROBES = "_lakevilla/probe/"
 TXNS = "_lakevilla/txns/"
 MARKERS = "_lakevilla/markers/"
@@ -46,7 +48,22 @@ DATA_FILE = r"(?:^|/)part-(?P<txn>[0-9a-f]{32})-[^/]*\.parquet$"
 
 def slot(seq: int) -> str:
     """The entry of the global log with this sequence number."""
-    return f"{_GLOBAL_LOG}{seq:020d}.json"
+    return f"{GLOBAL_LOG}{seq:020d}.json"
+
+
+def seq_of(key: str) -> int | None:
+    """The sequence number of an entry of the global log; None for anything else."""
+    return _number_in(key, GLOBAL_LOG)
+
+
+def past_head(seq: int) -> str:
+    """The states of the lake up to this sequence number, from the object before on."""
+    return f"{HEADS}{seq:020d}.json"
+
+
+def past_seq_of(key: str) -> int | None:
+    """The sequence number up to which an object tells earlier states; None for anything else."""
+    return _number_in(key, HEADS)
 
 
 def probe(unique: str) -> str:
@@ -96,5 +113,11 @@ def marker(ticket: int) -> str:
 
 def ticket_of(key: str) -> int | None:
     """The ticket whose marker lies at this key; None for anything else."""
-    digits = key.removeprefix(MARKERS).removesuffix(".json")
-    return int(digits) if len(digits) == 20 and digits.isdecimal() and marker(int(digits)) == key else None
+    return _number_in(key, MARKERS)
+
+
+def _number_in(key: str, folder: str) -> int | None:
+    """The number that an object of this folder has for a name; None for any other object."""
+    digits = key.removeprefix(folder).removesuffix(".json")
+    exact = len(digits) == 20 and digits.isdecimal() and digits.isascii()
+    return int(digits) if exact and key == f"{folder}{digits}.json" else None

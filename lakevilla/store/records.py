@@ -11,16 +11,17 @@ from typing import Any
 from lakevilla.errors import Corrupt, Unsupported
 
 FORMAT = 1
-"""The newest record format that this client reads, and the one that it writes."""
+"""The format of records that never had another."""
 
 
-def encode(record: Mapping[str, Any]) -> bytes:
-    """The record's bytes: compact, in the order given, the format number first."""
-    return json.dumps({"format": FORMAT, **record}, ensure_ascii=False, separators=(",", ":")).encode()
+def encode(record: Mapping[str, Any], own: int = FORMAT) -> bytes:
+    """The record's bytes: compact, in the order given, the number of its format first."""
+    return json.dumps({"format": own, **record}, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def decode(data: bytes, where: str) -> dict[str, Any]:
-    """The record in these bytes, not checked beyond its format number. `where` names it in errors."""
+def decode(data: bytes, where: str, newest: int = FORMAT) -> dict[str, Any]:
+    """The record in these bytes, not checked beyond its format number. `where` names it in errors; `newest`
+    is the newest format of such records that this client reads."""
     try:
         record = json.loads(data)
     except ValueError as error:
@@ -28,9 +29,9 @@ def decode(data: bytes, where: str) -> dict[str, Any]:
     number = record.get("format") if isinstance(record, dict) else None
     if not isinstance(number, int):
         raise Corrupt(f"{where} is not a LakeVilla record: it has no format number")
-    if number > FORMAT:
+    if number > newest:
         raise Unsupported(
-            f"{where} has record format {number}, and this LakeVilla reads up to {FORMAT}: "
+            f"{where} has record format {number}, and this LakeVilla reads up to {newest}: "
             "install the release that the lake's other clients use"
         )
     assert isinstance(record, dict)

@@ -4,7 +4,7 @@ The writes are walked in the order in which they applied, whoever sent them. For
 written once and never again; versions have no gaps; an entry removes only live files, adds no file that
 is live already, and names only data files that lie there; none of us writes to a dropped table. For the
 global log: slots are written once, without gaps; HEAD goes from one seq to the next, never back, follows
-the slots, and names tables that are there.
+the slots, and names tables that are there; states that were put aside are those that HEAD had.
 """
 
 import json
@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 
 from sim.checkers.delta import CHECKPOINT, LOG_ENTRY, Commit, checkpoint_paths, data_key, parse_commit
+from sim.checkers.heads import PAST, Heads
 
 SLOT = re.compile(r"^_lakevilla/global/log/(?P<seq>\d+)\.json$")
 HEAD = "_lakevilla/global/HEAD.json"
@@ -45,13 +46,14 @@ class _Judge:
         self._live: dict[str, dict[str, int]] = {}
         self._referenced: set[str] = set()
         self._slots: list[dict[str, Any]] = []
+        self._heads = Heads()
         self._head: dict[str, Any] | None = None
 
     def see(self, write: AppliedWrite) -> None:
         key, data = write.key, write.data
         before = self._objects.get(key)
         entry, checkpoint, slot = LOG_ENTRY.match(key), CHECKPOINT.match(key), SLOT.match(key)
-        if entry or slot or key in self._referenced:
+        if entry or slot or PAST.match(key) or key in self._referenced:
             if before is not None and data != before:
                 self._blame(write, f"changes {key}, which was published before")
                 return
@@ -68,7 +70,9 @@ class _Judge:
         elif slot:
             self._see_slot(write, int(slot["seq"]), json.loads(data))
         elif key == HEAD:
-            self._see_head(write, json.loads(data))
+            self._see_head(write, self._heads.unpack(data))
+        else:
+            self._heads.see(key, data)
 
     def _see_commit(self, write: AppliedWrite, root: str, commit: Commit) -> None:
         commits = self._commits.setdefault(root, [])
@@ -117,6 +121,9 @@ class _Judge:
             if head["seq"] != 0:
                 self._blame(write, f"the first HEAD has seq {head['seq']}")
             return
+        aside = self._heads.put_aside.get(head["seq"], head)
+        if any(aside.get(part) != head.get(part) for part in ("lake", "tables", "versions", "tags")):
+            self._blame(write, f"HEAD at {head['seq']} differs from what was put aside for it")
         if head["seq"] != before["seq"] + 1:
             self._blame(write, f"HEAD goes from seq {before['seq']} to {head['seq']}")
         elif head["seq"] > len(self._slots):
@@ -160,6 +167,10 @@ def _tables_after(tables: dict[str, Any], change: dict[str, Any]) -> list[dict[s
         for write in change["writes"]:
             changed.setdefault(write["name"], {"location": write["location"], "format": write["format"]})
         return [changed, tables]
+    if change["kind"] == "adopt":
+        for found in change["tables"]:
+            changed.setdefault(found["name"], {"location": found["location"], "format": found["format"]})
+        return [changed]
     ref = {"location": change["location"], "format": change["format"]}
     if change["kind"] in ("create", "register"):
         changed[change["name"]] = ref

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sim.checkers.heads import Heads
 from sim.checkers.history import Operation
 from sim.checkers.published import HEAD, SLOT
 from sim.checkers.versions import TimedWrite
@@ -24,9 +25,9 @@ class Registry:
 
 
 def read_registry(writes: Iterable[TimedWrite]) -> Registry:
-    registry = Registry([], [])
+    registry, heads = Registry([], []), Heads()
     for write in writes:
-        if write.data is None:
+        if write.data is None or heads.see(write.key, write.data):
             continue
         if SLOT.match(write.key):
             change = json.loads(write.data)["change"]
@@ -35,7 +36,7 @@ def read_registry(writes: Iterable[TimedWrite]) -> Registry:
             if "name" in change:
                 registry.slots.append((write.at, change))
         elif write.key == HEAD:
-            registry.heads.append((write.at, frozenset(json.loads(write.data)["tables"])))
+            registry.heads.append((write.at, frozenset(heads.unpack(write.data)["tables"])))
     return registry
 
 

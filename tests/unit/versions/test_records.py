@@ -2,7 +2,7 @@
 
 import pytest
 
-from lakevilla.errors import Corrupt, Unsupported
+from lakevilla.errors import Corrupt
 from lakevilla.model import ReadSet, TableRef
 from lakevilla.predicates import ANYTHING, Compare
 from lakevilla.versions.commits import NEW, Commit, Drop, Read, Void, Write
@@ -11,7 +11,6 @@ from lakevilla.versions.records import (
     CreateTable,
     DropTable,
     Entry,
-    Head,
     RegisterTable,
     RegistryChange,
     RenameTable,
@@ -19,24 +18,6 @@ from lakevilla.versions.records import (
 
 ACCOUNTS = TableRef("accounts", "accounts", "delta")
 ORDERS = TableRef("sales.Örders", "s3://other/orders", "delta")
-
-HEAD = Head(
-    lake="lake-1",
-    seq=7,
-    put="put-1",
-    tables={"accounts": ACCOUNTS, "sales.Örders": ORDERS},
-    dropped=frozenset({"old", "accounts-1"}),
-    versions={"s3://other/orders": 3, "accounts": 12},
-    torn=frozenset({"accounts"}),
-    owned=frozenset({"s3://other/orders", "accounts"}),
-)
-HEAD_BYTES = (
-    '{"format":1,"lake":"lake-1","seq":7,"put":"put-1","tables":{'
-    '"accounts":{"location":"accounts","format":"delta"},'
-    '"sales.Örders":{"location":"s3://other/orders","format":"delta"}},'
-    '"dropped":["accounts-1","old"],"versions":{"accounts":12,"s3://other/orders":3},"torn":["accounts"],'
-    '"owned":["accounts","s3://other/orders"]}'
-).encode()
 
 BY_KEY = Compare(("id",), "=", 3)
 
@@ -94,11 +75,6 @@ CHANGES: list[tuple[RegistryChange | Commit | Void, str]] = [
 ]
 
 
-def test_head_encodes_to_its_golden_bytes_and_back() -> None:
-    assert HEAD.encode() == HEAD_BYTES
-    assert Head.decode(HEAD_BYTES, "HEAD") == HEAD
-
-
 def test_owner_encodes_to_its_golden_bytes_and_back() -> None:
     golden = '{"format":1,"lake":"lake-1","url":"s3://bücket/lake","put":"put-1"}'.encode()
     owner = Owner("lake-1", "s3://bücket/lake", "put-1")
@@ -118,33 +94,6 @@ def test_entry_encodes_to_its_golden_bytes_and_back(change: RegistryChange, text
     golden = f'{{"format":1,"seq":3,"txn":"t","attempt":"a","put":"p","time_ms":1000,"change":{text}}}'
     assert entry.encode() == golden.encode()
     assert Entry.decode(golden.encode(), "entry 3") == entry
-
-
-def test_newer_record_format_is_refused_with_the_version_it_needs() -> None:
-    newer = HEAD_BYTES.replace(b'"format":1,"lake"', b'"format":2,"lake"')
-    with pytest.raises(Unsupported, match="record format 2, and this LakeVilla reads up to 1"):
-        Head.decode(newer, "HEAD")
-
-
-@pytest.mark.parametrize(
-    "damaged",
-    [
-        b"",
-        b"\xff\xfe",
-        b"[]",
-        b"{}",
-        b'{"format":"1"}',
-        HEAD_BYTES[:-10],
-        HEAD_BYTES.replace(b'"seq":7', b'"seq":"7"'),
-        HEAD_BYTES.replace(b'"seq":7', b'"seq":true'),
-        HEAD_BYTES.replace(b'"location":"accounts"', b'"location":null'),
-        HEAD_BYTES.replace(b'"dropped":["accounts-1","old"]', b'"dropped":5'),
-        HEAD_BYTES.replace(b'"lake":"lake-1",', b""),
-    ],
-)
-def test_damaged_head_is_corrupt_and_named(damaged: bytes) -> None:
-    with pytest.raises(Corrupt, match=r"lake/HEAD\.json"):
-        Head.decode(damaged, "lake/HEAD.json")
 
 
 def test_unknown_kind_of_entry_is_corrupt() -> None:
