@@ -56,8 +56,15 @@ def abandon(root: Path, *steps: Step) -> lv.Transaction:
     tx = lake.transaction(lv.R)
     for step in steps:
         step(tx)
-    lake.close()
+    store_all(lake, tx)
     return tx
+
+
+def store_all(lake: lv.Lake, tx: lv.Transaction) -> None:
+    """Wait until everything that the transaction did is stored: its files, and its records, which may name
+    files that are still on their way."""
+    tx._workspace.uploads.finish()
+    lake.close()
 
 
 def add(key: int, amount: int) -> Step:

@@ -10,7 +10,7 @@ import pytest
 
 import lakevilla as lv
 from lakevilla.errors import Unavailable
-from tests.lake.leaving import abandon, add, hooked, insert, make_lake, open_lake, records, values
+from tests.lake.leaving import abandon, add, hooked, insert, make_lake, open_lake, records, store_all, values
 
 
 @pytest.fixture
@@ -211,7 +211,7 @@ def test_transaction_can_be_resumed_again_and_again(root: Path) -> None:
     first = open_lake(root)
     middle = first.resume(old.id)
     add(3, 1)(middle)
-    first.close()
+    store_all(first, middle)
     old.abort()
     old_lake_is_done = open_lake(root)
     with old_lake_is_done.resume(old.id) as last:

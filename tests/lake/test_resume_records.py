@@ -11,7 +11,7 @@ import lakevilla as lv
 from lakevilla.errors import Unavailable
 from lakevilla.store import keys
 from lakevilla.store.port import Ambiguous
-from tests.lake.leaving import abandon, add, hooked, make_lake, open_lake, records, values
+from tests.lake.leaving import abandon, add, hooked, make_lake, open_lake, records, store_all, values
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_redone_statements_are_recorded_anew(root: Path) -> None:
         later = pool.submit(lambda: [sleep(0.1), first.commit()])  # type: ignore[func-returns-value]
         old.update("t", {"v": "v + 1"}, where="id IN (15, 30)")
         later.result()
-    lake.close()
+    store_all(lake, old)
     assert old.statements == 2
     with open_lake(root).resume(old.id) as tx:
         assert (tx.statements, values(tx, 15, 30)) == (2, [101, 1])
@@ -81,7 +81,7 @@ def test_run_that_starts_again_after_it_was_resumed_is_fenced(root: Path) -> Non
         seen = values(tx, 3)[0]
         tx.update("t", {"v": seen + 1}, where="id = 3")
         add(4, 1)(tx)
-        lake.close()
+        store_all(lake, tx)
         other.resume(tx.id).commit()
         raise lv.Conflict("run it again")
 
@@ -138,14 +138,14 @@ def test_second_statement_adds_its_records_and_nothing_else(root: Path) -> None:
     store.hook = lambda kind, key: sent.append((kind, key))
     with lake.transaction(lv.R) as tx:
         tx.append("t", [{"id": 30, "v": 0}])
-        lake.close()
         tx.append("t", [{"id": 31, "v": 0}])
         lake.close()
     lake.close()
     data = [kind for kind, key in sent if key.startswith("t/") and not key.startswith("t/_")]
     log = [kind for kind, key in sent if key.startswith("t/_")]
     own = [kind for kind, key in sent if keys.attempt_of(key) is not None]
-    assert (data, log, own) == (["put", "put"], ["get", "create"], ["put", "put", "delete", "delete"])
+    assert (data, log) == (["put", "put"], ["get", "create"])
+    assert own in (["put", "delete"], ["put", "put", "delete", "delete"]), "in one object, or in two"
     assert len(sent) == len(data) + len(log) + len(own)
 
 
@@ -164,7 +164,7 @@ def test_record_that_cannot_be_stored_fails_nothing_and_is_stored_with_the_next(
     add(3, 1)(old)
     lake.close()
     add(3, 1)(old)
-    lake.close()
+    store_all(lake, old)
     assert failures
     with open_lake(root).resume(old.id) as tx:
         assert (tx.statements, values(tx, 3)) == (3, [3])

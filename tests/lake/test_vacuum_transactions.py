@@ -16,6 +16,7 @@ from lakevilla.store.prefixed import Prefixed
 from lakevilla.versions.log import GlobalLog
 from tests.lake.clocks import Days
 from tests.lake.hooked import Hooked
+from tests.lake.leaving import store_all
 from tests.lake.vacuuming import abort, new_lake, only, open_lake, parquet, uploaded
 
 
@@ -169,7 +170,7 @@ def _leave(root: Path, clock: Days, key: int) -> str:
     tx = lake.transaction(lv.R)
     tx.append("t", [{"id": key, "v": 0}])
     tx.append("t", [{"id": key + 1, "v": 0}])
-    lake.close()
+    store_all(lake, tx)
     return tx.id
 
 
