@@ -11,6 +11,7 @@ from bench.jars import EVERY, JarsMissing
 from bench.seaweed import S3Server, running_server
 from lakevilla.store.opening import open_store
 from lakevilla.store.port import Store
+from tests.quick_spark import INTERPRETED, YOUNG_JVM
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,11 +20,7 @@ if TYPE_CHECKING:
 hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")
 
-# Many small jobs in a young JVM: the second compiler and parallel collection only take cores away from them.
-_QUICK = {
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    "spark.log.level": "OFF",
-}
+_QUICK = {"spark.driver.extraJavaOptions": YOUNG_JVM, "spark.log.level": "OFF"}
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -63,7 +60,7 @@ def spark_delta(spark: "SparkSession") -> "SparkSession":
     """Spark + Delta, unmodified, in a session beside the plain one."""
     from bench import sparks
 
-    return sparks.with_delta(spark)
+    return sparks.with_delta(spark, INTERPRETED)
 
 
 @pytest.fixture(params=["memory", "directory", "s3"])

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import lakevilla as lv
+from tests.quick_spark import YOUNG_JVM
 from tests.spark.processes import free_ports, running, wait_for
 
 MEMORY = "1g"
@@ -66,19 +67,22 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def node(folder: Path, name: str, *options: str) -> contextlib.AbstractContextManager[None]:
     """A process of the cluster."""
     command = ["spark-class", f"org.apache.spark.deploy.{name}", *options]
-    return running(command, folder / f"{name}.log", {"SPARK_DAEMON_MEMORY": "256m"})
+    variables = {"SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": YOUNG_JVM}
+    return running(command, folder / f"{name}.log", variables)
 
 
 def test_statements_run_on_executors_of_a_standalone_cluster(master: str, tmp_path: Path) -> None:
     settings = {
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": YOUNG_JVM,
+        "spark.executor.extraJavaOptions": YOUNG_JVM,
         "spark.executor.memory": "512m",
         "spark.log.level": "ERROR",
         "spark.sql.shuffle.partitions": "2",
         "spark.ui.enabled": "false",
     }
-    options = " ".join(f"--conf {name}={value}" for name, value in settings.items())
+    options = " ".join(f"--conf '{name}={value}'" for name, value in settings.items())
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, master, str(tmp_path / "lake")],
         env={**os.environ, "PYSPARK_SUBMIT_ARGS": f"{options} pyspark-shell"},

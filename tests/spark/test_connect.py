@@ -21,6 +21,7 @@ from bench.seaweed import S3Server
 from lakevilla.engines.spark.connect import is_connect
 from lakevilla.engines.spark.places import Access
 from tests.golden.test_delta import GOLDEN, MANIFEST
+from tests.quick_spark import YOUNG_JVM
 from tests.spark.both import Both, content
 from tests.spark.interrupting import SLEEP_SECONDS, interrupted
 from tests.spark.processes import free_ports, running, wait_for
@@ -48,7 +49,7 @@ def server(s3: S3Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.extraJavaOptions": YOUNG_JVM,
         "spark.driver.host": "127.0.0.1",
         "spark.eventLog.compress": "false",
         "spark.eventLog.dir": events.as_uri(),

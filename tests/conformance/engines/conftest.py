@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from tests.conformance.engines.both import Twins
+from tests.quick_spark import INTERPRETED
 
-# Small tables: what Spark would compile and shuffle takes longer than the rows do.
+# Small tables: what Spark would shuffle takes longer than the rows do.
 _SETTINGS = {
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    **INTERPRETED,
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
 }
