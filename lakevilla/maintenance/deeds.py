@@ -268,9 +268,9 @@ def _tables(entry: Entry) -> tuple[str, ...]:
 
 
 def _names(entry: Entry) -> str:
-    """A change of the lake's tables, in words."""
-    kind = type(entry.change).__name__.removesuffix("Table").lower()
-    return f"{kind} of {', '.join(map(repr, _tables(entry)))}"
+    """A change of the lake's tables or tags, in words."""
+    tables = ", ".join(map(repr, _tables(entry)))
+    return f"{entry.kind} of {tables}" if tables else entry.kind
 
 
 def _summary(version: HistoryEntry) -> str:

@@ -28,6 +28,7 @@ from lakevilla.store.probe import probe
 from lakevilla.versions import registry
 from lakevilla.versions.log import GlobalLog, States
 from lakevilla.versions.records import CreateTable, Entry, Head, RegistryChange
+from lakevilla.versions.tags import TagChange
 
 REGISTRY_SECONDS = 10.0
 PREMISE_SECONDS = 3600.0
@@ -211,8 +212,10 @@ class Catalog:
             )
         return found
 
-    def decide(self, change: Callable[[Head], RegistryChange], author: Author, meter: Meter) -> Decided:
-        """Bring a registry change into the global log; `change` makes it for the HEAD that it lands on."""
+    def decide(
+        self, change: Callable[[Head], RegistryChange | TagChange], author: Author, meter: Meter
+    ) -> Decided:
+        """Bring a change of names into the global log; `change` makes it for the HEAD that it lands on."""
         log = self.log(meter)
         now = self._environment.elapsed()
         if log.read_head() is None:

@@ -179,7 +179,8 @@ def _decided(txn: str, evidence: Evidence, entry: Entry) -> Outcome | None:
     if isinstance(entry.change, Void | Adopt):
         return None
     if not isinstance(entry.change, Commit | CreateTable):
-        return _committed(txn, place, entry.change.table.name, None, entry.seq)
+        table = next((ref.name for ref in entry.tables), None)
+        return _committed(txn, place, table, None, entry.seq)
     if not evidence.is_settled(entry):
         advice = f"it is {place}, which the next client that writes to the lake completes: ask again then"
         return Outcome(txn, "undecided", advice, seq=entry.seq)

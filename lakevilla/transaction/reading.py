@@ -57,8 +57,10 @@ def describe(workspace: Workspace, name: str) -> pa.Table:
 
 
 def history(workspace: Workspace, name: str) -> pa.Table:
-    """Every version that the table's log still knows, newest first."""
-    entries = workspace.pin(TableName(name)).table.history()
+    """Every version that the table's log still knows, newest first; none that is later than what the
+    statement sees."""
+    pinned = workspace.pin(TableName(name))
+    entries = [entry for entry in pinned.table.history() if entry.version <= pinned.snapshot.version]
     return pa.table(
         {
             "version": pa.array([e.version for e in entries], pa.int64()),

@@ -21,6 +21,7 @@ from lakevilla.versions.commits import (
     encode_adopt,
     encode_commit,
 )
+from lakevilla.versions.tags import Expire, Tag, TagChange, Untag, decode_tag, encode_tag
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ class DropTable:
 
 
 RegistryChange = CreateTable | RegisterTable | RenameTable | DropTable
-AnyChange = RegistryChange | Commit | Adopt | Void
+AnyChange = RegistryChange | Commit | Adopt | TagChange | Void
 
 _KINDS: Mapping[type[AnyChange], str] = {
     CreateTable: "create",
@@ -97,6 +98,9 @@ _KINDS: Mapping[type[AnyChange], str] = {
     DropTable: "drop",
     Commit: "commit",
     Adopt: "adopt",
+    Tag: "tag",
+    Untag: "untag",
+    Expire: "expire",
     Void: "void",
 }
 
@@ -125,7 +129,7 @@ class Entry:
                 return commit.tables
             case Adopt(tables=adopted):
                 return [found.table for found in adopted]
-            case Void():
+            case Void() | Tag() | Untag() | Expire():
                 return []
         return [self.change.table]
 
@@ -163,6 +167,8 @@ def _encode_change(change: AnyChange) -> dict[str, Any]:
             return encode_commit(change)
         case Adopt():
             return encode_adopt(change)
+        case Tag() | Untag() | Expire():
+            return encode_tag(change)
         case Void():
             return {"kind": "void"}
     ref = change.table
@@ -186,6 +192,9 @@ def _decode_change(record: Mapping[str, Any]) -> AnyChange:
             return decode_adopt(record)
         case "void":
             return Void()
+    tag = decode_tag(record)
+    if tag is not None:
+        return tag
     ref = TableRef(text(record["name"]), text(record["location"]), text(record["format"]))
     match record["kind"]:
         case "create":

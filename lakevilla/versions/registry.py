@@ -21,6 +21,7 @@ from lakevilla.versions.records import (
     RegistryChange,
     RenameTable,
 )
+from lakevilla.versions.tags import Expire, Tag, TagChange, Untag
 
 _MADE_UP = re.compile(r"-lv[0-9a-f]{8}$")
 
@@ -59,7 +60,7 @@ def folder_for(
     return name if may_lie_at(head, name) and is_free(name) else f"{name}-lv{fresh}"
 
 
-def check(head: Head, change: RegistryChange | Commit) -> None:
+def check(head: Head, change: RegistryChange | Commit | TagChange) -> None:
     """Raise InvalidInput if this change makes no sense on this HEAD."""
     match change:
         case Commit(writes=writes, drops=drops):
@@ -85,6 +86,28 @@ def check(head: Head, change: RegistryChange | Commit) -> None:
             _refuse_moved(head, ref)
         case DropTable(table=ref):
             _refuse_moved(head, ref)
+        case Tag(name=name, seq=seq):
+            if name in head.tags:
+                raise InvalidInput(
+                    f"the tag {name!r} is at entry {head.tags[name]} already: lake.untag({name!r}) first, or "
+                    "choose another name"
+                )
+            refuse_expired(head, seq)
+        case Untag(name=name):
+            if name not in head.tags:
+                raise InvalidInput(f"the lake has no tag {name!r}: it has {sorted(head.tags) or 'none'}")
+
+
+def refuse_expired(head: Head, seq: int) -> None:
+    """Raise InvalidInput if the instant after this entry is not there yet, or not kept any more."""
+    if not 0 <= seq <= head.seq:
+        raise InvalidInput(f"the lake has no entry {seq}: its newest is {head.seq}")
+    if seq < head.horizon and seq not in head.tags.values():
+        kept = ", ".join(f"{name!r} (entry {at})" for name, at in sorted(head.tags.items()))
+        raise InvalidInput(
+            f"entry {seq} of the lake is expired, and its data may be gone: what is kept begins with entry "
+            f"{head.horizon}" + (f"; of older ones there are the tags {kept}" if kept else "")
+        )
 
 
 def apply(head: Head, entry: Entry, settled: Settled, put: str) -> Head:
@@ -120,6 +143,12 @@ def apply(head: Head, entry: Entry, settled: Settled, put: str) -> Head:
             tables.pop(ref.name, None)
             tables[to] = TableRef(to, ref.location, ref.format)
             return replace(moved, tables=tables)
+        case Tag(name=name, seq=seq):
+            return replace(moved, tags={**head.tags, name: seq})
+        case Untag(name=name):
+            return replace(moved, tags={tag: seq for tag, seq in head.tags.items() if tag != name})
+        case Expire(before=before):
+            return replace(moved, horizon=max(head.horizon, before))
         case DropTable(table=ref, base=base):
             tables.pop(ref.name, None)
             return _forget(replace(moved, tables=tables), [Drop(ref, base)])

@@ -158,7 +158,7 @@ def _ours(commit: Commit) -> dict[str, Any]:
 def _tables_after(tables: dict[str, Any], change: dict[str, Any]) -> list[dict[str, Any]]:
     """What HEAD's tables may be after an entry: changed by it, or as before if it came to nothing."""
     changed = dict(tables)
-    if change["kind"] == "void":
+    if change["kind"] in ("void", "tag", "untag", "expire"):
         return [tables]
     if change["kind"] == "commit":
         for drop in change["drops"]:

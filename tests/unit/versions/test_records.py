@@ -5,24 +5,33 @@ import pytest
 from lakevilla.errors import Corrupt
 from lakevilla.model import ReadSet, TableRef
 from lakevilla.predicates import ANYTHING, Compare
-from lakevilla.versions.commits import NEW, Commit, Drop, Read, Void, Write
+from lakevilla.versions.commits import NEW, Adopt, Adopted, Commit, Drop, Read, Void, Write
 from lakevilla.versions.owner import Owner
 from lakevilla.versions.records import (
+    AnyChange,
     CreateTable,
     DropTable,
     Entry,
     RegisterTable,
-    RegistryChange,
     RenameTable,
 )
+from lakevilla.versions.tags import Expire, Tag, Untag
 
 ACCOUNTS = TableRef("accounts", "accounts", "delta")
 ORDERS = TableRef("sales.Örders", "s3://other/orders", "delta")
 
 BY_KEY = Compare(("id",), "=", 3)
 
-CHANGES: list[tuple[RegistryChange | Commit | Void, str]] = [
+CHANGES: list[tuple[AnyChange, str]] = [
     (Void(), '{"kind":"void"}'),
+    (Tag("Månad", 42), '{"kind":"tag","tag":"Månad","at":42}'),
+    (Untag("Månad"), '{"kind":"untag","tag":"Månad"}'),
+    (Expire(7), '{"kind":"expire","before":7}'),
+    (
+        Adopt((Adopted(ORDERS, 4),), frozenset({"b", "a"})),
+        '{"kind":"adopt","tables":[{"name":"sales.Örders","location":"s3://other/orders","format":"delta",'
+        '"version":4}],"mended":["a","b"]}',
+    ),
     (
         Commit(
             (
@@ -37,7 +46,7 @@ CHANGES: list[tuple[RegistryChange | Commit | Void, str]] = [
             (Read(ORDERS, 9, ReadSet((ANYTHING,))),),
         ),
         '{"kind":"commit","writes":[{"name":"accounts","location":"accounts","format":"delta","base":4,'
-        '"change":{"actions":[]},"read":{"predicates":[["=",["id"],3]],"files":["f"]},"blind":false,"ticket":null}],"reads":[{"name":"sales.Örders",'
+        '"change":{"actions":[]},"read":{"predicates":[["=",["id"],3]],"files":["f"]},"blind":false,"ticket":null,"exclusive":false}],"reads":[{"name":"sales.Örders",'
         '"location":"s3://other/orders","format":"delta","base":9,"read":{"predicates":[["anything"]],"files":[]}}],"drops":[]}',
     ),
     (
@@ -47,7 +56,7 @@ CHANGES: list[tuple[RegistryChange | Commit | Void, str]] = [
             (Drop(ORDERS, None), Drop(TableRef("old", "old", "delta"), 7)),
         ),
         '{"kind":"commit","writes":[{"name":"accounts","location":"accounts","format":"delta","base":-1,'
-        '"change":{"actions":[]},"read":{"predicates":[],"files":[]},"blind":false,"ticket":null}],"reads":[],'
+        '"change":{"actions":[]},"read":{"predicates":[],"files":[]},"blind":false,"ticket":null,"exclusive":false}],"reads":[],'
         '"drops":[{"name":"sales.Örders","location":"s3://other/orders","format":"delta","base":null},'
         '{"name":"old","location":"old","format":"delta","base":7}]}',
     ),
@@ -89,7 +98,7 @@ def test_damaged_owner_is_corrupt_and_named(damaged: bytes) -> None:
 
 
 @pytest.mark.parametrize(("change", "text"), CHANGES)
-def test_entry_encodes_to_its_golden_bytes_and_back(change: RegistryChange, text: str) -> None:
+def test_entry_encodes_to_its_golden_bytes_and_back(change: AnyChange, text: str) -> None:
     entry = Entry(seq=3, txn="t", attempt="a", put="p", time_ms=1_000, change=change)
     golden = f'{{"format":1,"seq":3,"txn":"t","attempt":"a","put":"p","time_ms":1000,"change":{text}}}'
     assert entry.encode() == golden.encode()

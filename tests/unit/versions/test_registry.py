@@ -17,6 +17,7 @@ from lakevilla.versions.records import (
     RegistryChange,
     RenameTable,
 )
+from lakevilla.versions.tags import Expire, Tag, TagChange, Untag, check_tag_name
 
 A = TableRef("Accounts", "Accounts", "delta")
 OUTSIDE = TableRef("orders", "s3://other/orders", "delta")
@@ -24,7 +25,7 @@ EMPTY = Head("lake", 0, "p0")
 HEAD = Head("lake", 4, "p4", {"Accounts": A, "orders": OUTSIDE}, frozenset({"old"}))
 
 
-def _after(head: Head, change: RegistryChange, published: bool = True) -> Head:
+def _after(head: Head, change: RegistryChange | TagChange, published: bool = True) -> Head:
     registry.check(head, change)
     return registry.apply(head, Entry(head.seq + 1, "t", "a", "p", 0, change), Settled(published), "put")
 
@@ -173,3 +174,49 @@ def test_commit_that_gives_a_taken_name_or_takes_one_that_is_gone_is_refused() -
 def test_commit_on_a_table_that_another_client_dropped_is_refused() -> None:
     with pytest.raises(InvalidInput, match="another client dropped the table 'old'"):
         registry.check(HEAD, _commit((OUTSIDE, 3), (TableRef("old", "old", "delta"), 3)))
+
+
+TAGGED = replace(HEAD, tags={"end": 1, "mid": 3}, horizon=3)
+
+
+def test_tag_is_kept_until_it_is_taken_back() -> None:
+    tagged = _after(HEAD, Tag("end", 2))
+    assert tagged.tags == {"end": 2}
+    assert _after(tagged, Untag("end")).tags == {}
+
+
+def test_horizon_moves_forward_only() -> None:
+    later = _after(HEAD, Expire(3))
+    assert later.horizon == 3
+    assert _after(later, Expire(2)).horizon == 3
+
+
+@pytest.mark.parametrize("change", [Tag("new", 3), Tag("new", 4), Tag("again", 1), Untag("end")])
+def test_tag_of_an_instant_that_is_kept_is_allowed(change: TagChange) -> None:
+    registry.check(TAGGED, change)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (Tag("end", 4), "is at entry 1 already"),
+        (Tag("new", 5), "no entry 5: its newest is 4"),
+        (Tag("new", -1), "no entry -1"),
+        (Tag("new", 2), r"entry 2 .* expired.* begins with entry 3; .*'end' \(entry 1\), 'mid' \(entry 3\)"),
+        (Untag("enD"), r"no tag 'enD': it has \['end', 'mid'\]"),
+    ],
+)
+def test_tag_that_makes_no_sense_is_refused_with_what_there_is(change: TagChange, reason: str) -> None:
+    with pytest.raises(InvalidInput, match=reason):
+        registry.check(TAGGED, change)
+
+
+@pytest.mark.parametrize("name", ["", "  ", "42", "2026-01-31", "2026-01-31T12:00Z", "a\nb", "x" * 201, 7])
+def test_name_that_could_mean_another_instant_cannot_be_a_tag(name: object) -> None:
+    with pytest.raises(InvalidInput, match="tag"):
+        check_tag_name(name)
+
+
+@pytest.mark.parametrize("name", ["month-end", "Månad 1", "v1.0", "2026-01"])
+def test_name_of_a_tag_is_any_other_text(name: str) -> None:
+    assert check_tag_name(name) == name

@@ -1,0 +1,84 @@
+"""Entries of the global log that say which instants of the lake are kept (module 4.1)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from lakevilla.errors import InvalidInput
+from lakevilla.store.records import number, text
+
+NAME_BYTES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """The instant after entry `seq` gets a name, and is kept as long as it has one."""
+
+    name: str
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Untag:
+    """A name is taken back."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Expire:
+    """Instants before entry `before` are not kept any more, but for those that have names.
+
+    It comes before anything is deleted: whoever names an instant after it finds out whether that is still
+    kept, and whoever deletes after it knows every name that counts.
+    """
+
+    before: int
+
+
+TagChange = Tag | Untag | Expire
+
+
+def check_tag_name(name: object) -> str:
+    """The name itself, if it can be that of a tag: not empty, and neither a number nor a time, because those
+    name instants too."""
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+        raise InvalidInput(f"{name!r} cannot be a tag: give it a name, such as 'month-end'")
+    if len(name.encode()) > NAME_BYTES:
+        raise InvalidInput(f"the tag {name[:20]!r}... is too long: {NAME_BYTES} bytes are the most")
+    if name.isdecimal() or _is_time(name):
+        raise InvalidInput(
+            f"{name!r} cannot be a tag: it would be taken for an entry's number, or for a time"
+        )
+    return name
+
+
+def encode_tag(change: TagChange) -> dict[str, Any]:
+    match change:
+        case Tag(name, seq):
+            return {"kind": "tag", "tag": name, "at": seq}
+        case Untag(name):
+            return {"kind": "untag", "tag": name}
+        case Expire(before):
+            return {"kind": "expire", "before": before}
+
+
+def decode_tag(record: Mapping[str, Any]) -> TagChange | None:
+    """The change of such a record; None if it is of another kind."""
+    match record["kind"]:
+        case "tag":
+            return Tag(text(record["tag"]), number(record["at"]))
+        case "untag":
+            return Untag(text(record["tag"]))
+        case "expire":
+            return Expire(number(record["before"]))
+    return None
+
+
+def _is_time(name: str) -> bool:
+    try:
+        datetime.fromisoformat(name)
+    except ValueError:
+        return False
+    return True
