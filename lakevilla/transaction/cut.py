@@ -129,7 +129,11 @@ class Cut:
             beyond = [pinned for pinned in newest if _is_beyond(head, pinned)]
             if beyond:
                 try:
-                    read = self._adopt(read or self._first(), beyond)
+                    if read is None:
+                        # Whoever makes the log first may know later versions of these tables: look again.
+                        self._first()
+                        continue
+                    read = self._adopt(read, beyond)
                 except Unavailable as error:
                     self._stay(read, head, beyond, error)
                     return
@@ -177,7 +181,10 @@ class Cut:
             beyond = [pinned for pinned in tables if _is_beyond(_of(read), pinned)]
             if beyond:
                 try:
-                    read = self._adopt(read or self._first(), beyond)
+                    if read is None:
+                        self._first()
+                        continue
+                    read = self._adopt(read, beyond)
                 except Unavailable as error:
                     self._stay(self._read, self.head, beyond, error)
                     return

@@ -130,6 +130,9 @@ class _Judge:
             self._blame(write, f"HEAD is at {head['seq']} and there is no such slot")
         elif head["tables"] not in _tables_after(before["tables"], self._slots[head["seq"] - 1]["change"]):
             self._blame(write, f"HEAD at {head['seq']} does not follow from its slot")
+        for place, version in before.get("versions", {}).items():
+            if head["versions"].get(place, version) < version:
+                self._blame(write, f"HEAD at {head['seq']} goes back from version {version} of {place}")
         for name, ref in head["tables"].items():
             if name not in before["tables"] and not self._commits.get(ref["location"]):
                 self._blame(write, f"HEAD at {head['seq']} names {name}, and there is no table yet")
