@@ -38,6 +38,7 @@ def test_log_that_a_rival_makes_between_look_and_first_entry_does_not_go_back(tm
                 left.pop()(rival)
 
     store.hook = hook
-    _bump(slow)
+    assert _values(slow) == [2, 2]
     assert not left, "the rival had its turn"
+    _bump(slow)
     assert _values(slow) == _values(rival) == [3, 3]
