@@ -118,3 +118,25 @@ def test_lying_store_is_refused_and_left_clean(liar: type[Honest], wrapped: bool
 
 def test_honest_store_passes() -> None:
     probe(Honest(), SystemEnvironment())
+
+
+class RepeatsACreateAfterTheDelete(Honest):
+    """Somebody on the way sends a create again, once, when the object is gone."""
+
+    repeats = 1
+
+    def create(self, key: str, data: bytes) -> Created | Exists:
+        self.sent = data
+        return super().create(key, data)
+
+    def delete(self, key: str) -> None:
+        super().delete(key)
+        if self.repeats:
+            self.repeats -= 1
+            super().create(key, self.sent)
+
+
+def test_honest_store_passes_though_a_request_is_repeated_late() -> None:
+    store = RepeatsACreateAfterTheDelete()
+    probe(store, SystemEnvironment())
+    assert store.repeats == 0
