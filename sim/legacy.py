@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from lakevilla.store.port import Created, Object, Unanswered
 from sim.checkers.delta import Commit, data_key, live_files, log_key, parse_commit, parse_rows
-from sim.checkers.history import History
+from sim.checkers.history import History, Operation
 from sim.world import Client
 
 Row = dict[str, Any]
@@ -92,7 +92,7 @@ def encode_parquet(rows: list[Row]) -> bytes:
 
 
 class LegacyWriter:
-    """Appends rows by plain optimistic commits; `encode` makes its data files."""
+    """Appends rows, and makes one file of all, by plain optimistic commits; `encode` makes its data files."""
 
     def __init__(self, client: Client, history: History, encode: Callable[[list[Row]], bytes]) -> None:
         self._client = client
@@ -100,7 +100,7 @@ class LegacyWriter:
         self._encode = encode
         self._newest: dict[str, int] = {}
 
-    def append(self, table: str, root: str, rows: list[Row], *, statistics: bool) -> None:
+    def append(self, table: str, root: str, rows: list[Row], *, statistics: bool) -> Operation:
         elapsed = self._client.environment.elapsed
         op = self._history.begin(self._client.name, table, "append", None, rows, elapsed())
         try:
@@ -111,13 +111,55 @@ class LegacyWriter:
             version = self._find_newest(root) + 1
         except (GaveUp, Unanswered) as error:
             op.outcome, op.error, op.completed = "failed", str(error), elapsed()
-            return
+            return op
         try:
             op.version = self._commit(root, version, entry)
             op.outcome = "ok"
         except GaveUp as error:
             op.outcome, op.error = "unknown", str(error)
         op.completed = elapsed()
+        return op
+
+    def first_entry(self, root: str, definition: bytes, rows: list[Row]) -> bytes:
+        """The first entry of a table that has these rows from the beginning; their file is put."""
+        path, data = f"legacy-{self._client.environment.new_id()}.parquet", self._encode(rows)
+        self._client.store.put(data_key(root, path), data)
+        added = _entry(path, rows, len(data), self._client.environment.now_ms(), statistics=True)
+        return definition + b"\n" + added
+
+    def compact(self, root: str) -> None:
+        """One file for all rows, if nobody comes between: everything that was on its way is built upon."""
+        elapsed = self._client.environment.elapsed
+        op = self._history.begin(self._client.name, "", "compact", root, None, elapsed())
+        try:
+            commits: list[Commit] = []
+            while (found := _get(self._client, log_key(root, len(commits)))) is not None:
+                commits.append(parse_commit(len(commits), found.data))
+            version, entry = len(commits), self._compacted(root, commits)
+        except (GaveUp, Unanswered) as error:
+            op.outcome, op.error, op.completed = "failed", str(error), elapsed()
+            return
+        try:
+            done = isinstance(self._client.store.create(log_key(root, version), entry), Created)
+            op.outcome = "ok" if done else "failed"
+        except Unanswered as error:
+            op.error = str(error)
+        op.completed = elapsed()
+
+    def _compacted(self, root: str, commits: list[Commit]) -> bytes:
+        live, rows = live_files(commits), list[Row]()
+        for path in live:
+            found = _get(self._client, data_key(root, path))
+            if found is None:
+                raise SnapshotChanged(f"{self._client.name} finds no {path} of {root}")
+            rows += parse_rows(found.data)
+        now_ms = self._client.environment.now_ms()
+        path = f"legacy-{self._client.environment.new_id()}.parquet"
+        data = self._encode(rows)
+        self._client.store.put(data_key(root, path), data)
+        gone = [{"remove": {"path": old, "deletionTimestamp": now_ms, "dataChange": False}} for old in live]
+        removes = "\n".join(json.dumps(action) for action in gone).encode()
+        return _entry(path, rows, len(data), now_ms, statistics=False) + b"\n" + removes
 
     def _find_newest(self, root: str) -> int:
         newest = self._newest.get(root, -1)

@@ -7,20 +7,20 @@ another committed transaction dropped them, and those that it dropped are not; e
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
 
 import pyarrow as pa
 
 from lakevilla.errors import InvalidInput
 from lakevilla.lake import Lake
 from lakevilla.model import Features
-from lakevilla.store.port import Unanswered
+from lakevilla.store.port import Created, Unanswered
 from lakevilla.transaction.transaction import Transaction
 from sim.checkers.cycles import Append
 from sim.checkers.history import History, Operation
+from sim.checkers.whole import standing
 from sim.session import Session
 from sim.world import Client
 
@@ -29,7 +29,7 @@ SHARED = ("s0", "s1")
 OWN = "n"
 """How names begin that one transaction alone gives."""
 SCHEMA = pa.schema([("tag", pa.int64())])
-COLUMN = {"name": "tag", "type": "long", "nullable": True, "metadata": {}}
+COLUMNS = (("tag", "long"),)
 
 
 @dataclass
@@ -112,9 +112,20 @@ def draw(random: Random, tables: list[str]) -> Plan:
     return make(f"{OWN}*", random.choice(free)) if free and random.random() < 0.7 else make(f"{OWN}*")
 
 
-def place_foreign_table(client: Client, name: str) -> None:
-    """A table with no rows by a client that knows nothing of us, if the place is free."""
-    schema = json.dumps({"type": "struct", "fields": [COLUMN]})
+def place_foreign_table(client: Client, name: str, first: bytes | None = None) -> bool:
+    """A table by a client that knows nothing of us; False if it may not be there. `first` is its first
+    entry, else it has no rows."""
+    try:
+        made = client.store.create(f"{name}/_delta_log/{0:020d}.json", first or foreign_entry(COLUMNS))
+        return isinstance(made, Created)
+    except Unanswered:
+        return False
+
+
+def foreign_entry(columns: Sequence[tuple[str, str]]) -> bytes:
+    """The first entry of a table without rows, by a client that knows nothing of us."""
+    fields = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in columns]
+    schema = json.dumps({"type": "struct", "fields": fields})
     metadata = {
         "id": "3f1a8c5e-0000-4000-8000-000000000000",
         "format": {"provider": "parquet", "options": {}},
@@ -123,11 +134,7 @@ def place_foreign_table(client: Client, name: str) -> None:
         "configuration": {},
     }
     actions = [{"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}, {"metaData": metadata}]
-    data = "\n".join(json.dumps(action) for action in actions).encode()
-    try:
-        client.store.create(f"{name}/_delta_log/{0:020d}.json", data)
-    except Unanswered:
-        return
+    return "\n".join(json.dumps(action) for action in actions).encode()
 
 
 def visible(lake: Lake) -> dict[int, str]:
@@ -143,11 +150,19 @@ def visible(lake: Lake) -> dict[int, str]:
     return found
 
 
-def judge(history: History, lists: Mapping[str, tuple[int, ...]], found: Mapping[int, str]) -> list[str]:
+def judge(
+    history: History,
+    lists: Mapping[str, tuple[int, ...]],
+    found: Mapping[int, str],
+    objects: Mapping[str, bytes],
+) -> list[str]:
     """Tables that are there and should not be, or the other way round."""
     there, gone = dict[int, Operation](), set[int]()
     for op in history.of("lists"):
-        if op.action != "making" or not _is_committed(op, lists):
+        if op.action != "making":
+            continue
+        stands = standing(op, appends_of(op), lists, objects)
+        if not stands.committed or stands.torn:
             continue
         there |= dict.fromkeys(op.key.made, op)
         gone |= op.key.dropped
@@ -162,6 +177,6 @@ def judge(history: History, lists: Mapping[str, tuple[int, ...]], found: Mapping
     ]
 
 
-def _is_committed(op: Operation, lists: Mapping[str, tuple[int, ...]]) -> bool:
-    steps: list[Any] = op.result or []
-    return bool(steps) and all(step.value in lists[step.key] for step in steps)
+def appends_of(op: Operation) -> list[Append]:
+    """What the transaction wrote into lists; nothing before it came so far."""
+    return list(op.result or ())

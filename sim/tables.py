@@ -4,11 +4,12 @@ Two or three tables of lists. A transfer appends one value to a list of several,
 shows; some transactions read lists first, change one table alone, have no recovery, or turn to other tables
 when they start again, with places that they hold out of order. Outside writers add rows that tell nothing of
 themselves, which is a conflict for every update on its way: what was published has to be taken back. Some
-transactions make and drop tables (see `making`). Judged: every committed transaction is whole and in one
-serial order with all others, a failed one is nowhere, and published entries of the tables never change.
+even build on that: then a table may be torn (see `checkers.torn`). Some transactions make and drop tables
+(see `making`). Judged: every committed transaction is whole and in one serial order with all others, a failed
+one is nowhere, and published entries of the tables never change.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from random import Random
 from typing import Any
@@ -23,6 +24,8 @@ from sim.bucket import Bucket
 from sim.checkers.cycles import Append, Read, Txn, find_anomalies
 from sim.checkers.history import History, Operation
 from sim.checkers.published import check_published
+from sim.checkers.torn import check_torn
+from sim.checkers.whole import standing
 from sim.faults import Calm
 from sim.lakes import EngineOf, open_lake
 from sim.legacy import LegacyWriter, encode_json
@@ -30,7 +33,7 @@ from sim.rows import rows_engine
 from sim.scheduler import Stuck
 from sim.session import Session
 from sim.suite import Report, weather
-from sim.world import World
+from sim.world import Client, World
 
 TABLES = ("left", "right", "up")
 KEYS = 3
@@ -49,12 +52,19 @@ def play(seed: int, *, engine: EngineOf = rows_engine) -> Report:
 
     def audit(world: World, history: History) -> list[str]:
         lists, tags = _audit(world, history, engine)
-        return judge(history, lists) + making.judge(history, lists, tags)
+        objects = world.bucket.contents()
+        return judge(history, lists, objects) + making.judge(history, lists, tags, objects)
 
-    def published(bucket: Bucket, _: History) -> list[str]:
-        return check_published(bucket.writes)
+    def published(bucket: Bucket, history: History) -> list[str]:
+        ended = [op for op in history.operations if op.outcome == "torn"]
+        return check_published(bucket.writes) + check_torn(bucket.writes, bucket.contents(), ended)
 
     return weather(seed, (20, 40, 80), image(engine), start, audit, published)
+
+
+def images(engine: EngineOf) -> None:
+    """Make the store from which seeds begin."""
+    image(engine)
 
 
 @cache
@@ -82,10 +92,13 @@ def _start(world: World, history: History, random: Random, engine: EngineOf) -> 
     if random.random() < 0.6:
         client = world.client("outsider")
         writer = LegacyWriter(client, history, encode_json)
+        compacts = random.random() < 0.2
 
         def write() -> None:
             for _ in range(4):
                 table = world.random.choice(tables)
+                if compacts:
+                    writer.compact(table)
                 rows = [{"k": STRANGER, "items": ""}]
                 writer.append(table, table, rows, statistics=world.random.random() < 0.3)
                 client.environment.sleep(world.random.random())
@@ -127,7 +140,7 @@ def make_or_drop(session: Session, world: World, tables: Sequence[str]) -> None:
         for name in [name for name in names if name in making.SHARED]:
             if random.random() < 0.3:
                 squatter = world.client(f"squatter{len(session.history.operations)}")
-                world.start(squatter, partial(making.place_foreign_table, squatter, name))
+                world.start(squatter, partial(_squat, squatter, name))
         session.client.environment.sleep(random.random() * 0.3)
 
     try:
@@ -138,6 +151,10 @@ def make_or_drop(session: Session, world: World, tables: Sequence[str]) -> None:
     again = bool(features & Features.R) and random.random() < 0.6
     table, key = random.choice(tables), random.randrange(KEYS)
     making.transact(session, plan, table, key, features, again, meanwhile)
+
+
+def _squat(client: Client, name: str) -> None:
+    making.place_foreign_table(client, name)
 
 
 def transact(
@@ -203,6 +220,7 @@ def _audit(
 
     def body() -> None:
         session = Session(client, open_lake(client, engine), history)
+        session.lake.sync(accept_torn=True)
         for _ in range(2):
             # By `run`: a dead client's commit that is decided, and settled now, may change what was read.
             found.append(transact(session, world.random, must_succeed=True))
@@ -220,23 +238,20 @@ def _audit(
     return final, tags
 
 
-def judge(history: History, final: dict[str, tuple[int, ...]]) -> list[str]:
+def judge(
+    history: History, final: dict[str, tuple[int, ...]], objects: Mapping[str, bytes] | None = None
+) -> list[str]:
     """Violations of atomicity, and of the serial order of all who committed."""
     violations, txns = [], []
     for op in history.of("lists"):
         steps: list[Any] = op.result or []
-        appends = [step for step in steps if isinstance(step, Append)]
-        present = [step.value in final[step.key] for step in appends]
-        if op.outcome == "ok" and not all(present):
-            violations.append(f"operation {op.number} was acknowledged, and is not whole: {steps}")
-        if op.outcome == "failed" and any(present):
-            violations.append(f"operation {op.number} failed ({op.error}), and is there: {steps}")
-        if any(present) and not all(present):
-            violations.append(f"operation {op.number} ({op.outcome}) is there by half: {steps}")
-        if op.outcome == "ok" or (any(present) and all(present)):
+        found = standing(op, [step for step in steps if isinstance(step, Append)], final, objects or {})
+        violations += found.violations
+        if found.committed:
             # One that was not acknowledged may become visible at any time after it began.
             ended = op.completed if op.outcome == "ok" else float("inf")
-            txns.append(Txn(op.number, tuple(steps), "ok", op.invoked, ended))
+            kept = found.appends if found.torn else steps
+            txns.append(Txn(op.number, tuple(kept), "ok", op.invoked, ended))
     for key, values in final.items():
         if len(set(values)) != len(values):
             violations.append(f"{key} holds a value twice: {values}")

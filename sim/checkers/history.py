@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Outcome = Literal["ok", "failed", "unknown"]
+Outcome = Literal["ok", "failed", "unknown", "torn"]
 
 
 @dataclass(slots=True)
@@ -32,9 +32,10 @@ class Operation:
     """One attempt of one client's transaction.
 
     `failed` promises that nothing of it is visible, ever; `unknown` allows all or nothing, and is the
-    outcome of everything that a crash cut off. `version` is the table version that the receipt told. A
-    transaction of several statements has the action `steps`, and its steps. One that was resumed begins with
-    the steps of the client that is gone, which began it at `begun`.
+    outcome of everything that a crash cut off; `torn` was told that a table is torn (see `torn`). `version`
+    is the table version that the receipt told. A transaction of several statements has the action `steps`,
+    and its steps. One that was resumed begins with the steps of the client that is gone, which began it at
+    `begun`.
     """
 
     number: int

@@ -130,6 +130,9 @@ class _Judge:
             self._blame(write, f"HEAD is at {head['seq']} and there is no such slot")
         elif head["tables"] not in _tables_after(before["tables"], self._slots[head["seq"] - 1]["change"]):
             self._blame(write, f"HEAD at {head['seq']} does not follow from its slot")
+        for place, version in head.get("versions", {}).items():
+            if version >= len(self._commits.get(place, ())):
+                self._blame(write, f"HEAD at {head['seq']} names version {version} of {place}, not there yet")
         for place, version in before.get("versions", {}).items():
             if head["versions"].get(place, version) < version:
                 self._blame(write, f"HEAD at {head['seq']} goes back from version {version} of {place}")

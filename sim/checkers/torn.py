@@ -1,0 +1,71 @@
+"""Tables on which a commit that had to be taken back could not be, for somebody had built on it.
+
+That is right only where a client that knows nothing of LakeVilla did it: then the part of the commit that
+lies there stays, all other parts are taken back, and HEAD flags the table. A commit is taken back by an entry
+whose attempt has `-inverse` behind the commit's; who removed its files or changed the table's definition
+before that entry was in its way.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sim.checkers.delta import Commit, read_log, table_roots
+from sim.checkers.heads import Heads
+from sim.checkers.history import Operation
+from sim.checkers.published import HEAD, AppliedWrite
+
+INVERSE = "-inverse"
+
+
+def torn_parts(objects: Mapping[str, bytes], txn: str) -> dict[str, int]:
+    """The tables on which an outside client built on an entry of this transaction, and that entry."""
+    found = {}
+    for root in table_roots(objects):
+        commits = read_log(objects, root)
+        for commit in commits:
+            if _ours(commit).get("txn") == txn and _is_built_on(commit, commits[commit.version + 1 :]):
+                found[root] = commit.version
+    return found
+
+
+def check_torn(
+    writes: Iterable[AppliedWrite], objects: Mapping[str, bytes], ended: Iterable[Operation]
+) -> list[str]:
+    """What is wrong with operations that ended as `torn`: each tore a table, or met one that was torn."""
+    ended = list(ended)
+    flagged = _flagged(writes) if ended else set()
+    violations = []
+    for op in ended:
+        parts = torn_parts(objects, op.txn) if op.txn else {}
+        if missing := parts.keys() - flagged:
+            violations.append(f"operation {op.number} tore {sorted(missing)}, and HEAD never said so")
+        if not parts and not flagged:
+            violations.append(f"operation {op.number} ended with {op.error}, and no table is torn")
+    return violations
+
+
+def _flagged(writes: Iterable[AppliedWrite]) -> set[str]:
+    """The tables that some HEAD called torn."""
+    heads, flagged = Heads(), set[str]()
+    for write in writes:
+        if write.data is None or heads.see(write.key, write.data):
+            continue
+        if write.key == HEAD:
+            flagged |= set(heads.unpack(write.data).get("torn", ()))
+    return flagged
+
+
+def _is_built_on(commit: Commit, later: Iterable[Commit]) -> bool:
+    taken_back = f"{_ours(commit).get('attempt')}{INVERSE}"
+    for other in later:
+        ours = _ours(other)
+        if ours.get("attempt") == taken_back:
+            return False
+        if not ours and (commit.adds.keys() & set(other.removes) or other.metadata or other.protocol):
+            return True
+    return False
+
+
+def _ours(commit: Commit) -> dict[str, Any]:
+    ours = commit.info.get("lakevilla")
+    return ours if isinstance(ours, dict) else {}

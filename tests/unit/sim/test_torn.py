@@ -1,0 +1,89 @@
+"""Torn tables: only an outside client that built on what had to be taken back excuses a transaction."""
+
+import json
+from typing import Any
+
+from sim.bucket import Bucket
+from sim.checkers.cycles import Append
+from sim.checkers.history import Operation
+from sim.checkers.torn import check_torn, torn_parts
+from sim.checkers.whole import standing
+from sim.tables import play
+
+TXN = "t1"
+
+
+def table(root: str, *entries: list[dict[str, Any]]) -> dict[str, bytes]:
+    """The log of a table."""
+    return {
+        f"{root}/_delta_log/{version:020d}.json": "\n".join(map(json.dumps, entry)).encode()
+        for version, entry in enumerate(entries)
+    }
+
+
+FIRST = [{"protocol": {}}, {"metaData": {}}]
+
+
+def ours(*actions: dict[str, Any], attempt: str = "a1") -> list[dict[str, Any]]:
+    return [{"commitInfo": {"lakevilla": {"txn": TXN, "attempt": attempt}}}, *actions]
+
+
+def added(path: str) -> dict[str, Any]:
+    return {"add": {"path": path}}
+
+
+def removed(path: str) -> dict[str, Any]:
+    return {"remove": {"path": path}}
+
+
+COMMIT = ours(added("new"))
+INVERSE = ours(removed("new"), attempt="a1-inverse")
+COMPACTED = [{"commitInfo": {}}, removed("new"), added("all")]
+
+
+def ended(outcome: Any = "torn") -> Operation:
+    return Operation(3, "c", "lists", "multi", None, 4, 0.0, 1.0, outcome, txn=TXN, error="Corrupt: torn")
+
+
+def test_table_on_which_an_outside_client_built_is_torn():
+    assert torn_parts(table("a", FIRST, COMMIT, COMPACTED), TXN) == {"a": 1}
+
+
+def test_table_that_was_taken_back_first_is_not_torn():
+    assert torn_parts(table("a", FIRST, COMMIT, INVERSE, [{"commitInfo": {}}, added("x")]), TXN) == {}
+
+
+def test_outside_append_tears_nothing():
+    assert torn_parts(table("a", FIRST, COMMIT, [{"commitInfo": {}}, added("x")]), TXN) == {}
+
+
+def test_one_of_us_who_builds_on_it_is_no_excuse():
+    other = [{"commitInfo": {"lakevilla": {"txn": "t2", "attempt": "b"}}}, removed("new"), added("x")]
+    objects = table("a", FIRST, COMMIT, other)
+    assert torn_parts(objects, TXN) == {}
+    assert "no table is torn" in check_torn([], objects, [ended()])[0]
+
+
+def test_torn_table_that_head_does_not_name_is_found():
+    objects = table("a", FIRST, COMMIT, COMPACTED)
+    assert "HEAD never said so" in check_torn([], objects, [ended()])[0]
+    bucket = Bucket()
+    head = {"lake": "l", "seq": 1, "tables": {}, "versions": {}, "torn": ["a"]}
+    bucket.put(0.0, "c", "_lakevilla/global/HEAD.json", json.dumps(head).encode())
+    assert check_torn(bucket.writes, objects, [ended()]) == []
+
+
+def test_torn_transaction_stands_on_the_torn_table_and_nowhere_else():
+    objects = table("a", FIRST, COMMIT, COMPACTED)
+    appends = [Append("a/0", 4), Append("b/0", 4)]
+    alone = standing(ended(), appends, {"a/0": (4,), "b/0": ()}, objects)
+    assert (alone.appends, alone.violations, alone.torn) == ([Append("a/0", 4)], [], True)
+    assert "by half" in standing(ended(), appends, {"a/0": (4,), "b/0": (4,)}, objects).violations[0]
+    assert "by half" in standing(ended("unknown"), appends, {"a/0": (), "b/0": (4,)}, objects).violations[0]
+
+
+def test_seeds_with_torn_tables_show_no_violation():
+    for seed in (87, 158):
+        report = play(seed)
+        assert report.outcomes["torn"]
+        assert report.violations == []
