@@ -18,14 +18,14 @@ from functools import partial
 from multiprocessing.sharedctypes import Synchronized
 
 from lakevilla.engines.local.engine import LocalEngine
-from sim import planted, planted_recovery, planted_tables, tables
+from sim import isolation, planted, planted_isolation, planted_recovery, planted_tables, tables
 from sim.lakes import EngineOf, first_image
 from sim.rows import rows_engine
 from sim.suite import SUITES, Report, play
 
-BUGS = {**planted.BUGS, **planted_recovery.BUGS, **planted_tables.BUGS}
-TABLES = "tables"
-"""The suite of commits on several tables, which has a world of its own."""
+BUGS = {**planted.BUGS, **planted_recovery.BUGS, **planted_tables.BUGS, **planted_isolation.BUGS}
+WORLDS = {"tables": (tables.images, tables.play), "isolation": (isolation.images, isolation.play)}
+"""Suites that have a world of their own: what makes their stores, and what plays a seed."""
 
 ENGINES: dict[str, EngineOf] = {"rows": rows_engine, "local": LocalEngine}
 """The row engine for speed, and the real one."""
@@ -66,7 +66,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, help="replay this one seed")
     parser.add_argument("--trace", action="store_true", help="print what happened, event by event")
     parser.add_argument("--engine", choices=sorted(ENGINES), default="rows")
-    parser.add_argument("--suite", choices=[*sorted(SUITES), TABLES], default="base")
+    parser.add_argument("--suite", choices=[*sorted(SUITES), *WORLDS], default="base")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--plant", choices=sorted(BUGS), help="plant this bug first")
     return parser.parse_args()
@@ -104,11 +104,11 @@ def _begin_worker(count: "Synchronized[int]") -> None:
 
 def _play(seed: int, suite: str, engine: str, plant: str | None) -> Report:
     # The lake is made before the bug is planted: the probe of a new lake would refuse some of them.
-    several = suite == TABLES
-    (tables.image if several else first_image)(ENGINES[engine])
+    images, world = WORLDS.get(suite, (first_image, None))
+    images(ENGINES[engine])
     with BUGS[plant]() if plant else nullcontext():
-        if several:
-            return tables.play(seed, engine=ENGINES[engine])
+        if world is not None:
+            return world(seed, engine=ENGINES[engine])
         return play(seed, suite, engine=ENGINES[engine])
 
 

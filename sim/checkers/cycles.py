@@ -5,10 +5,11 @@ its writers, so the dependencies between transactions are known, not guessed:
 - ww: T2 appended the value right after T1's; wr: T2 read a list that ends with T1's value;
 - rw: T1 read a list that T2's value then extended; rt: T1 ended before T2 began.
 A cycle is an anomaly, named by the weakest edges that close it: G0 (ww), G1c (ww, wr), G-single (one rw),
-G2 (more rw); with a real-time edge the name ends in `-realtime`.
+G2 (more rw); with a real-time edge the name ends in `-realtime`. With snapshot isolation a cycle needs two rw
+edges in a row, and one of them leaves a transaction that has it and writes: any other is an anomaly too.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -47,8 +48,25 @@ class Anomaly:
     detail: str
 
 
-def find_anomalies(history: Sequence[Txn], *, real_time: bool = True) -> list[Anomaly]:
-    """All anomalies that need no cycle, and one cycle for each class that shows."""
+Precedes = Callable[[Txn, Txn], bool]
+"""Whether the order of two transactions, of which the first ended before the second began, is promised."""
+
+
+def all_precede(_: Txn, __: Txn) -> bool:
+    return True
+
+
+def find_anomalies(
+    history: Sequence[Txn],
+    *,
+    real_time: bool = True,
+    precedes: Precedes = all_precede,
+    snapshot: Collection[int] = (),
+) -> list[Anomaly]:
+    """All anomalies that need no cycle, and one cycle for each class that shows.
+
+    `snapshot` are the transactions with snapshot isolation.
+    """
     writers = {(s.key, s.value): txn for txn in history for s in txn.steps if isinstance(s, Append)}
     found = [*_internal(history), *_bad_reads(history, writers)]
     orders, disorder = _orders(history)
@@ -57,8 +75,13 @@ def find_anomalies(history: Sequence[Txn], *, real_time: bool = True) -> list[An
         # The orders are not to be trusted: cycles built on them would say nothing.
         return found
     ww, wr, rw = _dependencies(history, writers, orders)
-    rt = _real_time(history) if real_time else set()
-    return _classify(ww, wr, rw, rt)
+    rt = _real_time(history, precedes) if real_time else set()
+    if not snapshot:
+        return _classify(ww, wr, rw, rt)
+    writing = {txn.id for txn in history if any(isinstance(step, Append) for step in txn.steps)}
+    skewed = writing.intersection(snapshot)
+    firm = {(a, b) for a, b in rw if a not in skewed}
+    return _classify(ww, wr, firm, rt) or _unskewed(ww | wr | rt, rw)
 
 
 def _internal(history: Sequence[Txn]) -> Iterable[Anomaly]:
@@ -141,10 +164,10 @@ def _proper(edges: set[Edge]) -> set[Edge]:
     return {(a, b) for a, b in edges if a != b}
 
 
-def _real_time(history: Sequence[Txn]) -> set[Edge]:
+def _real_time(history: Sequence[Txn], precedes: Precedes) -> set[Edge]:
     done = [txn for txn in history if txn.outcome == "ok"]
     seen = [txn for txn in history if txn.outcome != "failed"]
-    return {(a.id, b.id) for a in done for b in seen if a.completed < b.invoked}
+    return {(a.id, b.id) for a in done for b in seen if a.completed < b.invoked and precedes(a, b)}
 
 
 def _classify(ww: set[Edge], wr: set[Edge], rw: set[Edge], rt: set[Edge]) -> list[Anomaly]:
@@ -166,6 +189,18 @@ def _classify(ww: set[Edge], wr: set[Edge], rw: set[Edge], rt: set[Edge]) -> lis
         elif cycle := _cycle(_graph(ww | wr | rw | extra)):
             found.append(_anomaly("G2" + suffix, cycle))
     return found
+
+
+def _unskewed(others: set[Edge], rw: set[Edge]) -> list[Anomaly]:
+    """A cycle without two rw edges in a row: each transaction twice, by whether an rw edge led there."""
+    graph: Graph = {}
+    for a, b in others:
+        for last in (0, 1):
+            graph.setdefault(2 * a + last, set()).add(2 * b)
+    for a, b in rw:
+        graph.setdefault(2 * a, set()).add(2 * b + 1)
+    cycle = _cycle(graph)
+    return [_anomaly("G-single", [node // 2 for node in cycle])] if cycle else []
 
 
 def _anomaly(kind: str, cycle: list[int]) -> Anomaly:

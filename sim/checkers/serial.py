@@ -5,29 +5,36 @@ Exponential, so for a handful of transactions only; the cycle checker is tested 
 
 from collections.abc import Sequence
 
-from sim.checkers.cycles import Append, Txn
+from sim.checkers.cycles import Append, Precedes, Txn, all_precede
 
 State = dict[str, tuple[int, ...]]
 
 
-def find_serial_order(history: Sequence[Txn], *, real_time: bool = True) -> list[int] | None:
+def find_serial_order(
+    history: Sequence[Txn], *, real_time: bool = True, precedes: Precedes = all_precede
+) -> list[int] | None:
     """Ids in an order in which every read fits, or None. Unknown transactions may be left out."""
-    return _extend([t for t in history if t.outcome != "failed"], {}, [], real_time)
+    promised = precedes if real_time else lambda _, __: False
+    return _extend([t for t in history if t.outcome != "failed"], {}, [], promised)
 
 
-def _extend(left: list[Txn], state: State, order: list[int], real_time: bool) -> list[int] | None:
+def _extend(left: list[Txn], state: State, order: list[int], precedes: Precedes) -> list[int] | None:
     if all(txn.outcome == "unknown" for txn in left):
         return order
     for txn in left:
-        if real_time and any(o.outcome == "ok" and o.completed < txn.invoked for o in left if o is not txn):
+        if any(_is_before(other, txn, precedes) for other in left if other is not txn):
             continue
         after = _apply(txn, state)
         if after is None:
             continue
         rest = [other for other in left if other is not txn]
-        if (found := _extend(rest, after, [*order, txn.id], real_time)) is not None:
+        if (found := _extend(rest, after, [*order, txn.id], precedes)) is not None:
             return found
     return None
+
+
+def _is_before(first: Txn, second: Txn, precedes: Precedes) -> bool:
+    return first.outcome == "ok" and first.completed < second.invoked and precedes(first, second)
 
 
 def _apply(txn: Txn, state: State) -> State | None:

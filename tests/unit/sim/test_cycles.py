@@ -103,6 +103,63 @@ def test_unknown_write_may_be_seen_or_not():
     assert kinds(Txn(1, (Append("x", 1),), "unknown"), Txn(2, (Read("x", ()),))) == []
 
 
+SKEW = (
+    Txn(1, (Read("x", ()), Append("y", 1))),
+    Txn(2, (Read("y", ()), Append("x", 2))),
+    Txn(3, (Read("x", (2,)), Read("y", (1,)))),
+)
+
+
+def test_write_skew_is_allowed_if_both_have_snapshot_isolation():
+    assert find_anomalies(SKEW, snapshot={1, 2}) == []
+
+
+def test_write_skew_with_a_serializable_transaction_on_its_one_side_is_allowed_too():
+    """It came first; the other one is allowed to have read what was before it."""
+    assert find_anomalies(SKEW, snapshot={2}) == []
+
+
+def test_lost_update_is_an_anomaly_with_snapshot_isolation_too():
+    history = (
+        Txn(1, (Read("x", ()), Append("x", 1))),
+        Txn(2, (Read("x", ()), Append("x", 2))),
+        Txn(3, (Read("x", (1, 2)),)),
+    )
+    assert [a.kind for a in find_anomalies(history, snapshot={1, 2})] == ["G-single"]
+
+
+def test_read_skew_is_an_anomaly_with_snapshot_isolation_too():
+    history = (
+        Txn(1, (Append("x", 1), Append("y", 1))),
+        Txn(2, (Read("x", ()), Read("y", (1,)), Append("z", 2))),
+        Txn(3, (Read("x", (1,)), Read("z", (2,)))),
+    )
+    assert [a.kind for a in find_anomalies(history, snapshot={1, 2})] == ["G-single"]
+
+
+def test_skew_by_way_of_a_third_that_only_reads_is_allowed_with_snapshot_isolation():
+    """What a reader sees between two writers that each miss the other."""
+    history = (
+        Txn(1, (Read("x", ()), Read("y", ()), Append("x", 1))),
+        Txn(2, (Read("y", ()), Append("y", 2))),
+        Txn(3, (Read("x", ()), Read("y", (2,)))),
+        Txn(4, (Read("x", (1,)), Read("y", (2,)))),
+    )
+    assert find_anomalies(history, snapshot={1, 2, 3}) == []
+    assert [a.kind for a in find_anomalies(history)] == ["G2"]
+
+
+def test_real_time_counts_only_where_it_is_promised():
+    history = (
+        Txn(1, (Append("x", 1),), invoked=0, completed=1),
+        Txn(2, (Read("x", ()),), invoked=2, completed=3),
+        Txn(3, (Read("x", (1,)),), invoked=4, completed=5),
+    )
+    assert find_anomalies(history, precedes=lambda a, b: (a.id, b.id) != (1, 2)) == []
+    assert find_serial_order(history, precedes=lambda a, b: (a.id, b.id) != (1, 2)) == [2, 1, 3]
+    assert find_serial_order(history) is None
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_random_histories_agree_with_brute_force(seed: int):
     """Transactions run on snapshots that are at times stale; a last one reads everything."""

@@ -1,0 +1,219 @@
+"""One instant for the whole lake: every feature set and legacy clients on the same tables at once.
+
+Lists in four tables, of which one was put there by somebody who knows nothing of us, and in some seeds all of
+them, so that the first transaction makes the global log. Another table appears meanwhile. Clients die, pause
+and resume; outside writers insert rows and compact. What clients do stands in `isolated`, how it is judged in
+`judge_isolation`. A seed picks serializable or snapshot isolation for all, or lets each transaction pick.
+"""
+
+from collections.abc import Callable
+from functools import cache, partial
+from random import Random
+
+from lakevilla.model import Features
+from lakevilla.store.port import Unanswered
+from sim import isolated, making
+from sim.bucket import Bucket
+from sim.checkers.history import History
+from sim.checkers.looks import INSERTED
+from sim.checkers.published import check_published
+from sim.checkers.torn import check_torn
+from sim.faults import Calm
+from sim.judge_isolation import Final, judge
+from sim.lakes import EngineOf, open_lake
+from sim.legacy import LegacyReader, LegacyWriter, Row, encode_json, encode_parquet
+from sim.rows import rows_engine
+from sim.scheduler import Stuck
+from sim.session import Session
+from sim.suite import Report, weather
+from sim.world import Client, World
+
+TABLES = ("left", "right", "up", "found")
+LATE = "late"
+"""A table that appears while clients work."""
+COLUMNS = (("k", "long"), ("v", "long"), ("items", "string"))
+TRANSACTIONS = 5
+
+
+def play(seed: int, *, engine: EngineOf = rows_engine, transactions: int = TRANSACTIONS) -> Report:
+    """Run one seed; each client runs so many transactions, or one more."""
+
+    def start(world: World, history: History, random: Random) -> int:
+        return _start(world, history, random, engine, transactions)
+
+    def audit(world: World, history: History) -> list[str]:
+        return judge(world.bucket, history, _audit(world, history, engine))
+
+    def published(bucket: Bucket, history: History) -> list[str]:
+        ended = [op for op in history.operations if op.outcome == "torn"]
+        return check_published(bucket.writes) + check_torn(bucket.writes, bucket.contents(), ended)
+
+    bare = Random(seed).random() < 0.3
+    return weather(seed, (20, 40, 80), image(engine, bare), start, audit, published)
+
+
+@cache
+def image(engine: EngineOf, bare: bool) -> Bucket:
+    """The store of a lake with its tables, made without faults; `bare` if nobody has used LakeVilla there."""
+    with World(0, Calm) as world:
+        client, outsider = world.client("maker"), world.client("outsider")
+
+        def make() -> None:
+            lake = open_lake(client, engine)
+            for table in TABLES:
+                if bare or table == "found":
+                    place(outsider, engine, table)
+                else:
+                    lake.create(table, "k BIGINT, v BIGINT, items STRING")
+                    lake.append(table, first_rows())
+            if not bare:
+                # Else the first instant has some of the tables without their rows.
+                lake.sync()
+
+        world.start(client, make)
+        world.run()
+        return world.bucket
+
+
+def images(engine: EngineOf) -> None:
+    """Make the stores from which seeds begin."""
+    for bare in (False, True):
+        image(engine, bare)
+
+
+def first_rows() -> list[Row]:
+    return [{"k": key, "v": 100, "items": ""} for key in range(isolated.KEYS)]
+
+
+def place(client: Client, engine: EngineOf, table: str) -> bool:
+    """A table with its first rows, by a client that knows nothing of us; False if it may not be there."""
+    writer = LegacyWriter(client, History(), _encode(engine))
+    try:
+        first = writer.first_entry(table, making.foreign_entry(COLUMNS), first_rows())
+    except Unanswered:
+        return False
+    return making.place_foreign_table(client, table, first)
+
+
+def _encode(engine: EngineOf) -> Callable[[list[Row]], bytes]:
+    return encode_json if engine is rows_engine else encode_parquet
+
+
+def _start(world: World, history: History, random: Random, engine: EngineOf, transactions: int) -> int:
+    count = random.randint(4, 5)
+    tables = list(TABLES[: random.choice((2, 3, 4, 4))])
+    isolation = random.choice(("serializable", "serializable", "serializable", "snapshot", "any"))
+    for number in range(count):
+        left = [transactions + random.randrange(2)]
+        _start_client(world, history, f"c{number}", left, engine, tables, isolation)
+    if random.random() < 0.6:
+        _start_outsider(world, history, random, engine, tables)
+    if random.random() < 0.3:
+        client = world.client("founder")
+
+        def found() -> None:
+            client.environment.sleep(world.random.random())
+            if place(client, engine, LATE):
+                tables.append(LATE)
+
+        world.start(client, found)
+    _start_reader(world, history, tables)
+    return count
+
+
+def _start_client(
+    world: World,
+    history: History,
+    name: str,
+    left: list[int],
+    engine: EngineOf,
+    tables: list[str],
+    isolation: str,
+) -> None:
+    """A client that runs so many transactions; when it dies a new one goes on with the rest."""
+    client = world.client(name)
+    session = Session(client, open_lake(client, engine), history)
+
+    def body() -> None:
+        while left[0] > 0:
+            left[0] -= 1
+            picked = isolation
+            if isolation == "any":
+                picked = world.random.choice(("serializable", "snapshot"))
+            isolated.act(session, world.random, tables, picked)
+            client.environment.sleep(world.random.expovariate(1 / 0.1))
+
+    def restart() -> None:
+        if left[0] > 0:
+            _start_client(world, history, f"{name}'", left, engine, tables, isolation)
+
+    client.process.on_death = lambda: world.scheduler.at(world.random.random() * 5, restart)
+    world.start(client, body)
+
+
+def _start_outsider(
+    world: World, history: History, random: Random, engine: EngineOf, tables: list[str]
+) -> None:
+    """Inserts rows, and in some seeds makes one file of all that it finds."""
+    client = world.client("outsider")
+    writer = LegacyWriter(client, history, _encode(engine))
+    compacts = random.random() < 0.15
+
+    def write() -> None:
+        for _ in range(4):
+            table, value = world.random.choice(tables), len(history.operations) + 1
+            if compacts and world.random.random() < 0.5:
+                writer.compact(table)
+            else:
+                rows = [{"k": INSERTED + value, "v": 0, "items": f",{value}"}]
+                writer.append(table, table, rows, statistics=world.random.random() < 0.5)
+            client.environment.sleep(world.random.random())
+
+    world.start(client, write)
+
+
+def _start_reader(world: World, history: History, tables: list[str]) -> None:
+    client = world.client("legacy-reader")
+    reader = LegacyReader(client, history)
+
+    def read() -> None:
+        for _ in range(3):
+            table = world.random.choice(tables)
+            reader.read(table, table)
+            client.environment.sleep(world.random.random())
+
+    world.start(client, read)
+
+
+def _audit(world: World, history: History, engine: EngineOf) -> Final:
+    """Without faults a transfer and a look at everything succeed; all tables as they are then."""
+    client = world.client("auditor")
+    final = Final()
+    sure = isolated.Wish(isolated.ALL, "serializable", again=True)
+
+    def body() -> None:
+        session = Session(client, open_lake(client, engine), history)
+        lake = session.lake
+        lake.sync(accept_torn=True)
+        for plan in (isolated.transfer, isolated.skew):
+            drawn = plan(world.random, TABLES)
+            final.operations.append(isolated.transact(session, sure, drawn, "writer"))
+        lake.sync()
+        present = [table for table in (*TABLES, LATE) if table in lake.tables()]
+        for features in (isolated.ALL, Features.R):
+            for table in present:
+                with lake.transaction(features) as tx:
+                    final.see(table, tx.read(table).collect(), str(features))
+        final.operations.append(isolated.transact(session, sure, partial(_look_at_all, present), "reader"))
+
+    world.start(client, body)
+    world.run()
+    for op in final.operations:
+        if op.outcome != "ok":
+            raise Stuck(f"without faults and rivals the auditor's {op.action} {op.outcome}: {op.error}")
+    return final
+
+
+def _look_at_all(tables: list[str], doing: isolated.Doing) -> None:
+    for table in tables:
+        doing.read(table)

@@ -1,0 +1,167 @@
+"""Known bugs of isolation, to be planted one by one, as in `planted`."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from lakevilla.environment import Environment
+from lakevilla.errors import InvalidInput
+from lakevilla.model import ReadSet
+from lakevilla.settle.entries import entry_after, move_head
+from lakevilla.store.metered import Meter
+from lakevilla.transaction.catalog import Catalog, Pinned
+from lakevilla.transaction.cut import Cut
+from lakevilla.transaction.deciding import Decision
+from lakevilla.transaction.isolated import Isolated
+from lakevilla.versions import registry
+from lakevilla.versions.commits import Adopt, Commit, Settled
+from lakevilla.versions.log import GlobalLog, ReadHead
+from lakevilla.versions.records import Entry, Head
+from sim.planted import Plant, planter
+
+BUGS: dict[str, Plant] = {}
+"""Every bug by its name."""
+
+_CUT = "lakevilla.transaction.cut"
+_DECIDING = "lakevilla.transaction.deciding"
+_RULES = "lakevilla.validation.rules"
+_REGISTRY = "lakevilla.versions.registry"
+
+
+_bug = planter(BUGS)
+
+
+_add = Cut._add
+_after_commit = registry._after_commit
+_commit = Decision._commit
+_settle = Decision._settle
+_stand = Isolated.stand
+
+
+# The instant.
+
+
+@_bug(f"{_CUT}.Cut._add")
+def instant_moved_in_mid_transaction(self: Cut, tables: Sequence[Pinned], touched: Sequence[Pinned]) -> None:  # noqa: ARG001
+    """A later HEAD is pinned, whatever was read at the one before."""
+    _add(self, tables, ())
+
+
+@_bug(f"{_CUT}.Cut.pin")
+def outside_version_read_past_the_instant(self: Cut, name: str) -> Pinned:
+    found = self._version(name)
+    if found is None:
+        raise InvalidInput(name)
+    newest = self._catalog.newest(found[0], self._meter)
+    if newest is None:
+        raise InvalidInput(name)
+    return replace(newest, pinned_at=self._read_at)
+
+
+@_bug(f"{_CUT}.Cut._add")
+def new_table_resolved_alone(self: Cut, tables: Sequence[Pinned], touched: Sequence[Pinned]) -> None:  # noqa: ARG001
+    """A table that HEAD does not know is read as it is, and no entry makes it part of the instant."""
+    unknown = [pinned for pinned in tables if pinned.ref.location not in self.head.versions]
+    self._head = replace(
+        self.head,
+        tables={**self.head.tables, **{pinned.ref.name: pinned.ref for pinned in unknown}},
+        versions={**self.head.versions, **{p.ref.location: p.snapshot.version for p in unknown}},
+    )
+
+
+@_bug(f"{_CUT}._is_beyond")
+def first_statement_adopts_nothing_of_known_tables(head: Head, pinned: Pinned) -> bool:
+    return pinned.ref.location not in head.versions
+
+
+@_bug(f"{_CUT}.adopt", "lakevilla.transaction.syncing.adopt")
+def adoption_without_a_slot(
+    catalog: Catalog, environment: Environment, meter: Meter, read: ReadHead, change: Adopt
+) -> ReadHead | None:
+    txn = environment.new_id()
+    entry = entry_after(read.head, environment, txn, txn, change)
+    versions = {found.table.location: found.version for found in change.tables}
+    return move_head(catalog.log(meter), environment, read, entry, Settled(True, versions))
+
+
+@_bug(f"{_CUT}.Cut._open")
+def log_that_a_rival_made_first_is_set_back(self: Cut, names: Sequence[str]) -> None:
+    """What is new is compared with the HEAD that was looked at, and adopted after the one that is there."""
+    while self._head is None:
+        read, newest = self._look(names)
+        head = Head("", 0, "") if read is None else read.head
+        beyond = [p for p in newest if p.snapshot.version > head.versions.get(p.ref.location, -1)]
+        if beyond:
+            read = self._adopt(read or self._first(), beyond)
+        if read is not None:
+            self.move(read)
+        elif not beyond:
+            self._head = head
+
+
+# Validation.
+
+
+@_bug(f"{_RULES}.is_outdated")
+def outdated_reads_not_looked_for(read: int, hidden: int, slack: int = 0) -> bool:  # noqa: ARG001
+    return False
+
+
+@_bug("lakevilla.transaction.isolated.Isolated.stand")
+def later_head_taken_without_validation(self: Isolated, log: GlobalLog, read: ReadHead) -> ReadHead:  # noqa: ARG001
+    return read
+
+
+@_bug("lakevilla.transaction.replaying._same")
+def redo_on_changed_values(operation: Any, after: Any) -> bool:  # noqa: ARG001
+    """What the client was given may be another now; what it wrote because of that stays."""
+    return True
+
+
+@_bug(f"{_DECIDING}.Decision._commit")
+def entry_without_what_was_read(self: Decision) -> Commit | None:
+    commit = _commit(self)
+    if commit is None:
+        return None
+    return Commit(tuple(replace(write, read=ReadSet()) for write in commit.writes), (), commit.drops)
+
+
+# The commit.
+
+
+@_bug(f"{_REGISTRY}._after_commit")
+def commit_does_not_adopt_what_it_read(head: Head, commit: Commit, published: bool) -> Head:
+    return _after_commit(head, replace(commit, reads=()), published)
+
+
+@_bug(f"{_DECIDING}.Decision._settle")
+def head_replaced_before_publish(
+    self: Decision, read: ReadHead, entry: Entry, commit: Commit
+) -> tuple[ReadHead, Any]:
+    workspace = self._workspace
+    versions = {write.table.location: write.base + 1 for write in commit.writes}
+    log = workspace.catalog.log(workspace.meter)
+    move_head(log, workspace.environment, read, entry, Settled(True, versions))
+    return _settle(self, read, entry, commit)
+
+
+@_bug(f"{_DECIDING}.move_head")
+def commit_told_before_it_is_visible(
+    log: GlobalLog,  # noqa: ARG001
+    environment: Environment,
+    read: ReadHead,
+    entry: Entry,
+    settled: Settled,
+) -> ReadHead:
+    """Who looks next has to settle it."""
+    return replace(read, head=registry.apply(read.head, entry, settled, environment.new_id()))
+
+
+@_bug(f"{_DECIDING}.move_head")
+def refused_commit_stays_in_head(
+    log: GlobalLog, environment: Environment, read: ReadHead, entry: Entry, settled: Settled
+) -> ReadHead:
+    """HEAD does not take the version that takes a commit back, but the one of the commit."""
+    early = {place: max(version - 1, 0) for place, version in settled.versions.items()}
+    kept = settled if settled.published else replace(settled, versions=early)
+    return move_head(log, environment, read, entry, kept)
