@@ -52,7 +52,7 @@ storm: setup ## Storms of deadlocks over four tables, in the simulator and on Se
 hermitage: setup ## Print the paper's table of anomalies: the plain format's clients, and LakeVilla
 	$(BIN)/python -m tests.hermitage.table
 
-hermitage-all: setup ## Play every order of every step of that table with R, and R,CT (many minutes)
+hermitage-all: setup ## Play every order of every step of that table with R, R,CT and I (an hour)
 	$(BIN)/python -m tests.hermitage.everything --processes 2
 
 conformance: setup ## Compare the engines on many generated statements: make conformance SEEDS=0:5000

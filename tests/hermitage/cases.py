@@ -1,11 +1,11 @@
-"""One script in one order on the local engine, and all that R, or R and CT, promise about it."""
+"""One script in one order on the local engine, and all that R, CT and I promise about it."""
 
 from contextlib import nullcontext
 from functools import cache
 
-from tests.hermitage.judging import complaint, complaint_across
+from tests.hermitage.judging import complaint, complaint_across, complaint_snapshot
 from tests.hermitage.notation import Layout, Read
-from tests.hermitage.ours import WAYS, MemoryLakes, queueing
+from tests.hermitage.ours import SNAPSHOT, WAYS, WITH_I, MemoryLakes, queueing
 from tests.hermitage.outcome import End, Outcome
 from tests.hermitage.playing import PATIENCE_SECONDS, play
 from tests.hermitage.script import Script
@@ -19,8 +19,8 @@ LAYOUTS = {
     ACROSS: Layout(tables=("a", "b")),
 }
 
-BY_HAND = ("R", "R,CT")
-WITHOUT_RECOVERY = ("CT",)
+BY_HAND = ("R", "R,CT", "R,CT,I", "R,CT,I snapshot")
+WITHOUT_RECOVERY = ("CT", "I")
 
 SHORT_PATIENCE_SECONDS = 0.05
 """Where many steps wait for others, and are meant to."""
@@ -36,7 +36,9 @@ def judge(case: Case, queued: bool = False, shared: bool = False) -> tuple[Case,
     with queueing() if queued else nullcontext():
         place = _lakes(layout).place(WAYS[way], shared)
         outcome = play(place, script, order, SHORT_PATIENCE_SECONDS if queued else PATIENCE_SECONDS)
-    if layout == ACROSS:
+    if way in SNAPSHOT:
+        found = complaint_snapshot(script, outcome)
+    elif layout == ACROSS and way not in WITH_I:
         found = complaint_across(script, outcome, LAYOUTS[layout])
     else:
         found = complaint(script, outcome)

@@ -1,9 +1,9 @@
 """Play every order of every script on the local engine: `make hermitage-all`.
 
-With R both layouts of the first rows in one table, with R and CT the layout over two tables (`across`); each
-by hand and by `lake.run`. With `--queueing` transactions with R take a place in the queue of writers at once.
-Prints progress, and every outcome that is wrong with the order that shows it; the exit code is 1 if there was
-one.
+With R both layouts of the first rows in one table, with R and CT the layout over two tables (`across`), with
+I all of them, serializable and snapshot; each by hand and by `lake.run`. With `--queueing` transactions with
+R take a place in the queue of writers at once. Prints progress, and every outcome that is wrong with the
+order that shows it; the exit code is 1 if there was one.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from functools import partial
 
 from tests.hermitage.cases import ACROSS, BY_NAME, LAYOUTS, Case, judge
 from tests.hermitage.orders import all_orders
-from tests.hermitage.ours import WAYS
+from tests.hermitage.ours import WAYS, WITH_I
 from tests.hermitage.outcome import End
 from tests.hermitage.scripts import ACROSS_TABLES, SCRIPTS
 
@@ -42,7 +42,8 @@ def main() -> int:
 def _cases(layout: str, options: argparse.Namespace) -> list[Case]:
     known = ACROSS_TABLES if layout == ACROSS else SCRIPTS
     orders = all_orders(script for script in known if script.name in options.scripts)
-    ways = options.ways or (["R,CT", "R,CT, lake.run"] if layout == ACROSS else ["R", "R, lake.run"])
+    less = ["R,CT", "R,CT, lake.run"] if layout == ACROSS else ["R", "R, lake.run"]
+    ways = options.ways or [*less, *(way for way in WITH_I if "verbs" not in way)]
     return [(script.name, order, way, layout) for way in ways for script, order in orders]
 
 

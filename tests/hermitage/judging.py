@@ -40,6 +40,43 @@ def find_order_of_writers(script: Script, outcome: Outcome, layout: Layout) -> t
     return None
 
 
+def find_snapshot_order(script: Script, outcome: Outcome) -> tuple[str, ...] | None:
+    """An order of the committed transactions that explains the outcome with snapshot isolation, or None.
+
+    Each reads one instant of that order and its own changes, none before what it came after, and nobody
+    between that instant and its own place has changed a row that it changes.
+    """
+    committed = [name for name, ended in outcome.transactions.items() if ended.committed]
+    for order in permutations(committed):
+        ends = [outcome.transactions[name] for name in order]
+        if _keeps_time(ends) and _explains_by_snapshots(script, order, outcome, [FIRST_ROWS], []):
+            return order
+    return None
+
+
+def _explains_by_snapshots(
+    script: Script, order: tuple[str, ...], outcome: Outcome, instants: list[Rows], changed: list[set[int]]
+) -> bool:
+    """Whether those of the order that are left have an instant each; `changed` are the rows of the others."""
+    place = len(changed)
+    if place == len(order):
+        return instants[-1] == outcome.final
+    ended = outcome.transactions[order[place]]
+    first = max(
+        (n for n, name in enumerate(order, 1) if outcome.transactions[name].ended < ended.began), default=0
+    )
+    for seen in range(first, place + 1):
+        reads, rows = _run(script.transactions[order[place]], instants[seen])
+        mine = {row_id for row_id, _ in set(rows) ^ set(instants[seen])}
+        if reads != ended.reads or any(mine & theirs for theirs in changed[seen:]):
+            continue
+        kept = [row for row in instants[-1] if row[0] not in mine]
+        after = tuple(sorted(kept + [row for row in rows if row[0] in mine]))
+        if _explains_by_snapshots(script, order, outcome, [*instants, after], [*changed, mine]):
+            return True
+    return False
+
+
 def only_reads(script: Script, name: str) -> bool:
     """Whether a transaction of the script has no step that writes."""
     return all(isinstance(operation, Read) for operation in script.transactions[name])
@@ -61,6 +98,13 @@ def complaint(script: Script, outcome: Outcome) -> str:
     if find_serial_order(script, outcome) is None:
         what = script.anomaly if script.seen(outcome) else "an anomaly that is not the script's"
         return f"no serial order explains it: {what}"
+    return find_unjust(outcome)
+
+
+def complaint_snapshot(script: Script, outcome: Outcome) -> str:
+    """The same with snapshot isolation, which lets two commit that each read what the other changes."""
+    if find_snapshot_order(script, outcome) is None:
+        return f"no order of snapshots explains it: {script.anomaly}"
     return find_unjust(outcome)
 
 

@@ -3,9 +3,9 @@
 With NONE a transaction is one statement, so a script's transaction cannot be expressed: each of its steps
 is a transaction of its own, and an abort takes nothing back. That is what the plain format offers.
 
-With R on one table, and R and CT on several, there are two ways, and both have to be right. `by hand`: begin,
-statements, commit, where a Conflict ends the transaction. `by lake.run`: the function is run again after a
-conflict, and nobody is refused.
+With R on one table, R and CT on several, and I, there are two ways, and both have to be right. `by hand`:
+begin, statements, commit, where a Conflict ends the transaction. `by lake.run`: the function is run again
+after a conflict, and nobody is refused.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,6 +26,7 @@ OpenLake = Callable[[], lv.Lake]
 
 COLUMNS = "id BIGINT, v BIGINT"
 BOTH = lv.R | lv.CT
+ALL = BOTH | lv.I
 
 
 class OurPlace:
@@ -58,9 +59,15 @@ def each_step(lake: lv.Lake, program: Program, layout: Layout) -> None:
     program(lambda operation: _execute(alone, operation, layout))
 
 
-def by_hand(lake: lv.Lake, program: Program, layout: Layout, features: lv.Features = lv.R) -> None:
+def by_hand(
+    lake: lv.Lake,
+    program: Program,
+    layout: Layout,
+    features: lv.Features = lv.R,
+    isolation: str = "serializable",
+) -> None:
     """One transaction; a conflict ends it."""
-    tx = lake.transaction(features)
+    tx = lake.transaction(features, isolation=isolation)
     try:
         program(lambda operation: _execute(tx.sql, operation, layout))
     except BaseException:
@@ -69,9 +76,19 @@ def by_hand(lake: lv.Lake, program: Program, layout: Layout, features: lv.Featur
     tx.commit()
 
 
-def by_run(lake: lv.Lake, program: Program, layout: Layout, features: lv.Features = lv.R) -> None:
+def by_run(
+    lake: lv.Lake,
+    program: Program,
+    layout: Layout,
+    features: lv.Features = lv.R,
+    isolation: str = "serializable",
+) -> None:
     """A function that LakeVilla runs, again if it has to."""
-    lake.run(lambda tx: program(lambda operation: _execute(tx.sql, operation, layout)), features=features)
+
+    def work(tx: lv.Transaction) -> None:
+        program(lambda operation: _execute(tx.sql, operation, layout))
+
+    lake.run(work, features=features, isolation=isolation)
 
 
 def by_verbs(lake: lv.Lake, program: Program, layout: Layout, features: lv.Features = lv.R) -> None:
@@ -88,12 +105,21 @@ WAYS: dict[str, Way] = {
     "R,CT": partial(by_hand, features=BOTH),
     "R,CT, lake.run": partial(by_run, features=BOTH),
     "R,CT, lake.run, verbs": partial(by_verbs, features=BOTH),
+    "I": partial(by_hand, features=lv.I),
+    "R,CT,I": partial(by_hand, features=ALL),
+    "R,CT,I, lake.run": partial(by_run, features=ALL),
+    "R,CT,I, lake.run, verbs": partial(by_verbs, features=ALL),
+    "R,CT,I snapshot": partial(by_hand, features=ALL, isolation="snapshot"),
+    "R,CT,I snapshot, lake.run": partial(by_run, features=ALL, isolation="snapshot"),
 }
+WITH_I = tuple(name for name in WAYS if name == "I" or name.startswith("R,CT,I"))
+SNAPSHOT = tuple(name for name in WAYS if "snapshot" in name)
 
 
 def ways_shown(layout: Layout) -> tuple[str, ...]:
     """Those of the table: R alone changes one table only."""
-    return ("NONE", "R,CT", "R,CT, lake.run") if layout.several else ("NONE", "R", "R, lake.run")
+    less = ("R,CT", "R,CT, lake.run") if layout.several else ("R", "R, lake.run")
+    return ("NONE", *less, "R,CT,I", "R,CT,I, lake.run", "R,CT,I snapshot")
 
 
 def fill(lake: lv.Lake, layout: Layout) -> None:

@@ -11,6 +11,7 @@ from tests.hermitage.judging import (
     complaint_across,
     find_order_of_writers,
     find_serial_order,
+    find_snapshot_order,
     find_unjust,
 )
 from tests.hermitage.notation import Layout, Rows
@@ -49,6 +50,21 @@ def test_first_committer_wins_shows_no_anomaly(script: Script, again: bool) -> N
 def test_stale_reads_under_a_redo_are_found(name: str) -> None:
     # What pmp-write reads is what it left itself.
     assert bool(_complaints(BY_NAME[name], KeepsStaleReads)) == (name != "pmp-write")
+
+
+@pytest.mark.parametrize(("name", "explained"), [("g2-item", True), ("g1c", True), ("p4", False)])
+def test_snapshots_explain_write_skew_and_no_lost_update(name: str, explained: bool) -> None:
+    script = BY_NAME[name]
+    outcomes = [play(KeepsStaleReads(), script, order, 5) for order in script.orders()]
+    unexplained = [outcome for outcome in outcomes if find_serial_order(script, outcome) is None]
+    assert unexplained
+    assert {find_snapshot_order(script, outcome) is not None for outcome in unexplained} == {explained}
+
+
+def test_snapshots_explain_no_mixture_of_instants() -> None:
+    script = BY_NAME["g-single"]
+    (order,) = telling_orders(script, 1)
+    assert find_snapshot_order(script, play(Dirty(), script, order, 5)) is None
 
 
 @pytest.mark.parametrize("name", ["g0", "otv", "g2-two-edges"])
