@@ -83,7 +83,7 @@ def test_outside_conflict_on_one_table_takes_the_other_back(world: World, loser:
     lake.update(loser, {"v": "v + 1"}, where="id = 1 OR id = 2")
     outcome = settler().settle(commit)
     settled, refused = outcome.settled, outcome.refused
-    assert settled == Settled(False, {other: 3})
+    assert settled == Settled(False, {other: 3, loser: 2})
     assert refused is not None
     assert "version 2" in refused.winner.summary
     assert _rows(lake, loser) == [(1, 1), (2, 1)]
@@ -97,7 +97,7 @@ def test_helper_that_comes_late_takes_back_what_the_owner_published(world: World
     lake, settler, commit = world
     settler().settle(Commit((commit.writes[0],)))
     lake.delete("y", where="id = 2")
-    assert settler().settle(commit).settled == Settled(False, {"x": 3})
+    assert settler().settle(commit).settled == Settled(False, {"x": 3, "y": 2})
     assert _rows(lake, "x") == [(1, 0), (2, 0)]
 
 
@@ -107,7 +107,7 @@ def test_table_that_somebody_built_on_before_the_inverse_is_torn(world: World) -
     lake.update("x", {"v": "v + 1"})
     lake.delete("y", where="id = 2")
     settled = settler().settle(commit).settled
-    assert settled == Settled(False, {}, frozenset({"x"}))
+    assert settled == Settled(False, {"y": 2}, frozenset({"x"}))
     assert _rows(lake, "x") == [(1, 101), (2, 1)]
 
 
@@ -116,7 +116,7 @@ def test_blind_append_is_published_only_after_the_tables_that_can_conflict(world
     append = _write(lake, "x", "", blind=True)
     lake.update("y", {"v": 5}, where="id = 2")
     settled = settler().settle(Commit((append, commit.writes[1]))).settled
-    assert settled == Settled(False)
+    assert settled == Settled(False, {"y": 2})
     assert len(lake.history("x")) == 2
 
 
@@ -125,7 +125,7 @@ def test_what_was_read_of_a_written_table_counts(world: World) -> None:
     x = commit.writes[0]
     reading = Write(x.table, x.base, x.change, ReadSet((ANYTHING,)), False)
     lake.append("x", [{"id": 50, "v": 0}])
-    assert settler().settle(Commit((reading,))).settled == Settled(False)
+    assert settler().settle(Commit((reading,))).settled == Settled(False, {"x": 2})
 
 
 def test_entries_name_the_slot_that_decided_them(world: World) -> None:
@@ -167,7 +167,7 @@ def test_new_table_is_not_even_made_where_an_update_is_refused(world: World) -> 
     lake, settler, commit = world
     whole = Commit((*commit.writes, _new(lake, "new")))
     lake.update("y", {"v": 5}, where="id = 2")
-    assert settler().settle(whole).settled == Settled(False, {"x": 3})
+    assert settler().settle(whole).settled == Settled(False, {"x": 3, "y": 2})
     assert "new" not in lake.tables()
 
 
