@@ -216,9 +216,12 @@ class Cut:
 
     def _stay(self, read: ReadHead | None, head: Head, beyond: Sequence[Pinned], error: Unavailable) -> None:
         """An instant for who may write no entry, or cannot settle what somebody left: HEAD's, and what HEAD
-        does not know as it is."""
-        logger.warning("the lake is seen as its HEAD has it, without what came since: %s", error)
+        does not know as it is. Not if that is part of an entry after HEAD, whose other parts are not seen."""
         unknown = [pinned for pinned in beyond if pinned.ref.location not in head.versions]
+        decided_later = any(pinned.snapshot.slot > head.seq for pinned in unknown)
+        if decided_later and self._log.read_slot(head.seq + 1) is not None:
+            raise error
+        logger.warning("the lake is seen as its HEAD has it, without what came since: %s", error)
         self._head = replace(
             head,
             tables={**head.tables, **{pinned.ref.name: pinned.ref for pinned in unknown}},

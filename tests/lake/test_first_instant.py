@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from deltalake import write_deltalake
 
 import lakevilla as lv
@@ -42,3 +43,32 @@ def test_log_that_a_rival_makes_between_look_and_first_entry_does_not_go_back(tm
     assert not left, "the rival had its turn"
     _bump(slow)
     assert _values(slow) == _values(rival) == [3, 3]
+
+
+def _client(path: Path, *refused: str) -> lv.Lake:
+    """A client that may not create log entries of these tables."""
+    store = Hooked(open_store(str(path), OPTIONS))
+
+    def hook(kind: str, key: str) -> None:
+        if kind == "create" and key.partition("/_delta_log/")[0] in refused:
+            raise lv.Unavailable(f"access denied: {key}")
+
+    store.hook = hook
+    return lv.Lake(path, engine="local", store=store)
+
+
+def test_half_of_a_commit_on_a_table_that_head_does_not_know_is_not_shown(tmp_path: Path) -> None:
+    """Somebody's table is written for the first time, together with one that this client may only read."""
+    whole = _client(tmp_path)
+    whole.create("a", [{"id": 1, "v": 0}])
+    whole.sync()
+    write_deltalake(tmp_path / "b", pa.table({"id": [1], "v": [0]}))
+    dying = _client(tmp_path, "a").transaction(lv.R | lv.CT)
+    dying.update("b", {"v": "v + 1"})
+    dying.update("a", {"v": "v + 1"})
+    with pytest.raises(lv.CommitUnknown):
+        dying.commit()
+    with pytest.raises(lv.Unavailable, match="cannot"), _client(tmp_path, "a").transaction() as tx:
+        tx.read("b").collect()
+    whole.sync()
+    assert _values(whole) == [1, 1]
