@@ -70,7 +70,7 @@ def _deeds(history: History) -> list[tuple[Operation, Deed]]:
     """All transactions with what they did; the outside writers' too."""
     found = [(op, op.result) for op in history.of("lists") if isinstance(op.result, Deed)]
     for op in history.operations:
-        if op.action == "append" and op.client == "outsider":
+        if op.action == "append":
             row = op.value[0]
             deed = Deed(isolated=False, snapshot=False, across=False)
             deed.steps.append(Append(f"{op.table}/{row['k']}", items(row["items"])[0]))
@@ -112,7 +112,7 @@ def _judge_order(
         stand = stands[op.number]
         if stand.torn:
             txn = Txn(len(txns), tuple(stand.appends), "ok", op.invoked)
-        elif stand.committed or deed.isolated:
+        elif deed.isolated or (stand.committed and deed.appends):
             txn = as_txn(len(txns), op, deed, stand.committed, keys)
         else:
             continue

@@ -165,11 +165,11 @@ def _after_commit(head: Head, commit: Commit, published: bool) -> Head:
     owned = replace(head, owned=head.owned | {ref.location for ref in changed})
     if not published:
         return owned
-    found = _unnamed(head, changed)
-    read = {r.table.location: r.base for r in commit.reads if r.table.location not in head.torn}
     # What it has read is part of this instant too, or a reader would see the effect without the cause.
-    later = {place: base for place, base in read.items() if base > head.versions.get(place, -1)}
-    owned = replace(owned, versions={**owned.versions, **later})
+    read = [r for r in commit.reads if r.table.location not in head.torn]
+    later = [r for r in read if r.base > head.versions.get(r.table.location, -1)]
+    found = _unnamed(head, [*changed, *(r.table for r in later)])
+    owned = replace(owned, versions={**owned.versions, **{r.table.location: r.base for r in later}})
     made = {write.table.name: write.table for write in commit.writes if write.creates}
     left = _forget(owned, commit.drops)
     tables = {**_without(head, commit.drops), **found, **made}

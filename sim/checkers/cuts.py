@@ -36,18 +36,23 @@ class Instants:
         at = self.seqs.index(seq - 1) if seq - 1 in self.seqs else -1
         return range(at, at + 1) if at >= 0 else range(0)
 
-    def rows(self, at: int, look: Look) -> Sequence[Row] | None:
-        """What a look shows at an instant; None if there is no such table."""
-        version = self.versions[at].get(look.table)
-        if version is None or version >= len(self.tables[look.table]):
-            return None
-        return chosen(look, self.tables[look.table][version].rows)
+    def shows(self, at: int, look: Look, op: Operation) -> bool:
+        """Whether this is what a look shows at an instant. Who could not make a table part of it sees that
+        as it is."""
+        versions, known = self.tables[look.table], self.versions[at].get(look.table)
+        if known is None:
+            first, last = newest_during(op, versions)
+            shown = versions[first : last + 1]
+        else:
+            shown = versions[known : known + 1]
+        return any(chosen(look, version.rows) == sorted(look.rows) for version in shown)
 
 
 def read_instants(writes: Sequence[TimedWrite], tables: Iterable[str]) -> Instants:
     """All instants, with the logs of these tables."""
     heads = Heads()
-    found = Instants([], [], [], {table: table_versions(writes, table) for table in tables})
+    # Before the first HEAD there is an instant too, of which nothing is known.
+    found = Instants([-1.0], [{}], [-1], {table: table_versions(writes, table) for table in tables})
     for write in writes:
         if write.data is None or heads.see(write.key, write.data) or write.key != HEAD:
             continue
@@ -68,11 +73,11 @@ def check_instant(instants: Instants, op: Operation, deed: Deed, committed: bool
     looks = [look for look in deed.looks if not look.own]
     if not looks:
         return []
-    if not any(_fits(instants, at, looks) for at in instants.during(op)):
+    if not any(_fits(instants, at, looks, op) for at in instants.during(op)):
         return [f"operation {op.number} ({op.outcome}) saw no instant of the lake: {_shown(looks)}"]
     if committed and deed.seq is not None and deed.appends and not deed.snapshot:
         before = instants.before(deed.seq)
-        if before and not any(_fits(instants, at, looks) for at in before):
+        if before and not any(_fits(instants, at, looks, op) for at in before):
             return [f"operation {op.number} is entry {deed.seq}, and saw another instant: {_shown(looks)}"]
     return []
 
@@ -88,8 +93,8 @@ def check_tables(instants: Instants, op: Operation, looks: Iterable[Look]) -> li
     return violations
 
 
-def _fits(instants: Instants, at: int, looks: Iterable[Look]) -> bool:
-    return all(instants.rows(at, look) == sorted(look.rows) for look in looks)
+def _fits(instants: Instants, at: int, looks: Iterable[Look], op: Operation) -> bool:
+    return all(instants.shows(at, look, op) for look in looks)
 
 
 def _shown(looks: Iterable[Look]) -> str:

@@ -169,10 +169,14 @@ def _tables_after(tables: dict[str, Any], change: dict[str, Any]) -> list[dict[s
     if change["kind"] == "commit":
         for drop in change["drops"]:
             changed.pop(drop["name"], None)
-        # A table that was found where it lies gets its name in HEAD when it is first written.
+        # A table that was found where it lies gets its name in HEAD when it is first written, or when what
+        # was read of it becomes part of the instant.
         for write in change["writes"]:
             changed.setdefault(write["name"], {"location": write["location"], "format": write["format"]})
-        return [changed, tables]
+        named = dict(changed)
+        for read in change["reads"]:
+            named.setdefault(read["name"], {"location": read["location"], "format": read["format"]})
+        return [named, changed, tables]
     if change["kind"] == "adopt":
         for found in change["tables"]:
             changed.setdefault(found["name"], {"location": found["location"], "format": found["format"]})

@@ -72,3 +72,14 @@ def test_half_of_a_commit_on_a_table_that_head_does_not_know_is_not_shown(tmp_pa
         tx.read("b").collect()
     whole.sync()
     assert _values(whole) == [1, 1]
+
+
+def test_table_that_a_commit_without_isolation_only_read_can_be_read_with_it(tmp_path: Path) -> None:
+    """What was read becomes part of the instant, so its name must be known there."""
+    lake = _client(tmp_path)
+    lake.create("a", [{"id": 1, "v": 0}])
+    write_deltalake(tmp_path / "b", pa.table({"id": [1], "v": [7]}))
+    with lake.transaction(lv.R | lv.CT) as tx:
+        value = tx.read("b").collect()[0][1]
+        tx.update("a", {"v": str(value)})
+    assert _values(_client(tmp_path)) == [7, 7]
