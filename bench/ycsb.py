@@ -1,8 +1,9 @@
-"""YCSB for lakehouses: many clients on one table, and what each feature set makes of it.
+"""YCSB for lakehouses: many clients on one table or several, and what each feature set makes of it.
 
 `usertable` has a key, ten fields of 100 bytes and a count of the updates of its row, so that every update
 that was acknowledged can be found again, key by key. Keys are drawn by Zipf's law (0.99). The clients take
-1,000 operations from one pool; a client is a thread, and eight threads share a process.
+1,000 operations from one pool; a client is a thread, and eight threads share a process. With several tables
+each operation is on one of them, drawn at random.
 
 - A: half reads, half updates of one field.
 - F: half reads, half read-modify-writes: the client reads a row, and writes back what it made of it.
@@ -26,6 +27,7 @@ import pyarrow as pa
 
 import lakevilla as lv
 from bench.stores import DIRECTORY, SEAWEEDFS, Place, running_places
+from lakevilla.store.metered import KINDS
 
 RECORDS = 1000
 OPERATIONS = 1000
@@ -36,7 +38,19 @@ THREADS_OF_A_PROCESS = 8
 RETRIES_WITHOUT_RECOVERY = 10
 """As the paper lets the plain format try."""
 
-FEATURES = {"NONE": lv.NONE, "R": lv.R}
+FEATURES = {
+    "NONE": lv.NONE,
+    "R": lv.R,
+    "R|CT": lv.R | lv.CT,
+    "I": lv.I,
+    "R|CT|I": lv.R | lv.CT | lv.I,
+}
+GIVES_UP = ("NONE",)
+"""Feature sets that try as often as the paper lets the plain format try."""
+
+
+Row = tuple[str, int]
+"""A table's name and a key."""
 
 
 @dataclass
@@ -47,7 +61,9 @@ class Tally:
     gave_up: int = 0
     executions: int = 0
     redone: int = 0
-    acknowledged: Counter[int] = field(default_factory=Counter)
+    requests: int = 0
+    """Of transactions that committed a change, data included."""
+    acknowledged: Counter[Row] = field(default_factory=Counter)
     seconds: dict[str, list[float]] = field(default_factory=dict)
 
     def add(self, other: "Tally") -> None:
@@ -55,6 +71,7 @@ class Tally:
         self.gave_up += other.gave_up
         self.executions += other.executions
         self.redone += other.redone
+        self.requests += other.requests
         self.acknowledged.update(other.acknowledged)
         for kind, times in other.seconds.items():
             self.seconds.setdefault(kind, []).extend(times)
@@ -69,7 +86,7 @@ class Job:
     features: str
     engine: str
     place: Place
-    table: str
+    tables: tuple[str, ...]
     operations: int = OPERATIONS
 
 
@@ -90,21 +107,24 @@ class Outcome:
 
     def line(self) -> str:
         writes = self.tally.seconds.get("update", []) + self.tally.seconds.get("rmw", [])
+        commits = sum(self.tally.acknowledged.values()) / self.seconds
         reads = self.tally.seconds.get("read", [])
         changed = sum(self.tally.acknowledged.values())
         again = self.tally.executions - changed - self.tally.gave_up + self.tally.redone
         return (
             f"| {self.job.workload} | {self.job.engine} | {self.job.clients} | {self.job.features} "
-            f"| {self.tally.operations / self.seconds:.1f} | {_percentiles(reads)} | {_percentiles(writes)} "
-            f"| {self.tally.gave_up} | {again} | {changed} | {self.lost} | {self.slowest_share:.2f} |"
+            f"| {self.tally.operations / self.seconds:.1f} | {commits:.1f} | {_percentiles(reads)} | {_percentiles(writes)} "
+            f"| {self.tally.gave_up} | {again} | {changed} | {self.lost} | {self.slowest_share:.2f} "
+            f"| {self.tally.requests / max(changed, 1):.1f} |"
         )
 
 
 HEADER = (
-    "| workload | engine | clients | features | operations/s | read p50 / p95 / p99 ms "
+    "| workload | engine | clients | features | operations/s | commits/s | read p50 / p95 / p99 ms "
     "| write p50 / p95 / p99 ms "
-    "| gave up | re-executed | acknowledged updates | of these lost | slowest client's share |\n"
-    "|---|---|---|---|---|---|---|---|---|---|---|---|"
+    "| gave up | re-executed | acknowledged updates | of these lost | slowest client's share "
+    "| requests per commit |\n"
+    "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
 )
 
 
@@ -128,14 +148,19 @@ def keys_by_zipf(seed: int) -> Callable[[], int]:
 
 def open_lake(job: Job) -> lv.Lake:
     return lv.Lake(
-        job.place.root, storage_options=dict(job.place.storage_options), engine=job.engine, features=lv.R
+        job.place.root,
+        storage_options=dict(job.place.storage_options),
+        engine=job.engine,
+        features=FEATURES[job.features],
     )
 
 
 def measure(job: Job) -> Outcome:
     """Run one job on a new table."""
     lake = open_lake(job)
-    lake.create(job.table, rows())
+    first = rows()
+    for table in job.tables:
+        lake.create(table, first)
     if job.engine == "local":
         seconds, tallies = _in_processes(job)
     else:
@@ -143,7 +168,7 @@ def measure(job: Job) -> Outcome:
     total = Tally()
     for tally in tallies:
         total.add(tally)
-    found = {row.YCSB_KEY: row.UPDATES for row in lake.read(job.table).collect()}
+    found = {(table, row.YCSB_KEY): row.UPDATES for table in job.tables for row in lake.read(table).collect()}
     lost = sum(max(count - found[key], 0) for key, count in total.acknowledged.items())
     return Outcome(job, seconds, total, [tally.operations for tally in tallies], lost)
 
@@ -176,7 +201,8 @@ def _process(
     job: Job, number: int, size: int, pool: "Synchronized[int]", barrier: Barrier, answers: Any
 ) -> None:
     lake = open_lake(job)
-    lake.read(job.table).count()
+    for table in job.tables:
+        lake.read(table).count()
     barrier.wait()
     with ThreadPoolExecutor(size) as threads:
         seeds = [number * THREADS_OF_A_PROCESS + thread for thread in range(size)]
@@ -186,7 +212,8 @@ def _process(
 def _in_threads(job: Job, lake: lv.Lake) -> tuple[float, list[Tally]]:
     """Clients as threads of one driver: a Spark session serves them all."""
     pool = multiprocessing.Value("i", job.operations)
-    lake.read(job.table).count()
+    for table in job.tables:
+        lake.read(table).count()
     start = time.perf_counter()
     with ThreadPoolExecutor(job.clients) as threads:
         tallies = list(threads.map(lambda seed: _client(lake, job, seed, pool), range(job.clients)))
@@ -197,10 +224,10 @@ def _client(lake: lv.Lake, job: Job, seed: int, pool: "Synchronized[int]") -> Ta
     tally, next_key, chance = Tally(), keys_by_zipf(seed), random.Random(seed)
     write = {"A": ("update", _update), "F": ("rmw", _read_modify_write)}[job.workload]
     while _take(pool):
-        key = next_key()
+        row = (chance.choice(job.tables), next_key())
         kind, work = ("read", _read) if chance.random() < 0.5 else write
         start = time.perf_counter()
-        work(lake, job, key, chance, tally)
+        work(lake, job, row, chance, tally)
         tally.seconds.setdefault(kind, []).append(time.perf_counter() - start)
         tally.operations += 1
     return tally
@@ -212,26 +239,27 @@ def _take(pool: "Synchronized[int]") -> bool:
         return pool.value >= 0
 
 
-def _read(lake: lv.Lake, job: Job, key: int, chance: random.Random, tally: Tally) -> None:  # noqa: ARG001
-    found = lake.sql(f"SELECT * FROM {job.table} WHERE YCSB_KEY = {key}").collect()
+def _read(lake: lv.Lake, job: Job, row: Row, chance: random.Random, tally: Tally) -> None:  # noqa: ARG001
+    table, key = row
+    found = lake.sql(f"SELECT * FROM {table} WHERE YCSB_KEY = {key}").collect()
     if len(found) != 1:
         raise RuntimeError(f"key {key} has {len(found)} rows")
 
 
-def _update(lake: lv.Lake, job: Job, key: int, chance: random.Random, tally: Tally) -> None:
+def _update(lake: lv.Lake, job: Job, row: Row, chance: random.Random, tally: Tally) -> None:
     column, value = chance.randrange(FIELDS), chance.randbytes(FIELD_BYTES // 2).hex()
 
     def work(tx: lv.Transaction) -> None:
         tally.executions += 1
         new = {f"FIELD{column}": f"'{value}'", "UPDATES": "UPDATES + 1"}
-        tx.update(job.table, new, where=f"YCSB_KEY = {key}")
+        tx.update(row[0], new, where=f"YCSB_KEY = {row[1]}")
 
-    _run(lake, job, key, work, tally)
+    _run(lake, job, row, work, tally)
 
 
-def _read_modify_write(lake: lv.Lake, job: Job, key: int, chance: random.Random, tally: Tally) -> None:
+def _read_modify_write(lake: lv.Lake, job: Job, row: Row, chance: random.Random, tally: Tally) -> None:
     column, value = chance.randrange(FIELDS), chance.randbytes(FIELD_BYTES // 2).hex()
-    query = f"SELECT UPDATES FROM {job.table} WHERE YCSB_KEY = {key}"
+    query = f"SELECT UPDATES FROM {row[0]} WHERE YCSB_KEY = {row[1]}"
 
     def work(tx: lv.Transaction) -> None:
         tally.executions += 1
@@ -239,20 +267,21 @@ def _read_modify_write(lake: lv.Lake, job: Job, key: int, chance: random.Random,
         reader = tx if job.features != "NONE" else lake
         before = reader.sql(query).collect()[0].UPDATES
         new = {f"FIELD{column}": f"'{value}'", "UPDATES": before + 1}
-        tx.update(job.table, new, where=f"YCSB_KEY = {key}")
+        tx.update(row[0], new, where=f"YCSB_KEY = {row[1]}")
 
-    _run(lake, job, key, work, tally)
+    _run(lake, job, row, work, tally)
 
 
-def _run(lake: lv.Lake, job: Job, key: int, work: Callable[[lv.Transaction], None], tally: Tally) -> None:
-    retries = RETRIES_WITHOUT_RECOVERY if job.features == "NONE" else 1000
+def _run(lake: lv.Lake, job: Job, row: Row, work: Callable[[lv.Transaction], None], tally: Tally) -> None:
+    retries = RETRIES_WITHOUT_RECOVERY if job.features in GIVES_UP else 1000
     try:
-        receipt = lake.run(work, retries, FEATURES[job.features])
-    except lv.Conflict:
+        receipt = lake.run(work, retries)
+    except lv.Aborted:
         tally.gave_up += 1
     else:
         tally.redone += receipt.redone
-        tally.acknowledged[key] += 1
+        tally.requests += sum(receipt.requests[kind] for kind in KINDS)
+        tally.acknowledged[row] += 1
 
 
 def _percentiles(values: list[float]) -> str:
@@ -265,7 +294,10 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser("python -m bench.ycsb", description=__doc__)
     parser.add_argument("--workloads", default="A,F", help="of A and F (default: %(default)s)")
     parser.add_argument("--clients", default="8,64", help="numbers of clients (default: %(default)s)")
-    parser.add_argument("--features", default="NONE,R", help="feature sets (default: %(default)s)")
+    parser.add_argument(
+        "--features", default="NONE,R", help=f"of {', '.join(FEATURES)} (default: %(default)s)"
+    )
+    parser.add_argument("--tables", type=int, default=1, help="how many tables (default: %(default)s)")
     parser.add_argument("--engine", default="local", choices=["local", "spark"])
     parser.add_argument("--place", default=SEAWEEDFS, choices=[SEAWEEDFS, DIRECTORY])
     parser.add_argument("--operations", type=int, default=OPERATIONS, help="per run (default: %(default)s)")
@@ -275,8 +307,10 @@ def main(arguments: list[str] | None = None) -> None:
         for workload in chosen.workloads.split(","):
             for clients in map(int, chosen.clients.split(",")):
                 for features in chosen.features.split(","):
-                    table = f"usertable_{workload}_{clients}_{features}".lower()
-                    job = Job(workload, clients, features, chosen.engine, places[0], table, chosen.operations)
+                    run = f"usertable_{workload}_{clients}_{features.replace('|', '')}".lower()
+                    tables = tuple(f"{run}_{number}" for number in range(chosen.tables))
+                    place, operations = places[0], chosen.operations
+                    job = Job(workload, clients, features, chosen.engine, place, tables, operations)
                     outcome = measure(job)
                     print(outcome.line(), flush=True)
                     if outcome.lost and features != "NONE":

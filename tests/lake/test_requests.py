@@ -103,3 +103,78 @@ def test_appends_to_several_tables_seen_a_moment_ago_cost_one_request_per_table(
             tx.append(name, [{"id": 1}])
     assert tx.receipt is not None
     assert _sent(tx.receipt.requests) == {"get": 2, "put": count, "create": count + 1, "replace": 1}
+
+
+WITH_I = [lv.I, lv.R | lv.I, lv.R | lv.CT | lv.I]
+
+
+@pytest.fixture
+def isolated(warm: lv.Lake) -> lv.Lake:
+    """The same, when HEAD knows the table's newest version."""
+    assert warm.sync() == {}
+    return warm
+
+
+@pytest.mark.parametrize("features", WITH_I)
+def test_read_with_isolation_costs_head_and_one_request_per_table(
+    isolated: lv.Lake, features: lv.Features
+) -> None:
+    with isolated.transaction(features) as tx:
+        tx.sql("SELECT v FROM t WHERE id = 7000").collect()
+    assert tx.receipt is not None
+    assert _sent(tx.receipt.requests) == {"get": 2}
+
+
+@pytest.mark.parametrize("features", WITH_I)
+def test_update_with_isolation_costs_five_requests_beside_the_data(
+    isolated: lv.Lake, features: lv.Features
+) -> None:
+    with isolated.transaction(features) as tx:
+        tx.update("t", {"v": 1}, where="id = 7")
+    assert tx.receipt is not None
+    # HEAD and the next version in one round, the data, the slot, the publish, HEAD.
+    assert _sent(tx.receipt.requests) == {"get": 3, "put": 1, "create": 2, "replace": 1}
+
+
+@pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.parametrize("features", WITH_I)
+def test_commit_on_several_tables_with_isolation_costs_three_requests_and_two_per_table(
+    isolated: lv.Lake, features: lv.Features, count: int
+) -> None:
+    names = _several(isolated, count)
+    isolated.sync()
+    with isolated.transaction(features) as tx:
+        for name in names:
+            tx.update(name, {"id": "id + 1"})
+    assert tx.receipt is not None
+    expected = {"get": 2 * count + 1, "put": count, "create": count + 1, "replace": 1}
+    assert _sent(tx.receipt.requests) == expected
+
+
+@pytest.mark.parametrize("features", WITH_I)
+def test_exclusive_tables_cost_one_request_each_and_none_to_read(
+    warm: lv.Lake, features: lv.Features
+) -> None:
+    for name in ("x", "y"):
+        warm.create(name, "id BIGINT", properties={"lakevilla.exclusive": "true"})
+        with warm.transaction(lv.CT) as tx:
+            tx.append(name, [{"id": 0}])
+    with warm.transaction(features) as tx:
+        tx.update("x", {"id": "id + 1"})
+        tx.update("y", {"id": "id + 1"})
+    assert tx.receipt is not None
+    assert _sent(tx.receipt.requests) == {"get": 2 + 1, "put": 2, "create": 2 + 1, "replace": 1}
+    with warm.transaction(features) as tx:
+        tx.sql("SELECT x.id FROM x, y WHERE x.id = 7000 AND y.id = 7000").collect()
+    assert tx.receipt is not None
+    assert _sent(tx.receipt.requests) == {"get": 1}
+
+
+def test_version_that_head_does_not_know_costs_one_entry_once(isolated: lv.Lake) -> None:
+    with isolated.transaction(lv.R) as tx:
+        tx.append("t", [{"id": 100, "v": 0}])
+    for expected in ({"get": 2, "create": 1, "replace": 1}, {"get": 2}):
+        with isolated.transaction(lv.I) as tx:
+            tx.sql("SELECT v FROM t WHERE id = 7000").collect()
+        assert tx.receipt is not None
+        assert _sent(tx.receipt.requests) == expected
