@@ -17,8 +17,10 @@ from lakevilla.errors import (
 )
 from lakevilla.lake import Lake
 from lakevilla.maintenance.reports import Explanation, RecoverReport, Status, VacuumReport
-from lakevilla.model import Counts, Features, HistoryEntry, Outcome, Receipt
+from lakevilla.model import Counts, Features, HistoryEntry, LakeEntry, Outcome, Receipt
 from lakevilla.transaction.transaction import Transaction
+from lakevilla.travel.export import Export
+from lakevilla.travel.past import PastLake
 
 __version__ = version("lakevilla")
 
@@ -37,14 +39,17 @@ __all__ = [
     "Counts",
     "Deadlock",
     "Explanation",
+    "Export",
     "Features",
     "Fenced",
     "HistoryEntry",
     "I",
     "InvalidInput",
     "Lake",
+    "LakeEntry",
     "LakeVillaError",
     "Outcome",
+    "PastLake",
     "R",
     "Receipt",
     "RecoverReport",

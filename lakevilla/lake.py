@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import PurePath
-from typing import Any
+from typing import Any, overload
 
 from lakevilla.engines.port import Engine
 from lakevilla.environment import Environment, SystemEnvironment
@@ -16,7 +16,7 @@ from lakevilla.maintenance.reports import Explanation, RecoverReport, Status, Va
 from lakevilla.maintenance.surveying import LakeView
 from lakevilla.maintenance.vacuum import Wish, vacuum
 from lakevilla.markers.lease import IDLE_SECONDS, LEASE_SECONDS, Leases
-from lakevilla.model import Features, HistoryEntry, Outcome, Receipt
+from lakevilla.model import Features, HistoryEntry, LakeEntry, Outcome, Receipt
 from lakevilla.store.metered import Meter
 from lakevilla.store.opening import open_store
 from lakevilla.store.port import Store
@@ -31,6 +31,12 @@ from lakevilla.transaction.statement import Statement
 from lakevilla.transaction.syncing import sync
 from lakevilla.transaction.transaction import Transaction
 from lakevilla.transaction.verbs import Verbs
+from lakevilla.travel.export import Export, export
+from lakevilla.travel.instants import find, tag_instant, untag_instant
+from lakevilla.travel.past import PastLake
+from lakevilla.versions.cuts import Cuts
+from lakevilla.versions.records import Head
+from lakevilla.versions.tags import check_tag_name
 
 logger = logging.getLogger("lakevilla.lake")
 
@@ -171,11 +177,56 @@ class Lake(Verbs):
         """The names of all tables: registered ones, and those that lie in the lake's root."""
         return self._catalog.names(Meter())
 
-    def history(self, name: str, limit: int | None = None) -> list[HistoryEntry]:
-        """The versions of a table, newest first."""
+    @overload
+    def history(self, name: str, limit: int | None = None) -> list[HistoryEntry]: ...
+
+    @overload
+    def history(self, name: None = None, limit: int | None = None) -> list[LakeEntry]: ...
+
+    def history(
+        self, name: str | None = None, limit: int | None = None
+    ) -> list[HistoryEntry] | list[LakeEntry]:
+        """The versions of a table, newest first; without a name the entries of the lake, each of which left
+        it at an instant that `lake.at(seq=...)` shows."""
         if limit is not None and limit < 0:
             raise InvalidInput(f"limit is {limit}: it cannot be negative")
+        if name is None:
+            return Cuts(self._catalog.log(Meter())).history(limit)
         return list(self._catalog.pin(name, Meter()).table.history(limit))
+
+    def at(self, when: Any = None, /, *, seq: int | None = None, tag: str | None = None) -> PastLake:
+        """The lake as it was at one instant, for reading: all tables together, those too that were dropped
+        since. By the number of an entry (see `lake.history()` and receipts), by tag, or by time: then it is
+        the newest entry that had been written by then."""
+        head = find(self._catalog, when, seq, tag)
+        return PastLake(self._catalog, self._engine, self._environment, head)
+
+    def tag(self, name: str, at: Any = None) -> int:
+        """Give an instant a name; vacuum keeps what it needs until `lake.untag`. The number of its entry.
+
+        `at` is the number of an entry, another tag, a time, or a lake that is seen at an instant. Left out,
+        it is now, with what other clients have written until now (`lake.sync`).
+        """
+        check_tag_name(name)
+        if at is None:
+            self.sync()
+        return tag_instant(self._catalog, self._environment, name, self._instant(at))
+
+    def untag(self, name: str) -> None:
+        """Take the name of an instant back."""
+        untag_instant(self._catalog, self._environment, name)
+
+    def tags(self) -> dict[str, int]:
+        """The names of instants, and their entries."""
+        head = self._catalog.head(Meter(), fresh=True)
+        return {} if head is None else dict(sorted(head.tags.items()))
+
+    def export(self, at: Any = None) -> Export:
+        """An instant as a list of tables and their versions, and as SQL for DuckDB, Spark and Trino, so that
+        readers who know nothing of LakeVilla see all tables at one instant too. `at` as in `lake.tag`; left
+        out, it is the newest instant (`lake.sync` brings in what other clients have written)."""
+        head = self._instant(at)
+        return export(self._catalog, head if head is not None else Cuts(self._catalog.log(Meter())).now)
 
     def vacuum(
         self,
@@ -219,6 +270,11 @@ class Lake(Verbs):
         place in a queue of writers, because only who shows no sign of life for so long counts as gone.
         """
         return explain(self._view, what)
+
+    def _instant(self, at: Any) -> Head | None:
+        if at is None:
+            return None
+        return find(self._catalog, seq=at.seq) if isinstance(at, PastLake) else find(self._catalog, at)
 
     @property
     def _view(self) -> LakeView:

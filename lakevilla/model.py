@@ -205,6 +205,26 @@ class HistoryEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class LakeEntry:
+    """One entry of the lake's global log, for people: `lake.at(seq=...)` shows the lake as it was after it.
+
+    `kind` is `commit`, `adopt` (versions that other clients wrote became part of the lake's instant),
+    `create`, `register`, `rename`, `drop`, `tag`, `untag`, `expire` or `void`; `published` is False if it had
+    to be taken back. `tables` are those that it changed, by name, with their versions; None where that is
+    not known, and for a name that went. `tags` are names of instants that it gave, with their entries; None
+    for one that it took back.
+    """
+
+    seq: int
+    time_ms: int
+    txn: str
+    kind: str
+    published: bool
+    tables: Mapping[str, int | None]
+    tags: Mapping[str, int | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Receipt:
     """What a committed transaction did.
 

@@ -5,6 +5,7 @@ entry, the replace of HEAD makes it visible; who does what in which order is the
 """
 
 from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from threading import Lock
 
@@ -130,11 +131,11 @@ class GlobalLog:
             raise Corrupt(f"{where} says that it is of entry {past.seq}")
         return past
 
-    def past_numbers(self, since: int) -> list[int]:
+    def past_numbers(self, since: int) -> Iterator[int]:
         """The numbers from `since` on under which states were put aside, in order. One LIST."""
         after = keys.past_head(since - 1) if since > 0 else ""
         found = (keys.past_seq_of(meta.key) for meta in self._store.list(keys.HEADS, after))
-        return [seq for seq in found if seq is not None]
+        return (seq for seq in found if seq is not None)
 
     def create_slot(self, entry: Entry) -> Created | Exists:
         """Decide this entry, unless the slot is taken."""

@@ -42,8 +42,9 @@ ARROWS = {
     },
     "maintenance": FOUNDATION
     | {"store", "formats", "versions", "markers", "sublogs", "settle", "transaction"},
-    "lake": FOUNDATION | {"store", "markers", "engines", "transaction", "maintenance"},
-    "__init__": FOUNDATION | {"lake", "transaction", "maintenance"},
+    "travel": FOUNDATION | {"sql", "store", "versions", "engines", "transaction"},
+    "lake": FOUNDATION | {"store", "versions", "markers", "engines", "transaction", "maintenance", "travel"},
+    "__init__": FOUNDATION | {"lake", "transaction", "maintenance", "travel"},
     "cli": {"__init__", "cli"},
 }
 

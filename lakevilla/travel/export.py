@@ -1,0 +1,165 @@
+"""An instant of the lake for engines that know nothing of us: which version of which table, and SQL for it.
+
+A reader that goes by such a list sees all tables at one instant, as our own readers do: versions of a table
+never change. They stay readable as long as vacuum keeps them; tag the instant where it has to last.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import unquote
+
+from lakevilla.errors import InvalidInput
+from lakevilla.store.metered import Meter
+from lakevilla.transaction.catalog import Catalog
+from lakevilla.versions.records import Head
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedTable:
+    """One table at one version. `url` is where it lies."""
+
+    name: str
+    url: str
+    format: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """The tables of one instant: `seq` is the entry of the global log that made it.
+
+    `unknown` are tables that the lake had then without a version of them being part of the instant; they are
+    in none of the texts.
+    """
+
+    lake: str
+    seq: int
+    time_ms: int
+    tables: tuple[ExportedTable, ...]
+    unknown: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """As values that JSON has."""
+        return {
+            "lake": self.lake,
+            "seq": self.seq,
+            "time": _moment(self.time_ms) if self.time_ms else None,
+            "tables": [
+                {"name": table.name, "url": table.url, "format": table.format, "version": table.version}
+                for table in self.tables
+            ],
+            "unknown": list(self.unknown),
+        }
+
+    def json(self) -> str:
+        """As JSON text."""
+        return json.dumps(self.as_dict(), indent=2, ensure_ascii=False)
+
+    def sql(self, engine: str, *, catalog: str = "delta", schema: str = "default") -> str:
+        """Statements for `duckdb`, `spark` or `trino` that make a view of each table at its version.
+
+        DuckDB wants its `delta` extension loaded, Spark the Delta Lake connector. Trino reads tables of its
+        own catalog: they are expected in `catalog` and `schema` under the names that they have here, and
+        the views are made in the schema `lake` of that catalog.
+        """
+        if engine not in _DIALECTS:
+            raise InvalidInput(
+                f"there is no SQL for {engine!r}: choose one of {', '.join(sorted(_DIALECTS))}"
+            )
+        for table in self.tables:
+            if table.format != "delta":
+                raise InvalidInput(f"{table.name!r} has the format {table.format!r}: use the JSON text")
+        statements = _DIALECTS[engine](self, catalog, schema)
+        about = f"-- The lake {_comment(self.lake)} at entry {self.seq}"
+        when = f", {_moment(self.time_ms)}" if self.time_ms else ""
+        return "\n".join([f"{about}{when}", *(f"{statement};" for statement in statements)]) + "\n"
+
+
+def export(catalog: Catalog, head: Head) -> Export:
+    """The tables of an instant. No request is sent."""
+    meter = Meter()
+    refs = [head.tables[name] for name in sorted(head.tables)]
+    known = [ref for ref in refs if ref.location in head.versions]
+    return Export(
+        catalog.root(meter).url,
+        head.seq,
+        head.time_ms,
+        tuple(
+            ExportedTable(
+                ref.name, catalog.store_of(ref.location, meter).url, ref.format, head.versions[ref.location]
+            )
+            for ref in known
+        ),
+        tuple(ref.name for ref in refs if ref not in known),
+    )
+
+
+def _duckdb(cut: Export, catalog: str, schema: str) -> list[str]:  # noqa: ARG001
+    statements = [f"CREATE SCHEMA IF NOT EXISTS {_quoted(folder)}" for folder in _schemas(cut)]
+    for table in cut.tables:
+        name = ".".join(_quoted(part) for part in table.name.split(".", 1))
+        scan = f"delta_scan({_text(_path(table.url))}, version => {table.version})"
+        statements.append(f"CREATE OR REPLACE VIEW {name} AS SELECT * FROM {scan}")
+    return statements
+
+
+def _spark(cut: Export, catalog: str, schema: str) -> list[str]:  # noqa: ARG001
+    statements = []
+    for table in cut.tables:
+        # A temporary view has no schema.
+        name, path = _ticked(table.name.replace(".", "_")), _path(table.url)
+        place = f"s3a://{path[5:]}" if path.startswith("s3://") else path
+        source = f"delta.{_ticked(place)} VERSION AS OF {table.version}"
+        statements.append(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS SELECT * FROM {source}")
+    return statements
+
+
+def _trino(cut: Export, catalog: str, schema: str) -> list[str]:
+    statements = [f"CREATE SCHEMA IF NOT EXISTS {_quoted(catalog)}.{_quoted('lake')}"]
+    for table in cut.tables:
+        own, dot, last = table.name.rpartition(".")
+        place = ".".join(_quoted(part) for part in (catalog, own if dot else schema, last))
+        view = ".".join(_quoted(part) for part in (catalog, "lake", table.name.replace(".", "_")))
+        source = f"{place} FOR VERSION AS OF {table.version}"
+        statements.append(f"CREATE OR REPLACE VIEW {view} AS SELECT * FROM {source}")
+    return statements
+
+
+_DIALECTS: Mapping[str, Callable[[Export, str, str], list[str]]] = {
+    "duckdb": _duckdb,
+    "spark": _spark,
+    "trino": _trino,
+}
+
+
+def _schemas(cut: Export) -> list[str]:
+    return sorted({table.name.split(".", 1)[0] for table in cut.tables if "." in table.name})
+
+
+def _path(url: str) -> str:
+    """A place as engines take it: files by their path, as they are written."""
+    return unquote(url.removeprefix("file://")) if url.startswith("file://") else url
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _ticked(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _comment(value: str) -> str:
+    return " ".join(value.split())
+
+
+def _moment(time_ms: int) -> str:
+    moment = datetime.fromtimestamp(time_ms / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
