@@ -1,6 +1,5 @@
 """A client dies at each request of a commit on two or three tables, in each way: it is there, or nowhere."""
 
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache, partial
 
@@ -12,18 +11,17 @@ from sim.bucket import Bucket
 from sim.checkers.cycles import Append
 from sim.checkers.history import History, Operation
 from sim.checkers.published import check_published
-from sim.crash import MODES, RECOVERY_SECONDS, Point, Recorder
-from sim.faults import WRITES, Calm
-from sim.lakes import open_lake
+from sim.crash import Point, Recorder
+from sim.faults import Calm
 from sim.legacy import LegacyWriter, encode_json
 from sim.rows import rows_engine
 from sim.session import Session
-from sim.world import Client, World
+from sim.world import World
+from tests.crash.dying import Act, act_and_die, failed_observers, points, start
 
 BOTH = Features.R | Features.CT
 OLD = "n1"
 """A table that is there before anybody dies."""
-Act = Callable[[Session], None]
 
 
 def transfer(*plan: tuple[str, int, bool]) -> Act:
@@ -80,31 +78,22 @@ SCENARIOS: dict[str, tuple[Act, Act | None]] = {
 
 def _play(name: str, point: Point | None) -> tuple[Recorder, list[str]]:
     act, rival = SCENARIOS[name]
-    recorder, final, tags = Recorder(point), {}, {}
+    final, tags = {}, {}
     image, history = _prepared()
-    with World(2, lambda _: recorder) as world:
-        world.bucket.load(image)
-        if rival is not None:
-            recorder.rival = lambda: _start(world, world.client("rival"), history, rival)
-        _start(world, world.client("actor"), history, act)
 
-        def look(session: Session) -> None:
-            TWO(session)
-            for table in tables.TABLES:
-                for key, text in session.lake.read(table).collect():
-                    if key != tables.STRANGER:
-                        final[f"{table}/{key}"] = tables.items(text)
-            tags.clear()
-            tags.update(making.visible(session.lake))
+    def look(session: Session) -> None:
+        TWO(session)
+        for table in tables.TABLES:
+            for key, text in session.lake.read(table).collect():
+                if key != tables.STRANGER:
+                    final[f"{table}/{key}"] = tables.items(text)
+        tags.clear()
+        tags.update(making.visible(session.lake))
 
-        for number, seconds in enumerate((RECOVERY_SECONDS / 2, 2 * RECOVERY_SECONDS)):
-            client = world.client(f"observer{number}")
-            world.scheduler.at(seconds, partial(_start, world, client, history, look))
-        world.run()
-        violations = check_published(world.bucket.writes)
-    later = [op for op in history.operations if op.client.startswith("observer")]
-    violations += [f"{op.client} cannot write: {op.error}" for op in later if op.outcome != "ok"]
-    violations += tables.judge(history, final) + making.judge(history, final, tags)
+    recorder, bucket = act_and_die(image, history, act, rival, look, point)
+    violations = check_published(bucket.writes) + failed_observers(history)
+    objects = bucket.contents()
+    violations += tables.judge(history, final, objects) + making.judge(history, final, tags, objects)
     return recorder, violations
 
 
@@ -119,28 +108,22 @@ def _image() -> tuple[Bucket, History]:
     history = History()
     with World(1, Calm) as world:
         world.bucket.load(tables.image(rows_engine))
-        _start(world, world.client("maker"), history, defining(making.make("n*")))
+        start(world, world.client("maker"), history, defining(making.make("n*")))
         world.run()
         return world.bucket, history
 
 
-def _start(world: World, client: Client, history: History, work: Act) -> None:
-    world.start(client, lambda: work(Session(client, open_lake(client, rows_engine), history)))
-
-
-def _points(name: str) -> Iterator[Point]:
+def _points(name: str) -> list[Point]:
     recorder, violations = _play(name, None)
     assert violations == []
-    for number, (kind, key) in enumerate(recorder.requests):
-        modes = MODES if kind in WRITES else MODES[:1]
-        yield from (Point(number, kind, key, mode) for mode in modes)
+    return list(points(recorder))
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_death_at_any_request_of_a_commit_on_several_tables_leaves_all_or_nothing(name: str) -> None:
-    points = list(_points(name))
-    assert {"create", "replace", "put", "get"} <= {point.kind for point in points}
-    problems = [f"{point} {point.key}: {found}" for point in points for found in _play(name, point)[1]]
+    found = _points(name)
+    assert {"create", "replace", "put", "get"} <= {point.kind for point in found}
+    problems = [f"{point} {point.key}: {what}" for point in found for what in _play(name, point)[1]]
     assert problems == []
 
 
