@@ -24,6 +24,7 @@ from lakevilla.errors import Conflict, InvalidInput, Unavailable
 from lakevilla.model import TableRef
 from lakevilla.settle.entries import entry_after, help_next, hold_slot, move_head
 from lakevilla.store.metered import Meter
+from lakevilla.store.port import Unanswered
 from lakevilla.store.probe import probe
 from lakevilla.transaction.catalog import Catalog, CatalogPlaces, Pinned
 from lakevilla.versions import registry
@@ -216,7 +217,10 @@ class Cut:
 
     def _stay(self, read: ReadHead | None, head: Head, beyond: Sequence[Pinned], error: Unavailable) -> None:
         """An instant for who may write no entry, or cannot settle what somebody left: HEAD's, and what HEAD
-        does not know as it is. Not if that is part of an entry after HEAD, whose other parts are not seen."""
+        does not know as it is. Not if that is part of an entry after HEAD, whose other parts are not seen,
+        and not if the store went away: then nobody said that we may not write."""
+        if _went_unanswered(error):
+            raise error
         unknown = [pinned for pinned in beyond if pinned.ref.location not in head.versions]
         decided_later = any(pinned.snapshot.slot > head.seq for pinned in unknown)
         if decided_later and self._log.read_slot(head.seq + 1) is not None:
@@ -244,6 +248,11 @@ def adopt(
         return None
     versions = {found.table.location: found.version for found in change.tables}
     return move_head(log, environment, read, entry, Settled(True, versions))
+
+
+def _went_unanswered(error: BaseException | None) -> bool:
+    """Whether a request got no answer, in contrast to one that was refused."""
+    return error is not None and (isinstance(error, Unanswered) or _went_unanswered(error.__cause__))
 
 
 def _is_beyond(head: Head, pinned: Pinned) -> bool:

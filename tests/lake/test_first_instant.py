@@ -9,6 +9,7 @@ from deltalake import write_deltalake
 import lakevilla as lv
 from lakevilla.store import keys
 from lakevilla.store.opening import open_store
+from lakevilla.store.port import Ambiguous, Unanswered
 from tests.lake.hooked import Hooked
 
 OPTIONS = {"fsync": "false"}
@@ -83,3 +84,22 @@ def test_table_that_a_commit_without_isolation_only_read_can_be_read_with_it(tmp
         value = tx.read("b").collect()[0][1]
         tx.update("a", {"v": str(value)})
     assert _values(_client(tmp_path)) == [7, 7]
+
+
+def test_outside_version_is_not_left_out_because_the_store_went_away(tmp_path: Path) -> None:
+    """Who may only read sees what HEAD knows; who gets no answer is told so, and reads no old state."""
+    lake = _client(tmp_path)
+    lake.create("a", [{"id": 1, "v": 0}])
+    lake.update("a", {"v": "1"})
+    with lake.transaction(lv.R) as tx:
+        tx.update("a", {"v": "2"})
+    store = Hooked(open_store(str(tmp_path), OPTIONS))
+
+    def hook(kind: str, key: str) -> None:
+        if kind == "replace" and key == keys.HEAD:
+            raise Ambiguous("not known") from Unanswered("no route")
+
+    store.hook = hook
+    with pytest.raises(lv.Unavailable), lv.Lake(tmp_path, engine="local", store=store).transaction() as tx:
+        tx.read("a").collect()
+    assert lake.read("a").collect()[0][1] == 2
