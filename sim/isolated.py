@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
+from lakevilla.errors import InvalidInput
 from lakevilla.model import Features, Receipt
 from lakevilla.transaction.transaction import Transaction
 from sim.checkers.cycles import Append
@@ -68,6 +69,13 @@ class Doing:
             rows = self._tx.sql(f"SELECT k, v, items FROM {table} WHERE {where}").collect()
         shown = tuple((row[0], row[1], row[2]) for row in rows)
         self._deed.steps.append(Look(table, shown, key, inserted, table in self._changed))
+
+    def read_tags(self, name: str) -> None:
+        """A table that may have been made or dropped meanwhile."""
+        try:
+            self._deed.tags[name] = {row[0] for row in self._tx.read(name).collect()}
+        except InvalidInput:
+            self._deed.tags[name] = set()
 
     def append(self, table: str, key: int, amount: int = 0, second: bool = False) -> None:
         """Append the value to a list; with an amount, add that to the row too."""

@@ -12,7 +12,7 @@ from random import Random
 
 from lakevilla.model import Features
 from lakevilla.store.port import Unanswered
-from sim import isolated, making
+from sim import isolated, isolated_making, making
 from sim.bucket import Bucket
 from sim.checkers.history import History
 from sim.checkers.looks import INSERTED
@@ -140,7 +140,10 @@ def _start_client(
             picked = isolation
             if isolation == "any":
                 picked = world.random.choice(("serializable", "snapshot"))
-            isolated.act(session, world.random, tables, picked)
+            if world.random.random() < 0.15:
+                isolated_making.act(session, world)
+            else:
+                isolated.act(session, world.random, tables, picked)
             client.environment.sleep(world.random.expovariate(1 / 0.1))
 
     def restart() -> None:
@@ -204,6 +207,7 @@ def _audit(world: World, history: History, engine: EngineOf) -> Final:
             for table in present:
                 with lake.transaction(features) as tx:
                     final.see(table, tx.read(table).collect(), str(features))
+        final.tags.update(making.visible(lake))
         final.operations.append(isolated.transact(session, sure, partial(_look_at_all, present), "reader"))
 
     world.start(client, body)

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sim import isolated_making, making
 from sim.bucket import Bucket
 from sim.checkers.cuts import Instants, check_instant, check_tables, read_instants
 from sim.checkers.cycles import Append, Read, Txn, find_anomalies
@@ -32,6 +33,7 @@ class Final:
     lists: dict[str, tuple[int, ...]] = field(default_factory=dict)
     sums: dict[str, int] = field(default_factory=dict)
     looks: dict[str, Look] = field(default_factory=dict)
+    tags: dict[int, str] = field(default_factory=dict)
     operations: list[Operation] = field(default_factory=list)
     violations: list[str] = field(default_factory=list)
 
@@ -63,6 +65,8 @@ def judge(bucket: Bucket, history: History, final: Final) -> list[str]:
     for key, values in final.lists.items():
         if len(set(values)) != len(values):
             violations.append(f"{key} holds a value twice: {values}")
+    violations += making.judge(history, final.lists, final.tags, objects)
+    violations += isolated_making.judge(history, deeds, final.lists, objects)
     return violations + _judge_order(deeds, stands, final)
 
 
@@ -70,7 +74,9 @@ def _deeds(history: History) -> list[tuple[Operation, Deed]]:
     """All transactions with what they did; the outside writers' too."""
     found = [(op, op.result) for op in history.of("lists") if isinstance(op.result, Deed)]
     for op in history.operations:
-        if op.action == "append":
+        if op.action == "making":
+            found.append((op, isolated_making.deed_of(op)))
+        elif op.action == "append":
             row = op.value[0]
             deed = Deed(isolated=False, snapshot=False, across=False)
             deed.steps.append(Append(f"{op.table}/{row['k']}", items(row["items"])[0]))

@@ -39,7 +39,11 @@ class Made:
     made: set[int] = field(default_factory=set)
     dropped: set[int] = field(default_factory=set)
     names: list[str] = field(default_factory=list)
-    """The names that it gave."""
+    """The names that it gave, in the order of its tags."""
+
+    def tags_of(self, name: str) -> set[int]:
+        """The tags that it gave to tables of this name."""
+        return {tag for tag, given in zip(sorted(self.made), self.names, strict=True) if given == name}
 
 
 Plan = Callable[[Transaction, Made, int], None]
@@ -158,12 +162,7 @@ def judge(
 ) -> list[str]:
     """Tables that are there and should not be, or the other way round."""
     there, gone = dict[int, Operation](), set[int]()
-    for op in history.of("lists"):
-        if op.action != "making":
-            continue
-        stands = standing(op, appends_of(op), lists, objects)
-        if not stands.committed or stands.torn:
-            continue
+    for op in committed(history, lists, objects):
         there |= dict.fromkeys(op.key.made, op)
         gone |= op.key.dropped
     violations = [
@@ -175,6 +174,19 @@ def judge(
     return violations + [
         f"{name} shows {tag}, which nobody has committed" for tag, name in found.items() if tag not in there
     ]
+
+
+def committed(
+    history: History, lists: Mapping[str, tuple[int, ...]], objects: Mapping[str, bytes]
+) -> list[Operation]:
+    """The transactions that made or dropped tables, and stand as a whole."""
+    found = []
+    for op in history.of("lists"):
+        if op.action == "making":
+            stands = standing(op, appends_of(op), lists, objects)
+            if stands.committed and not stands.torn:
+                found.append(op)
+    return found
 
 
 def appends_of(op: Operation) -> list[Append]:

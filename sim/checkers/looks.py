@@ -45,6 +45,8 @@ class Deed:
     steps: list[Append | Look] = field(default_factory=list)
     first: frozenset[str] = frozenset()
     seq: int | None = None
+    tags: dict[str, set[int]] = field(default_factory=dict)
+    """What tables held that are made and dropped meanwhile, by name; nothing where there was no table."""
 
     @property
     def appends(self) -> list[Append]:
