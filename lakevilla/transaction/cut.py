@@ -258,7 +258,9 @@ def _went_unanswered(error: BaseException | None) -> bool:
 def _is_beyond(head: Head, pinned: Pinned) -> bool:
     """Whether the table has versions that this HEAD does not know and may take over."""
     location = pinned.ref.location
-    return pinned.snapshot.version > head.versions.get(location, -1) and location not in head.torn
+    if location in head.torn or location in head.dropped:
+        return False
+    return pinned.snapshot.version > head.versions.get(location, -1)
 
 
 def _of(read: ReadHead | None) -> Head:

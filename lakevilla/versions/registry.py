@@ -128,6 +128,9 @@ def apply(head: Head, entry: Entry, settled: Settled, put: str) -> Head:
         time_ms=max(head.time_ms, entry.time_ms),
     )
     if isinstance(entry.change, Commit):
+        ticket = entry.change.ticket
+        if ticket is not None:
+            moved = replace(moved, ticket=max(head.ticket, ticket), queued=entry.seq)
         return _after_commit(moved, entry.change, settled.published)
     if not settled.published:
         return moved
@@ -166,7 +169,8 @@ def _after_commit(head: Head, commit: Commit, published: bool) -> Head:
     if not published:
         return owned
     # What it has read is part of this instant too, or a reader would see the effect without the cause.
-    read = [r for r in commit.reads if r.table.location not in head.torn]
+    left_out = head.torn | {drop.table.location for drop in commit.drops}
+    read = [r for r in commit.reads if r.table.location not in left_out]
     later = [r for r in read if r.base > head.versions.get(r.table.location, -1)]
     found = _unnamed(head, [*changed, *(r.table for r in later)])
     owned = replace(owned, versions={**owned.versions, **{r.table.location: r.base for r in later}})

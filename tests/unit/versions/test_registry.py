@@ -7,7 +7,7 @@ import pytest
 from lakevilla.errors import InvalidInput
 from lakevilla.model import ReadSet, TableRef
 from lakevilla.versions import registry
-from lakevilla.versions.commits import NEW, Commit, Drop, Settled, Write
+from lakevilla.versions.commits import NEW, Commit, Drop, Read, Settled, Write
 from lakevilla.versions.records import (
     CreateTable,
     DropTable,
@@ -220,3 +220,15 @@ def test_name_that_could_mean_another_instant_cannot_be_a_tag(name: object) -> N
 @pytest.mark.parametrize("name", ["month-end", "Månad 1", "v1.0", "2026-01"])
 def test_name_of_a_tag_is_any_other_text(name: str) -> None:
     assert check_tag_name(name) == name
+
+
+def test_table_that_a_commit_only_read_gets_its_name_unless_the_commit_drops_it() -> None:
+    found = TableRef("found", "found", "delta")
+    read = Commit((), (Read(found, 3, ReadSet()),))
+    entry = Entry(HEAD.seq + 1, "t", "a", "p", 0, read)
+    after = registry.apply(HEAD, entry, Settled(True), "put")
+    assert (after.tables["found"], after.versions["found"]) == (found, 3)
+    dropped = replace(entry, change=replace(read, drops=(Drop(found, 3),)))
+    gone = registry.apply(HEAD, dropped, Settled(True), "put")
+    assert "found" not in gone.tables
+    assert "found" not in gone.versions
