@@ -5,11 +5,10 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from lakevilla import Counts, Lake, LakeVillaError, __version__
-from lakevilla.cli import upkeep
+from lakevilla.cli import travel, upkeep
 from lakevilla.cli.demo import demo
 
 EXAMPLES = """examples:
@@ -17,6 +16,9 @@ EXAMPLES = """examples:
   lakevilla tables ./lake
   lakevilla sql ./lake "SELECT * FROM accounts"
   lakevilla history s3://warehouse/bank accounts --option AWS_REGION=eu-central-1
+  lakevilla history ./lake                         what was done to the lake, entry by entry
+  lakevilla tag ./lake month-end                   keep the lake as it is now under a name
+  lakevilla export ./lake --at month-end --format duckdb
   lakevilla explain ./lake accounts                who waits for whom, and what happens next
   lakevilla vacuum ./lake                          what could be deleted; add --delete to do it
 
@@ -75,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
 
     query = _on_lake(_command(commands, "sql", "run one statement of Spark SQL, as a transaction of its own"))
     query.add_argument("statement", help="a query, a change or a definition")
-    query.add_argument("-n", "--rows", type=_count, default=20, help="how many rows to show (20)")
+    query.add_argument("-n", "--rows", type=travel.count, default=20, help="how many rows to show (20)")
     query.set_defaults(run=_sql)
 
     tables = _on_lake(_command(commands, "tables", "list the tables of a lake"))
@@ -85,10 +87,13 @@ def _parser() -> argparse.ArgumentParser:
     outcome.add_argument("txn", help="its id, as errors, receipts and logs name it")
     outcome.set_defaults(run=_outcome)
 
-    history = _on_lake(_command(commands, "history", "list the versions of a table, newest first"))
-    history.add_argument("table", help="its name, as `lakevilla tables` lists it")
-    history.add_argument("-n", "--limit", type=_count, help="only so many, the newest ones")
-    history.set_defaults(run=_history)
+    travel.define_history(
+        _on_lake(_command(commands, "history", "list the versions of a table, or the entries of the lake"))
+    )
+    travel.define_tag(_on_store(_command(commands, "tag", "name an instant of the lake, or list the names")))
+    travel.define_export(
+        _on_store(_command(commands, "export", "print an instant of the lake for other engines"))
+    )
 
     upkeep.define_status(_on_store(_command(commands, "status", "show who waits to write, and for whom")))
     upkeep.define_explain(_on_store(_command(commands, "explain", "explain a wait or a conflict")))
@@ -102,13 +107,6 @@ def _command(commands: Any, name: str, purpose: str) -> argparse.ArgumentParser:
         name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}."
     )
     return parser
-
-
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"{number} is negative")
-    return number
 
 
 def _option(text: str) -> tuple[str, str]:
@@ -173,9 +171,3 @@ def _tables(options: argparse.Namespace) -> None:
 def _outcome(options: argparse.Namespace) -> None:
     found = _lake(options).outcome(options.txn)
     print(f"{found.state}: {found.advice}")
-
-
-def _history(options: argparse.Namespace) -> None:
-    for entry in _lake(options).history(options.table, options.limit):
-        moment = datetime.fromtimestamp(entry.timestamp_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
-        print(f"{entry.version:>8}  {moment}Z  {entry.operation:<24} {entry.engine}")

@@ -15,7 +15,7 @@ import lakevilla as lv
 from lakevilla.cli import main as cli
 from lakevilla.cli.main import main
 
-COMMANDS = ["demo", "sql", "tables", "history", "status", "recover", "vacuum"]
+COMMANDS = ["demo", "sql", "tables", "history", "tag", "export", "status", "recover", "vacuum"]
 LOCAL = "--engine=local"
 PROGRAM = "import sys; from lakevilla.cli.main import main; sys.exit(main())"
 MARKING = PROGRAM.replace("sys.exit", "open('{}', 'w').close(); sys.exit")

@@ -1,0 +1,100 @@
+"""The commands about instants of the lake: its history, tags and exports. No rows are moved."""
+
+import argparse
+import sys
+from datetime import UTC, datetime
+
+from lakevilla import Lake, LakeEntry
+
+_AT = "the number of an entry (see `lakevilla history`), a tag, or a time such as 2026-01-31T12:00Z"
+
+
+def define_history(parser: argparse.ArgumentParser) -> None:
+    """The options of `lakevilla history`."""
+    parser.description = (
+        "List the versions of a table, newest first; without a table, the entries of the lake, each of which "
+        "left all tables at one instant."
+    )
+    parser.add_argument("table", nargs="?", help="its name, as `lakevilla tables` lists it")
+    parser.add_argument("-n", "--limit", type=count, help="only so many, the newest ones")
+    parser.set_defaults(run=_history)
+
+
+def define_tag(parser: argparse.ArgumentParser) -> None:
+    """The options of `lakevilla tag`."""
+    parser.description = (
+        "Give an instant of the lake a name: vacuum keeps what it needs as long as it has one. Without a "
+        "name the tags are listed."
+    )
+    parser.add_argument("name", nargs="?", help="such as month-end; not a number, and not a time")
+    parser.add_argument("--at", metavar="INSTANT", help=f"{_AT}; now, if left out")
+    parser.add_argument("--delete", action="store_true", help="take the name back")
+    parser.set_defaults(run=_tag)
+
+
+def define_export(parser: argparse.ArgumentParser) -> None:
+    """The options of `lakevilla export`."""
+    parser.description = (
+        "Print which version of which table belongs to an instant of the lake, so that readers who know "
+        "nothing of LakeVilla see all tables at one instant: as JSON, or as SQL that makes a view of each."
+    )
+    parser.add_argument("--at", metavar="INSTANT", help=f"{_AT}; the newest instant, if left out")
+    parser.add_argument(
+        "--format", choices=["json", "duckdb", "spark", "trino"], default="json", help="json if left out"
+    )
+    parser.set_defaults(run=_export)
+
+
+def count(text: str) -> int:
+    """A number of things that an option gives."""
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{number} is negative")
+    return number
+
+
+def _history(options: argparse.Namespace) -> None:
+    if options.table is None:
+        for entry in _lake(options).history(limit=options.limit):
+            print(f"{entry.seq:>8}  {_moment(entry.time_ms)}  {_kind(entry):<10} {_about(entry)}")
+        return
+    for version in _lake(options).history(options.table, options.limit):
+        moment = _moment(version.timestamp_ms)
+        print(f"{version.version:>8}  {moment}  {version.operation:<24} {version.engine}")
+
+
+def _tag(options: argparse.Namespace) -> None:
+    lake = _lake(options)
+    if options.name is None:
+        for name, seq in lake.tags().items():
+            print(f"{seq:>8}  {name}")
+    elif options.delete:
+        lake.untag(options.name)
+    else:
+        print(f"{options.name} is entry {lake.tag(options.name, options.at)} of the lake")
+
+
+def _export(options: argparse.Namespace) -> None:
+    cut = _lake(options).export(options.at)
+    print(cut.json() if options.format == "json" else cut.sql(options.format).rstrip())
+    if cut.unknown:
+        told = ", ".join(cut.unknown)
+        print(f"lakevilla: no version known, run `lakevilla sync` first: {told}", file=sys.stderr)
+
+
+def _kind(entry: LakeEntry) -> str:
+    return entry.kind if entry.published else "taken back"
+
+
+def _about(entry: LakeEntry) -> str:
+    tables = [f"{name} {'' if v is None else v}".rstrip() for name, v in sorted(entry.tables.items())]
+    tags = [name if seq is None else f"{name} = {seq}" for name, seq in entry.tags.items()]
+    return ", ".join(tables + tags)
+
+
+def _moment(time_ms: int) -> str:
+    return f"{datetime.fromtimestamp(time_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}Z"
+
+
+def _lake(options: argparse.Namespace) -> Lake:
+    return Lake(options.lake, engine="local", storage_options=dict(options.option))
