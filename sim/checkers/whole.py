@@ -29,7 +29,9 @@ def standing(
     What tore a table stands there and nowhere else: it counts as a transaction of that part alone.
     """
     there = [append for append in appends if append.value in final.get(append.key, ())]
-    if op.outcome == "torn" or (op.outcome == "unknown" and there):
+    # What is all there, on several tables, was not taken back, whoever built on it later.
+    in_part = len(there) < len(appends) or len(appends) == 1
+    if op.outcome == "torn" or (op.outcome == "unknown" and there and in_part):
         parts = torn_parts(objects, op.txn or "")
         if op.outcome == "torn" or parts or len(there) < len(appends):
             return _torn(op, there, parts)

@@ -82,6 +82,13 @@ def test_torn_transaction_stands_on_the_torn_table_and_nowhere_else():
     assert "by half" in standing(ended("unknown"), appends, {"a/0": (), "b/0": (4,)}, objects).violations[0]
 
 
+def test_commit_that_is_whole_is_not_torn_though_an_outside_client_built_on_it():
+    objects = table("a", FIRST, COMMIT, COMPACTED)
+    appends = [Append("a/0", 4), Append("b/0", 4)]
+    whole = standing(ended("unknown"), appends, {"a/0": (4,), "b/0": (4,)}, objects)
+    assert (whole.committed, whole.torn, whole.violations) == (True, False, [])
+
+
 def test_seeds_with_torn_tables_show_no_violation():
     for seed in (87, 158):
         report = play(seed)
