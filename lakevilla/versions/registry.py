@@ -128,9 +128,6 @@ def apply(head: Head, entry: Entry, settled: Settled, put: str) -> Head:
         time_ms=max(head.time_ms, entry.time_ms),
     )
     if isinstance(entry.change, Commit):
-        ticket = entry.change.ticket
-        if ticket is not None:
-            moved = replace(moved, ticket=max(head.ticket, ticket), queued=entry.seq)
         return _after_commit(moved, entry.change, settled.published)
     if not settled.published:
         return moved
