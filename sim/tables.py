@@ -44,11 +44,11 @@ BOTH = Features.R | Features.CT
 Work = Callable[[Transaction], None]
 
 
-def play(seed: int, *, engine: EngineOf = rows_engine) -> Report:
-    """Run one seed."""
+def play(seed: int, *, engine: EngineOf = rows_engine, compacting: float = 0.2) -> Report:
+    """Run one seed; so many of the outside writers compact."""
 
     def start(world: World, history: History, random: Random) -> int:
-        return _start(world, history, random, engine)
+        return _start(world, history, random, engine, compacting)
 
     def audit(world: World, history: History) -> list[str]:
         lists, tags = _audit(world, history, engine)
@@ -84,7 +84,7 @@ def image(engine: EngineOf) -> Bucket:
         return world.bucket
 
 
-def _start(world: World, history: History, random: Random, engine: EngineOf) -> int:
+def _start(world: World, history: History, random: Random, engine: EngineOf, compacting: float) -> int:
     count = random.randint(4, 5)
     tables = TABLES[: random.choice((2, 3))]
     for number in range(count):
@@ -92,7 +92,7 @@ def _start(world: World, history: History, random: Random, engine: EngineOf) -> 
     if random.random() < 0.6:
         client = world.client("outsider")
         writer = LegacyWriter(client, history, encode_json)
-        compacts = random.random() < 0.2
+        compacts = random.random() < compacting
 
         def write() -> None:
             for _ in range(4):

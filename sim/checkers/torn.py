@@ -23,7 +23,7 @@ def torn_parts(objects: Mapping[str, bytes], txn: str) -> dict[str, int]:
     for root in table_roots(objects):
         commits = read_log(objects, root)
         for commit in commits:
-            if _ours(commit).get("txn") == txn and _is_built_on(commit, commits[commit.version + 1 :]):
+            if _is_of(commit, txn) and _is_built_on(commit, commits[commit.version + 1 :]):
                 found[root] = commit.version
     return found
 
@@ -53,6 +53,12 @@ def _flagged(writes: Iterable[AppliedWrite]) -> set[str]:
         if write.key == HEAD:
             flagged |= set(heads.unpack(write.data).get("torn", ()))
     return flagged
+
+
+def _is_of(commit: Commit, txn: str) -> bool:
+    """Whether the entry does what the transaction does, and not what takes that back."""
+    ours = _ours(commit)
+    return ours.get("txn") == txn and not str(ours.get("attempt")).endswith(INVERSE)
 
 
 def _is_built_on(commit: Commit, later: Iterable[Commit]) -> bool:
