@@ -164,7 +164,9 @@ def _after_commit(head: Head, commit: Commit, published: bool) -> Head:
     changed = [write.table for write in commit.writes if not write.creates]
     owned = replace(head, owned=head.owned | {ref.location for ref in changed})
     if not published:
-        return owned
+        # What it left or met has versions now: without a name nobody would find them.
+        known = [ref for ref in changed if ref.location in head.versions]
+        return replace(owned, tables={**head.tables, **_unnamed(head, known)})
     # What it has read is part of this instant too, or a reader would see the effect without the cause.
     left_out = head.torn | {drop.table.location for drop in commit.drops}
     read = [r for r in commit.reads if r.table.location not in left_out]

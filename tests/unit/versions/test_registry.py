@@ -232,3 +232,13 @@ def test_table_that_a_commit_only_read_gets_its_name_unless_the_commit_drops_it(
     gone = registry.apply(HEAD, dropped, Settled(True), "put")
     assert "found" not in gone.tables
     assert "found" not in gone.versions
+
+
+def test_table_of_a_commit_that_was_taken_back_gets_its_name_with_its_version() -> None:
+    found = TableRef("found", "found", "delta")
+    write = Write(found, 0, {}, ReadSet(), blind=False)
+    entry = Entry(HEAD.seq + 1, "t", "a", "p", 0, Commit((write,)))
+    met = registry.apply(HEAD, entry, Settled(False, {"found": 2}), "put")
+    assert (met.tables["found"], met.versions["found"]) == (found, 2)
+    unmet = registry.apply(HEAD, entry, Settled(False), "put")
+    assert "found" not in unmet.tables
