@@ -13,6 +13,7 @@ from lakevilla.errors import Unavailable
 from sim import making
 from sim.checkers.history import History, Operation
 from sim.checkers.looks import Deed, items
+from sim.checkers.torn import Torn
 from sim.isolated import ALL, CT, KEYS, Doing, I, R, Wish, transact
 from sim.session import Session
 from sim.world import Client, World
@@ -74,10 +75,10 @@ def judge(
     history: History,
     deeds: Sequence[tuple[Operation, Deed]],
     lists: Mapping[str, tuple[int, ...]],
-    objects: Mapping[str, bytes],
+    torn: Torn,
 ) -> list[str]:
     """Tables that a look with isolation showed and should not have, or the other way round."""
-    committed = making.committed(history, lists, objects)
+    committed = making.committed(history, lists, torn)
     violations = []
     for op, deed in deeds:
         seen = _values(deed)

@@ -17,7 +17,7 @@ from sim.bucket import Bucket
 from sim.checkers.history import History
 from sim.checkers.looks import INSERTED
 from sim.checkers.published import check_published
-from sim.checkers.torn import check_torn
+from sim.checkers.torn import Torn
 from sim.faults import Calm
 from sim.judge_isolation import Final, judge
 from sim.lakes import EngineOf, open_lake
@@ -46,7 +46,7 @@ def play(seed: int, *, engine: EngineOf = rows_engine, transactions: int = TRANS
 
     def published(bucket: Bucket, history: History) -> list[str]:
         ended = [op for op in history.operations if op.outcome == "torn"]
-        return check_published(bucket.writes) + check_torn(bucket.writes, bucket.contents(), ended)
+        return check_published(bucket.writes) + Torn(bucket.writes).check(ended)
 
     bare = Random(seed).random() < 0.3
     return weather(seed, (20, 40, 80), image(engine, bare), start, audit, published)

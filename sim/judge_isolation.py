@@ -19,6 +19,7 @@ from sim.checkers.cycles import Append, Read, Txn, find_anomalies
 from sim.checkers.history import History, Operation
 from sim.checkers.looks import Deed, Look, as_txn, inserted_keys, items, reads_of
 from sim.checkers.serial import find_serial_order
+from sim.checkers.torn import Torn
 from sim.checkers.whole import Standing, standing
 from sim.isolated import BANK, TOTAL
 
@@ -52,10 +53,10 @@ class Final:
 def judge(bucket: Bucket, history: History, final: Final) -> list[str]:
     """All violations of one seed."""
     violations = list(final.violations)
-    objects = bucket.contents()
+    torn = Torn(bucket.writes)
     deeds = _deeds(history)
     instants = read_instants(bucket.writes, sorted({*final.looks, *(t for _, d in deeds for t in d.tables)}))
-    stands = {op.number: standing(op, deed.appends, final.lists, objects) for op, deed in deeds}
+    stands = {op.number: standing(op, deed.appends, final.lists, torn) for op, deed in deeds}
     for op, deed in deeds:
         violations += stands[op.number].violations
         violations += _judge_looks(instants, op, deed, stands[op.number])
@@ -65,8 +66,8 @@ def judge(bucket: Bucket, history: History, final: Final) -> list[str]:
     for key, values in final.lists.items():
         if len(set(values)) != len(values):
             violations.append(f"{key} holds a value twice: {values}")
-    violations += making.judge(history, final.lists, final.tags, objects)
-    violations += isolated_making.judge(history, deeds, final.lists, objects)
+    violations += making.judge(history, final.lists, final.tags, torn)
+    violations += isolated_making.judge(history, deeds, final.lists, torn)
     return violations + _judge_order(deeds, stands, final)
 
 

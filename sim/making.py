@@ -20,6 +20,7 @@ from lakevilla.store.port import Created, Unanswered
 from lakevilla.transaction.transaction import Transaction
 from sim.checkers.cycles import Append
 from sim.checkers.history import History, Operation
+from sim.checkers.torn import Torn
 from sim.checkers.whole import standing
 from sim.session import Session
 from sim.world import Client
@@ -158,11 +159,11 @@ def judge(
     history: History,
     lists: Mapping[str, tuple[int, ...]],
     found: Mapping[int, str],
-    objects: Mapping[str, bytes],
+    torn: Torn,
 ) -> list[str]:
     """Tables that are there and should not be, or the other way round."""
     there, gone = dict[int, Operation](), set[int]()
-    for op in committed(history, lists, objects):
+    for op in committed(history, lists, torn):
         there |= dict.fromkeys(op.key.made, op)
         gone |= op.key.dropped
     violations = [
@@ -176,14 +177,12 @@ def judge(
     ]
 
 
-def committed(
-    history: History, lists: Mapping[str, tuple[int, ...]], objects: Mapping[str, bytes]
-) -> list[Operation]:
+def committed(history: History, lists: Mapping[str, tuple[int, ...]], torn: Torn) -> list[Operation]:
     """The transactions that made or dropped tables, and stand as a whole."""
     found = []
     for op in history.of("lists"):
         if op.action == "making":
-            stands = standing(op, appends_of(op), lists, objects)
+            stands = standing(op, appends_of(op), lists, torn)
             if stands.committed and not stands.torn:
                 found.append(op)
     return found

@@ -12,7 +12,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from functools import partial
 from multiprocessing.sharedctypes import Synchronized
@@ -24,7 +24,10 @@ from sim.rows import rows_engine
 from sim.suite import SUITES, Report, play
 
 BUGS = {**planted.BUGS, **planted_recovery.BUGS, **planted_tables.BUGS, **planted_isolation.BUGS}
-WORLDS = {"tables": (tables.images, tables.play), "isolation": (isolation.images, isolation.play)}
+WORLDS: dict[str, tuple[Callable[[EngineOf], None], Callable[..., Report]]] = {
+    "tables": (tables.images, tables.play),
+    "isolation": (isolation.images, isolation.play),
+}
 """Suites that have a world of their own: what makes their stores, and what plays a seed."""
 
 ENGINES: dict[str, EngineOf] = {"rows": rows_engine, "local": LocalEngine}

@@ -9,7 +9,7 @@ even build on that: then a table may be torn (see `checkers.torn`). Some transac
 one is nowhere, and published entries of the tables never change.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from random import Random
 from typing import Any
@@ -24,7 +24,7 @@ from sim.bucket import Bucket
 from sim.checkers.cycles import Append, Read, Txn, find_anomalies
 from sim.checkers.history import History, Operation
 from sim.checkers.published import check_published
-from sim.checkers.torn import check_torn
+from sim.checkers.torn import Torn
 from sim.checkers.whole import standing
 from sim.faults import Calm
 from sim.lakes import EngineOf, open_lake
@@ -52,12 +52,12 @@ def play(seed: int, *, engine: EngineOf = rows_engine, compacting: float = 0.2) 
 
     def audit(world: World, history: History) -> list[str]:
         lists, tags = _audit(world, history, engine)
-        objects = world.bucket.contents()
-        return judge(history, lists, objects) + making.judge(history, lists, tags, objects)
+        torn = Torn(world.bucket.writes)
+        return judge(history, lists, torn) + making.judge(history, lists, tags, torn)
 
     def published(bucket: Bucket, history: History) -> list[str]:
         ended = [op for op in history.operations if op.outcome == "torn"]
-        return check_published(bucket.writes) + check_torn(bucket.writes, bucket.contents(), ended)
+        return check_published(bucket.writes) + Torn(bucket.writes).check(ended)
 
     return weather(seed, (20, 40, 80), image(engine), start, audit, published)
 
@@ -238,14 +238,12 @@ def _audit(
     return final, tags
 
 
-def judge(
-    history: History, final: dict[str, tuple[int, ...]], objects: Mapping[str, bytes] | None = None
-) -> list[str]:
+def judge(history: History, final: dict[str, tuple[int, ...]], torn: Torn) -> list[str]:
     """Violations of atomicity, and of the serial order of all who committed."""
     violations, txns = [], []
     for op in history.of("lists"):
         steps: list[Any] = op.result or []
-        found = standing(op, [step for step in steps if isinstance(step, Append)], final, objects or {})
+        found = standing(op, [step for step in steps if isinstance(step, Append)], final, torn)
         violations += found.violations
         if found.committed:
             # One that was not acknowledged may become visible at any time after it began.

@@ -128,7 +128,7 @@ class _Judge:
             self._blame(write, f"HEAD goes from seq {before['seq']} to {head['seq']}")
         elif head["seq"] > len(self._slots):
             self._blame(write, f"HEAD is at {head['seq']} and there is no such slot")
-        elif head["tables"] not in _tables_after(before["tables"], self._slots[head["seq"] - 1]["change"]):
+        elif not self._follows(before, head):
             self._blame(write, f"HEAD at {head['seq']} does not follow from its slot")
         for place, version in head.get("versions", {}).items():
             if version >= len(self._commits.get(place, ())):
@@ -144,6 +144,10 @@ class _Judge:
                 self._blame(write, f"HEAD at {head['seq']} names {name}, whose log says that it was dropped")
         if head["lake"] != before["lake"]:
             self._blame(write, "HEAD gets another lake id")
+
+    def _follows(self, before: dict[str, Any], head: dict[str, Any]) -> bool:
+        change = self._slots[head["seq"] - 1]["change"]
+        return head["tables"] in _tables_after(before["tables"], change, head.get("versions", {}))
 
     def _blame(self, write: AppliedWrite, problem: str) -> None:
         self.violations.append(f"{write.client}: {problem}")
@@ -161,8 +165,13 @@ def _ours(commit: Commit) -> dict[str, Any]:
     return ours if isinstance(ours, dict) else {}
 
 
-def _tables_after(tables: dict[str, Any], change: dict[str, Any]) -> list[dict[str, Any]]:
-    """What HEAD's tables may be after an entry: changed by it, or as before if it came to nothing."""
+def _tables_after(
+    tables: dict[str, Any], change: dict[str, Any], versions: dict[str, int]
+) -> list[dict[str, Any]]:
+    """What HEAD's tables may be after an entry: changed by it, or as before if it came to nothing.
+
+    `versions` are those that HEAD has of its tables after it.
+    """
     changed = dict(tables)
     if change["kind"] in ("void", "tag", "untag", "expire"):
         return [tables]
@@ -173,10 +182,14 @@ def _tables_after(tables: dict[str, Any], change: dict[str, Any]) -> list[dict[s
         # was read of it becomes part of the instant.
         for write in change["writes"]:
             changed.setdefault(write["name"], {"location": write["location"], "format": write["format"]})
-        named = dict(changed)
+        named, kept = dict(changed), dict(tables)
         for read in change["reads"]:
             named.setdefault(read["name"], {"location": read["location"], "format": read["format"]})
-        return [named, changed, tables]
+        # Also when the commit was taken back: its tables have versions from then on.
+        for write in (write for write in change["writes"] if versions.get(write["location"]) is not None):
+            if write["base"] >= 0:
+                kept.setdefault(write["name"], {"location": write["location"], "format": write["format"]})
+        return [named, changed, kept, tables]
     if change["kind"] == "adopt":
         for found in change["tables"]:
             changed.setdefault(found["name"], {"location": found["location"], "format": found["format"]})

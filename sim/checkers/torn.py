@@ -6,7 +6,7 @@ whose attempt has `-inverse` behind the commit's; who removed its files or chang
 before that entry was in its way.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sim.checkers.delta import Commit, read_log, table_roots
@@ -15,6 +15,37 @@ from sim.checkers.history import Operation
 from sim.checkers.published import HEAD, AppliedWrite
 
 INVERSE = "-inverse"
+
+
+class Torn:
+    """What the writes of a run tell of torn tables."""
+
+    def __init__(self, writes: Sequence[AppliedWrite] = ()) -> None:
+        self._writes = writes
+        self._known: tuple[dict[str, bytes], set[str]] | None = None
+
+    def parts(self, txn: str | None) -> set[str]:
+        """The tables that HEAD called torn, and on which somebody built on an entry of this transaction."""
+        objects, flagged = self._look()
+        return flagged & torn_parts(objects, txn).keys() if flagged and txn else set()
+
+    def check(self, ended: Iterable[Operation]) -> list[str]:
+        """What is wrong with operations that ended as `torn`: each tore a table, or met one that was torn."""
+        violations = []
+        for op in ended:
+            objects, flagged = self._look()
+            parts = torn_parts(objects, op.txn) if op.txn else {}
+            if missing := parts.keys() - flagged:
+                violations.append(f"operation {op.number} tore {sorted(missing)}, and HEAD never said so")
+            if not parts and not flagged:
+                violations.append(f"operation {op.number} ended with {op.error}, and no table is torn")
+        return violations
+
+    def _look(self) -> tuple[dict[str, bytes], set[str]]:
+        if self._known is None:
+            objects = {write.key: write.data for write in self._writes if write.data is not None}
+            self._known = objects, _flagged(self._writes)
+        return self._known
 
 
 def torn_parts(objects: Mapping[str, bytes], txn: str) -> dict[str, int]:
@@ -26,22 +57,6 @@ def torn_parts(objects: Mapping[str, bytes], txn: str) -> dict[str, int]:
             if _is_of(commit, txn) and _is_built_on(commit, commits[commit.version + 1 :]):
                 found[root] = commit.version
     return found
-
-
-def check_torn(
-    writes: Iterable[AppliedWrite], objects: Mapping[str, bytes], ended: Iterable[Operation]
-) -> list[str]:
-    """What is wrong with operations that ended as `torn`: each tore a table, or met one that was torn."""
-    ended = list(ended)
-    flagged = _flagged(writes) if ended else set()
-    violations = []
-    for op in ended:
-        parts = torn_parts(objects, op.txn) if op.txn else {}
-        if missing := parts.keys() - flagged:
-            violations.append(f"operation {op.number} tore {sorted(missing)}, and HEAD never said so")
-        if not parts and not flagged:
-            violations.append(f"operation {op.number} ended with {op.error}, and no table is torn")
-    return violations
 
 
 def _flagged(writes: Iterable[AppliedWrite]) -> set[str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from sim.checkers.cycles import Append
 from sim.checkers.history import Operation
-from sim.checkers.torn import torn_parts
+from sim.checkers.torn import Torn
 
 
 @dataclass
@@ -22,7 +22,7 @@ def standing(
     op: Operation,
     appends: Sequence[Append],
     final: Mapping[str, tuple[int, ...]],
-    objects: Mapping[str, bytes],
+    torn: Torn,
 ) -> Standing:
     """What became of a transaction: acknowledged is present, failed is absent, unknown is whole or absent.
 
@@ -32,7 +32,7 @@ def standing(
     # What is all there, on several tables, was not taken back, whoever built on it later.
     in_part = len(there) < len(appends) or len(appends) == 1
     if op.outcome == "torn" or (op.outcome == "unknown" and there and in_part):
-        parts = torn_parts(objects, op.txn or "")
+        parts = torn.parts(op.txn)
         if op.outcome == "torn" or parts or len(there) < len(appends):
             return _torn(op, there, parts)
     violations = []
@@ -44,7 +44,7 @@ def standing(
     return Standing(committed, list(appends) if committed else [], violations)
 
 
-def _torn(op: Operation, there: list[Append], parts: Mapping[str, int]) -> Standing:
+def _torn(op: Operation, there: list[Append], parts: set[str]) -> Standing:
     spread = [append for append in there if append.key.split("/")[0] not in parts]
     left = [append for append in there if append not in spread]
     found = f"operation {op.number} ({op.outcome}) is there by half: {spread} beside {sorted(parts)}"

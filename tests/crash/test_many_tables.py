@@ -11,6 +11,7 @@ from sim.bucket import Bucket
 from sim.checkers.cycles import Append
 from sim.checkers.history import History, Operation
 from sim.checkers.published import check_published
+from sim.checkers.torn import Torn
 from sim.crash import Point, Recorder
 from sim.faults import Calm
 from sim.legacy import LegacyWriter, encode_json
@@ -92,8 +93,8 @@ def _play(name: str, point: Point | None) -> tuple[Recorder, list[str]]:
 
     recorder, bucket = act_and_die(image, history, act, rival, look, point)
     violations = check_published(bucket.writes) + failed_observers(history)
-    objects = bucket.contents()
-    violations += tables.judge(history, final, objects) + making.judge(history, final, tags, objects)
+    torn = Torn(bucket.writes)
+    violations += tables.judge(history, final, torn) + making.judge(history, final, tags, torn)
     return recorder, violations
 
 
@@ -131,4 +132,4 @@ def test_judge_sees_half_of_a_commit() -> None:
     history = History()
     op = history.begin("c", "lists", "multi", "", 1, 0.0)
     op.outcome, op.result = "unknown", [Append("left/0", 1), Append("right/0", 1)]
-    assert any("by half" in found for found in tables.judge(history, {"left/0": (1,), "right/0": ()}))
+    assert any("by half" in found for found in tables.judge(history, {"left/0": (1,), "right/0": ()}, Torn()))

@@ -6,7 +6,7 @@ from typing import Any
 from sim.bucket import Bucket
 from sim.checkers.cycles import Append
 from sim.checkers.history import Operation
-from sim.checkers.torn import check_torn, torn_parts
+from sim.checkers.torn import Torn, torn_parts
 from sim.checkers.whole import standing
 from sim.tables import play
 
@@ -42,6 +42,16 @@ INVERSE = ours(removed("new"), attempt="a1-inverse")
 COMPACTED = [{"commitInfo": {}}, removed("new"), added("all")]
 
 
+def told(objects: dict[str, bytes], *flagged: str) -> Torn:
+    """A run that left these objects, with a HEAD that calls tables torn."""
+    bucket = Bucket()
+    for key, data in objects.items():
+        bucket.put(0.0, "c", key, data)
+    head = {"lake": "l", "seq": 1, "tables": {}, "versions": {}, "torn": flagged}
+    bucket.put(0.0, "c", "_lakevilla/global/HEAD.json", json.dumps(head).encode())
+    return Torn(bucket.writes)
+
+
 def ended(outcome: Any = "torn") -> Operation:
     return Operation(3, "c", "lists", "multi", None, 4, 0.0, 1.0, outcome, txn=TXN, error="Corrupt: torn")
 
@@ -62,32 +72,30 @@ def test_one_of_us_who_builds_on_it_is_no_excuse():
     other = [{"commitInfo": {"lakevilla": {"txn": "t2", "attempt": "b"}}}, removed("new"), added("x")]
     objects = table("a", FIRST, COMMIT, other)
     assert torn_parts(objects, TXN) == {}
-    assert "no table is torn" in check_torn([], objects, [ended()])[0]
+    assert "no table is torn" in told(objects).check([ended()])[0]
 
 
 def test_torn_table_that_head_does_not_name_is_found():
     objects = table("a", FIRST, COMMIT, COMPACTED)
-    assert "HEAD never said so" in check_torn([], objects, [ended()])[0]
-    bucket = Bucket()
-    head = {"lake": "l", "seq": 1, "tables": {}, "versions": {}, "torn": ["a"]}
-    bucket.put(0.0, "c", "_lakevilla/global/HEAD.json", json.dumps(head).encode())
-    assert check_torn(bucket.writes, objects, [ended()]) == []
+    assert "HEAD never said so" in told(objects).check([ended()])[0]
+    assert told(objects, "a").check([ended()]) == []
 
 
 def test_torn_transaction_stands_on_the_torn_table_and_nowhere_else():
-    objects = table("a", FIRST, COMMIT, COMPACTED)
+    torn = told(table("a", FIRST, COMMIT, COMPACTED), "a")
     appends = [Append("a/0", 4), Append("b/0", 4)]
-    alone = standing(ended(), appends, {"a/0": (4,), "b/0": ()}, objects)
+    alone = standing(ended(), appends, {"a/0": (4,), "b/0": ()}, torn)
     assert (alone.appends, alone.violations, alone.torn) == ([Append("a/0", 4)], [], True)
-    assert "by half" in standing(ended(), appends, {"a/0": (4,), "b/0": (4,)}, objects).violations[0]
-    assert "by half" in standing(ended("unknown"), appends, {"a/0": (), "b/0": (4,)}, objects).violations[0]
+    assert "by half" in standing(ended(), appends, {"a/0": (4,), "b/0": (4,)}, torn).violations[0]
+    assert "by half" in standing(ended("unknown"), appends, {"a/0": (), "b/0": (4,)}, torn).violations[0]
 
 
 def test_commit_that_is_whole_is_not_torn_though_an_outside_client_built_on_it():
-    objects = table("a", FIRST, COMMIT, COMPACTED)
-    appends = [Append("a/0", 4), Append("b/0", 4)]
-    whole = standing(ended("unknown"), appends, {"a/0": (4,), "b/0": (4,)}, objects)
+    objects, appends = table("a", FIRST, COMMIT, COMPACTED), [Append("a/0", 4), Append("b/0", 4)]
+    whole = standing(ended("unknown"), appends, {"a/0": (4,), "b/0": (4,)}, told(objects, "a"))
     assert (whole.committed, whole.torn, whole.violations) == (True, False, [])
+    alone = standing(ended("unknown"), appends[:1], {"a/0": (4,)}, told(objects))
+    assert (alone.committed, alone.torn) == (True, False)
 
 
 def test_files_that_came_back_may_be_compacted():
