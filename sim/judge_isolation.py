@@ -123,8 +123,10 @@ def _judge_order(
             txn = as_txn(len(txns), op, deed, stand.committed, keys)
         else:
             continue
-        known[txn.id] = deed
-        txns.append(txn)
+        if txn.steps:
+            # Who saw nothing has perhaps not come so far as to have an instant.
+            known[txn.id] = deed
+            txns.append(txn)
         if not stand.committed and deed.appends:
             txns.append(Txn(len(txns), tuple(deed.appends), "failed"))
     reads = tuple(read for look in final.looks.values() for read in reads_of(look, keys[look.table]))
