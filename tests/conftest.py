@@ -11,7 +11,7 @@ from bench.jars import EVERY, JarsMissing
 from bench.seaweed import S3Server, running_server
 from lakevilla.store.opening import open_store
 from lakevilla.store.port import Store
-from tests.quick_spark import INTERPRETED, YOUNG_JVM
+from tests.quick_spark import FEW_ROWS, INTERPRETED, YOUNG_JVM
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,15 +24,23 @@ _QUICK = {"spark.driver.extraJavaOptions": YOUNG_JVM, "spark.log.level": "OFF"}
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Tests on Spark run in one worker, so that one JVM serves them all; so do tests on S3."""
-    if item.get_closest_marker("xdist_group"):
-        return
+    """Give each test to the worker that has what it needs, see `_group`."""
+    group = None if item.get_closest_marker("xdist_group") else _group(item)
+    if group is not None:
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
+def _group(item: pytest.Item) -> str | None:
+    """Tests on Spark run in one worker, so that one JVM serves them all; so do tests on S3, and those that
+    start another Spark, because cores are few. Others run anywhere."""
     fixtures = getattr(item, "fixturenames", ())
     parameters = getattr(item, "callspec", None)
     if "spark" in fixtures:
-        item.add_marker(pytest.mark.xdist_group("spark"))
-    elif "s3" in fixtures or (parameters and "s3" in parameters.params.values()):
-        item.add_marker(pytest.mark.xdist_group("s3"))
+        return "spark"
+    if Path(__file__).parent / "spark" in item.path.parents:
+        return "other-spark"
+    on_s3 = "s3" in fixtures or (parameters and "s3" in parameters.params.values())
+    return "s3" if on_s3 else None
 
 
 @pytest.fixture(scope="session")
@@ -53,6 +61,15 @@ def spark() -> "Iterator[SparkSession]":
         session = sparks.start(_QUICK, ())
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def quick(spark: "SparkSession") -> "SparkSession":
+    """A session in the same JVM for tables of a few rows."""
+    session = spark.newSession()
+    for name, value in FEW_ROWS.items():
+        session.conf.set(name, value)
+    return session
 
 
 @pytest.fixture(scope="session")

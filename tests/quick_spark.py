@@ -7,4 +7,7 @@ INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-"""To compile a query takes longer than to run it. For sessions whose queries are not what is tested."""
+"""To compile a query takes longer than to run it. For clients that are not what is tested."""
+
+FEW_ROWS = {**INTERPRETED, "spark.sql.shuffle.partitions": "1", "spark.sql.adaptive.enabled": "false"}
+"""Nor is there much to shuffle."""

@@ -17,18 +17,8 @@ from tests.hermitage.playing import play
 from tests.hermitage.script import Script
 from tests.hermitage.scripts import SCRIPTS
 from tests.hermitage.systems import ON_SPARK_SECONDS, spark_lake
-from tests.quick_spark import INTERPRETED
 
 WRITE_AFTER_READ = [script for script in SCRIPTS if script.name in {"p4", "g2", "g2-item"}]
-
-
-@pytest.fixture(scope="module")
-def quick(spark: Any) -> Any:
-    """A session for tables of two rows."""
-    session = spark.newSession()
-    for name, value in INTERPRETED.items():
-        session.conf.set(name, value)
-    return session
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)

@@ -19,9 +19,10 @@ import lakevilla as lv
 from tests.legacy.spark_delta import Spark
 
 SCHEMA = "id BIGINT, v BIGINT, writer INT"
-SPARK_ROUNDS = 3
+SPARK_ROUNDS = 2
 OUR_ROUNDS = 40
 PAUSE_SECONDS = 0.1
+LOOK_SECONDS = 0.4
 # Of a table's state all that matters here: which ids have which value.
 State = frozenset[tuple[int, int]]
 
@@ -103,7 +104,7 @@ def tell(known: Known, change: dict[int, int | None]) -> None:
 
 def watch(read: Callable[[], State], snapshots: list[State], done: threading.Event) -> None:
     snapshots.append(read())
-    while not done.wait(PAUSE_SECONDS):
+    while not done.wait(LOOK_SECONDS):
         snapshots.append(read())
     snapshots.append(read())
 

@@ -47,10 +47,10 @@ CHANGES = [
 @pytest.mark.parametrize("few_rows", [-1, 10_000], ids=["by tasks", "here"])
 @pytest.mark.parametrize("sql", CHANGES)
 def test_change_does_the_same_on_both_engines(
-    spark: Any, tmp_path: Path, sql: str, few_rows: int, monkeypatch: pytest.MonkeyPatch
+    quick: Any, tmp_path: Path, sql: str, few_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writing, "FEW_ROWS", few_rows)
-    both = Both(tmp_path, spark)
+    both = Both(tmp_path, quick)
     assert both.spark.sql(sql) == both.local.sql(sql)
     for local, on_spark in both.tables():
         assert on_spark == local

@@ -21,7 +21,7 @@ from bench.seaweed import S3Server
 from lakevilla.engines.spark.connect import is_connect
 from lakevilla.engines.spark.places import Access
 from tests.golden.test_delta import GOLDEN, MANIFEST
-from tests.quick_spark import YOUNG_JVM
+from tests.quick_spark import INTERPRETED, YOUNG_JVM
 from tests.spark.both import Both, content
 from tests.spark.interrupting import SLEEP_SECONDS, interrupted
 from tests.spark.processes import free_ports, running, wait_for
@@ -59,6 +59,7 @@ def server(s3: S3Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",
         "spark.ui.enabled": "false",
+        **INTERPRETED,
         **{f"spark.hadoop.{name}": value for name, value in keys.items()},
     }
     listed = folder / "settings"

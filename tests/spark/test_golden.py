@@ -36,17 +36,17 @@ stores a byte as any other 32-bit integer."""
 
 
 @pytest.mark.parametrize("entry", tables("read"))
-def test_golden_table_on_spark_has_the_known_rows(spark: Any, entry: dict[str, Any]) -> None:
+def test_golden_table_on_spark_has_the_known_rows(quick: Any, entry: dict[str, Any]) -> None:
     if entry["id"] == NARROW:
         pytest.skip("Spark cannot read a byte as decimal(4,1)")
     table = open_table(entry)
-    assert checksum(rows_on_spark(spark, table, table.latest())) == entry["expected"]["sha256"]
+    assert checksum(rows_on_spark(quick, table, table.latest())) == entry["expected"]["sha256"]
 
 
 @pytest.mark.parametrize("entry", [e for e in tables("read") if "partition" in e.id or "dv" in e.id])
 def test_golden_table_without_a_file_index_has_the_known_rows(
-    spark: Any, entry: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    quick: Any, entry: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "driver_side", lambda session: None)
     table = open_table(entry)
-    assert checksum(rows_on_spark(spark, table, table.latest())) == entry["expected"]["sha256"]
+    assert checksum(rows_on_spark(quick, table, table.latest())) == entry["expected"]["sha256"]

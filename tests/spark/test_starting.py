@@ -1,6 +1,7 @@
 """A Spark that we start ourselves: quiet, with progress on a terminal alone, and plain words where Java is
 missing or too old."""
 
+import contextlib
 import os
 import pty
 import select
@@ -8,7 +9,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -139,13 +142,14 @@ def test_long_job_shows_progress_on_a_terminal_until_ctrl_c_ends_it(tmp_path: Pa
             # Ctrl-C on a terminal is for all processes of the group.
             start_new_session=True,
         )
-    told = read_until(ours, "/ 4]")
-    assert "\n" not in told
-    assert "[Stage " in told
-    os.killpg(process.pid, signal.SIGINT)
-    told += read_until(ours, None)
-    out, _ = process.communicate(timeout=WAIT_SECONDS)
-    os.close(ours)
+    with ended(process):
+        told = read_until(ours, "/ 4]")
+        assert "\n" not in told
+        assert "[Stage " in told
+        os.killpg(process.pid, signal.SIGINT)
+        told += read_until(ours, None)
+        out, _ = process.communicate(timeout=WAIT_SECONDS)
+        os.close(ours)
     assert process.returncode == 130, told
     assert not out
     assert "lakevilla: interrupted" in told
@@ -162,12 +166,23 @@ def test_interrupt_while_spark_starts_leaves_no_jvm_behind(tmp_path: Path) -> No
         text=True,
         start_new_session=True,
     )
-    wait_for_java(process.pid)
-    os.killpg(process.pid, signal.SIGINT)
-    # The pipes end when the last process of the group has: also the JVM.
-    _, err = process.communicate(timeout=WAIT_SECONDS)
+    with ended(process):
+        wait_for_java(process.pid)
+        os.killpg(process.pid, signal.SIGINT)
+        # The pipes end when the last process of the group has: also the JVM.
+        _, err = process.communicate(timeout=WAIT_SECONDS)
     assert process.returncode == 130, err
     assert "Traceback" not in err
+
+
+@contextlib.contextmanager
+def ended(leader: "subprocess.Popen[Any]") -> Iterator[None]:
+    """Whatever happens, nothing of this process group goes on for ever."""
+    try:
+        yield
+    except BaseException:
+        os.killpg(leader.pid, signal.SIGKILL)
+        raise
 
 
 def wait_for_java(group: int) -> None:
@@ -188,12 +203,12 @@ def wait_for_java(group: int) -> None:
 
 def read_until(source: int, words: str | None) -> str:
     """What comes on the terminal, until these words or until the last writer has closed it."""
-    seen = bytearray()
+    seen, waiting = bytearray(), select.poll()
+    waiting.register(source, select.POLLIN)
     end = time.monotonic() + WAIT_SECONDS
     while words is None or words.encode() not in seen:
         assert time.monotonic() < end, seen
-        ready, _, _ = select.select([source], [], [], 1)
-        if not ready:
+        if not waiting.poll(1000):
             continue
         try:
             piece = os.read(source, 4096)
