@@ -113,7 +113,8 @@ class Outcome:
         again = self.tally.executions - changed - self.tally.gave_up + self.tally.redone
         return (
             f"| {self.job.workload} | {self.job.engine} | {self.job.clients} | {self.job.features} "
-            f"| {self.tally.operations / self.seconds:.1f} | {commits:.1f} | {_percentiles(reads)} | {_percentiles(writes)} "
+            f"| {self.tally.operations / self.seconds:.1f} | {commits:.1f} | {_percentiles(reads)} "
+            f"| {_percentiles(writes)} "
             f"| {self.tally.gave_up} | {again} | {changed} | {self.lost} | {self.slowest_share:.2f} "
             f"| {self.tally.requests / max(changed, 1):.1f} |"
         )

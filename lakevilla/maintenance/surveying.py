@@ -22,6 +22,9 @@ from lakevilla.versions.records import Entry
 
 logger = logging.getLogger("lakevilla.maintenance")
 
+THE_LAKE = "(the lake)"
+"""What the queue for the lake's slots is called among those of tables: no table can have this name."""
+
 
 @dataclass(frozen=True, slots=True)
 class LakeView:
@@ -79,7 +82,17 @@ def survey_queues(view: LakeView, name: str | None = None) -> Queues:
             found.failed[table] = str(answer)
         else:
             found.live += answer
+    if name is None:
+        found.live += _survey_the_lake(view)
     return found
+
+
+def _survey_the_lake(view: LakeView) -> list[Queued]:
+    """The live markers of the queue for the lake's slots."""
+    head = view.catalog.head(view.meter)
+    dead = 0 if head is None else head.ticket
+    seen = survey(view.store, view.environment)
+    return [Queued(THE_LAKE, view.store, one, one.ticket <= dead) for one in seen if one.marker.live]
 
 
 def unsettled_entries(view: LakeView) -> list[Entry]:

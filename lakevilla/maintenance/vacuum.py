@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput, Unsupported
 from lakevilla.formats.opening import FORMATS
-from lakevilla.formats.port import References, Snapshot
+from lakevilla.formats.port import References
 from lakevilla.maintenance.deciding import (
     DEFAULT_MS,
     FLOOR_MS,
@@ -25,15 +25,15 @@ from lakevilla.maintenance.deciding import (
     of_transactions,
     sort_files,
 )
+from lakevilla.maintenance.instants import Kept, find_leftovers, keep_instants
 from lakevilla.maintenance.listing import data_files, list_files, store_now_ms, tables_below, without
-from lakevilla.maintenance.reports import DroppedVacuum, Files, TableVacuum, VacuumReport
+from lakevilla.maintenance.reports import DroppedVacuum, Files, Leftovers, TableVacuum, VacuumReport
 from lakevilla.maintenance.surveying import LakeView, settle_all, survey_queues, unsettled
 from lakevilla.maintenance.transactions import Dead, Transactions
 from lakevilla.markers.survey import survey
 from lakevilla.model import TableRef
 from lakevilla.store import keys
 from lakevilla.store.port import Store
-from lakevilla.transaction.catalog import Pinned
 
 BATCH = 1000
 
@@ -61,12 +61,41 @@ def vacuum(view: LakeView, name: str | None, wish: Wish, progress: Progress) -> 
     waiting = {queued.seen.marker.txn for queued in survey_queues(view).live}
     busy = frozenset(waiting.union(unsettled(view)))
     transactions = Transactions(view.store, view.environment, view.leases, busy)
-    run = Vacuum(view, transactions, wish, progress, _now_ms(view.store, view.environment, wish))
-    return run.run() if name is None else run.run_table(name)
+    now_ms = _now_ms(view.store, view.environment, wish)
+    since_ms = now_ms - (wish.retention_ms or _shortest_ms(view, name, wish.dropped))
+    kept = keep_instants(view, since_ms, wish.dry_run)
+    run = Vacuum(view, transactions, wish, progress, now_ms, kept)
+    if name is not None:
+        return run.run_table(name)
+    return replace(run.run(), horizon=kept.horizon, leftovers=_clean_log(view, kept, since_ms, wish))
+
+
+def _shortest_ms(view: LakeView, name: str | None, dropped: bool) -> int:
+    """The shortest retention of these tables: an instant of the lake is gone with the first file of it."""
+    names = view.catalog.names(view.meter) if name is None else [name]
+    found = [DEFAULT_MS]
+    for each in names:
+        try:
+            found.append(view.catalog.pin(each, view.meter).snapshot.retention_ms)
+        except (Unsupported, Corrupt) as error:
+            logger.info("the retention of %s is not known, and nothing of it is deleted: %s", each, error)
+    head = view.catalog.head(view.meter)
+    if dropped and name is None and head is not None:
+        found += [_own_retention_ms(view, _dropped_ref(location)) for location in head.dropped]
+    return max(min(found), FLOOR_MS)
+
+
+def _clean_log(view: LakeView, kept: Kept, since_ms: int, wish: Wish) -> Leftovers:
+    """Delete what of the global log nobody needs any more."""
+    found = find_leftovers(view, kept, since_ms)
+    doomed = [keys.slot(seq) for seq in found.entries] + [keys.past_head(seq) for seq in found.states]
+    for start in range(0, 0 if wish.dry_run else len(doomed), BATCH):
+        view.environment.fan_out([partial(view.store.delete, key) for key in doomed[start : start + BATCH]])
+    return found
 
 
 class Vacuum:
-    """One run. `lake_now_ms` is the time by the store of the lake's root."""
+    """One run. `lake_now_ms` is the time by the store of the lake's root, `kept` what instants need."""
 
     def __init__(
         self,
@@ -75,7 +104,9 @@ class Vacuum:
         wish: Wish,
         progress: Progress,
         lake_now_ms: int,
+        kept: Kept,
     ) -> None:
+        self._view = view
         self._catalog = view.catalog
         self._environment = view.environment
         self._meter = view.meter
@@ -83,6 +114,7 @@ class Vacuum:
         self._wish = wish
         self._progress = progress
         self._lake_now_ms = lake_now_ms
+        self._kept = kept
 
     def run_table(self, name: str) -> VacuumReport:
         """Vacuum one table."""
@@ -101,6 +133,7 @@ class Vacuum:
             except (Unsupported, Corrupt, InvalidInput) as error:
                 logger.warning("vacuum leaves %s alone: %s", name, error)
                 failed[name] = str(error)
+        self._tickets(self._view.store, self._lake_now_ms)
         dropped = tuple(self._dropped()) if self._wish.dropped else ()
         return VacuumReport(self._wish.dry_run, tuple(done), dropped, tuple(self._records()), failed)
 
@@ -119,7 +152,7 @@ class Vacuum:
         files = data_files(everything, newest.partition_columns, others)
         self._progress(f"{ref.name}: {files.num_rows:,} files, version {newest.version}")
         old = files.filter(pc.less(files.column("modified_ms"), now_ms - retention_ms))
-        also = self._seen_by_isolated(pinned, newest.version)
+        also = self._kept.versions.get(ref.location, frozenset())
         references = pinned.table.references(newest, now_ms - retention_ms, also)
         unneeded = old.filter(pc.invert(references.needed(_keys(old))))
         found = sort_files(unneeded, references.removed(_keys(unneeded)))
@@ -173,7 +206,7 @@ class Vacuum:
     def _dropped(self) -> Iterable[DroppedVacuum]:
         head = self._catalog.head(self._meter, fresh=True)
         for location in sorted(head.dropped if head is not None else ()):
-            folder = self._dropped_table(TableRef("", location, next(iter(FORMATS))))
+            folder = self._dropped_table(_dropped_ref(location))
             if folder.files.count:
                 yield folder
 
@@ -183,7 +216,10 @@ class Vacuum:
         everything = list_files(store)
         others = tables_below(everything, FORMATS.values()) | self._registered_below(ref)
         files = without(everything, others)
-        since_ms = self._lake_now_ms - (self._wish.retention_ms or self._own_retention_ms(ref))
+        if ref.location in self._kept.tagged:
+            tags = ", ".join(map(repr, self._kept.tagged[ref.location]))
+            return DroppedVacuum(ref.location, _sum(files), f"the tags {tags} need it")
+        since_ms = self._lake_now_ms - (self._wish.retention_ms or _own_retention_ms(self._view, ref))
         if files.num_rows and pc.max(files.column("modified_ms")).as_py() >= since_ms:
             return DroppedVacuum(ref.location, _sum(files), "it was changed within the retention")
         head = self._catalog.head(self._meter, fresh=True)
@@ -192,15 +228,6 @@ class Vacuum:
         order = sorted(_keys(files).to_pylist(), key=lambda key: key.startswith(tuple(FORMATS.values())))
         self._delete(ref.location, store, order)
         return DroppedVacuum(ref.location, _sum(files))
-
-    def _own_retention_ms(self, ref: TableRef) -> int:
-        try:
-            newest = self._catalog.open(ref, self._meter).latest()
-        except (Unsupported, Corrupt, InvalidInput) as error:
-            # An earlier run may have been interrupted in the middle of the log.
-            logger.info("the retention of %s is not known, taken for the default: %s", ref.location, error)
-            newest = None
-        return DEFAULT_MS if newest is None else max(newest.retention_ms, FLOOR_MS)
 
     def _delete(
         self, what: str, store: Store, doomed: Sequence[str], references: References | None = None
@@ -217,23 +244,25 @@ class Vacuum:
             self._progress(f"{what}: {min(start + BATCH, len(doomed)):,} of {len(doomed):,} files deleted")
         return spared
 
-    def _seen_by_isolated(self, pinned: Pinned, newest: int) -> list[Snapshot]:
-        """The version that readers with isolation see, if others have gone on since."""
-        head = self._catalog.head(self._meter)
-        version = None if head is None else head.versions.get(pinned.ref.location)
-        if version is None or version >= newest:
-            return []
-        try:
-            return [pinned.table.at_version(version)]
-        except InvalidInput:
-            # Its log entries were cleaned away, so nobody can read it any more.
-            return []
-
     def _registered_below(self, ref: TableRef) -> set[str]:
         """Folders below this table's that the registry gives to other tables."""
         head, root = self._catalog.head(self._meter), f"{ref.location}/"
         places = [] if head is None else [table.location for table in head.tables.values()]
         return {f"{place.removeprefix(root)}/" for place in places if place.startswith(root)}
+
+
+def _own_retention_ms(view: LakeView, ref: TableRef) -> int:
+    try:
+        newest = view.catalog.open(ref, view.meter).latest()
+    except (Unsupported, Corrupt, InvalidInput) as error:
+        # An earlier run may have been interrupted in the middle of the log.
+        logger.info("the retention of %s is not known, taken for the default: %s", ref.location, error)
+        newest = None
+    return DEFAULT_MS if newest is None else max(newest.retention_ms, FLOOR_MS)
+
+
+def _dropped_ref(location: str) -> TableRef:
+    return TableRef("", location, next(iter(FORMATS)))
 
 
 def _now_ms(store: Store, environment: Environment, wish: Wish) -> int:

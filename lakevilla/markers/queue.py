@@ -25,6 +25,8 @@ from lakevilla.store.port import Ambiguous, Created, Exists, Object, Replaced, S
 
 FIRST_PAUSE_SECONDS = 0.005
 LONGEST_PAUSE_SECONDS = 0.1
+LONGEST_FAR_SECONDS = 1.0
+"""Who is not next looks at least so often."""
 
 # How long a predecessor is watched before its owner's lease is looked at, in lease times.
 _FIRST_LOOK = 0.1
@@ -106,11 +108,12 @@ class Queue(ABC):
             while self._keep_place(lost):
                 now, nearest = self._environment.elapsed(), max(self._ahead)
                 if watch is None or watch.ticket != nearest:
-                    watch = _Watch(nearest, now, now + _FIRST_LOOK * self._leases.seconds)
+                    turn = 0.0 if watch is None else watch.turn
+                    watch = _Watch(nearest, now, now + _FIRST_LOOK * self._leases.seconds, turn)
                 ahead = len(self._ahead)
                 self._look(watch, dead)
                 if len(self._ahead) < ahead:
-                    watch.moved_at = self._environment.elapsed()
+                    watch.passed(ahead - len(self._ahead), self._environment.elapsed())
                 else:
                     watch.pause(ahead, self._environment)
         finally:
@@ -295,15 +298,27 @@ class Queue(ABC):
 
 @dataclass(slots=True)
 class _Watch:
-    """How the nearest predecessor is watched; `moved_at` is when the queue moved last, as far as we know."""
+    """How the nearest predecessor is watched; `moved_at` is when the queue moved last, as far as we know.
+
+    `turn` is the shortest time that one ahead of us took; 0 if none has passed yet.
+    """
 
     ticket: int
     moved_at: float
     lease_look_at: float
+    turn: float = 0.0
     looks: int = 0
 
+    def passed(self, count: int, now: float) -> None:
+        """So many that were ahead of us have had their turn since it moved last."""
+        took = (now - self.moved_at) / count
+        self.turn = min(self.turn or took, took)
+        self.moved_at = now
+
     def pause(self, ahead: int, environment: Environment) -> None:
-        """A tenth of what we waited already, more for each one ahead: nobody's turn is shorter than that."""
+        """A part of what we waited already. Who is far behind looks again when half of those ahead can have
+        had their turn at the earliest: so a long queue asks hardly more than a short one."""
         waited = environment.elapsed() - self.moved_at
-        pause = max(FIRST_PAUSE_SECONDS * ahead, waited / 10)
-        environment.sleep(min(pause, LONGEST_PAUSE_SECONDS) * (0.5 + environment.random()))
+        near = min(max(FIRST_PAUSE_SECONDS, waited / 4), LONGEST_PAUSE_SECONDS)
+        far = min((ahead - 0.5) * max(self.turn, FIRST_PAUSE_SECONDS) / 2, LONGEST_FAR_SECONDS)
+        environment.sleep(max(near, far) * (0.5 + environment.random()))

@@ -30,6 +30,10 @@ from lakevilla.versions.records import Entry, Head
 
 logger = logging.getLogger("lakevilla.transaction")
 
+QUEUE_AFTER = 8
+"""Who has lost so many slots to others takes a place in the queue for them. Fewer would let everybody wait
+for one client's requests who could as well try; measured with 48 clients (docs/benchmarks.md)."""
+
 
 @dataclass(frozen=True)
 class Committed:
@@ -56,7 +60,13 @@ class Decision:
         workspace, environment = self._workspace, self._workspace.environment
         log = workspace.catalog.log(workspace.meter)
         read = self._footing.first(log)
-        for _ in range(LOSSES_ALLOWED):
+        for losses in range(LOSSES_ALLOWED):
+            if losses >= QUEUE_AFTER and self._turns.lake_ticket is None:
+                # Who has to redo something does it before, so that nobody waits for that.
+                self._footing.line_up()
+                self._footing.stand(log, log.read_head() or read)
+                self._turns.wait_for_the_lake(log)
+                read = log.read_head() or read
             read = self._footing.stand(log, read)
             workspace.uploads.finish()
             commit = self._commit()
@@ -97,7 +107,9 @@ class Decision:
             for pinned in self._workspace.touched
             if pinned.ref.location not in written
         ]
-        return Commit(tuple(writes), tuple(reads), drops) if writes or drops or reads else None
+        if not (writes or drops or reads):
+            return None
+        return Commit(tuple(writes), tuple(reads), drops, self._turns.lake_ticket)
 
     def _new(self, pinned: Pinned) -> Write:
         """A table that the transaction makes, with all that it does to it. Nobody else can have read it."""

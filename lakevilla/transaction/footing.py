@@ -38,6 +38,7 @@ class Footing(ABC):
         self._turns = turns
         self._guarantees = guarantees
         self._lined_up = False
+        self._met: dict[str, list[Taken]] = {}
 
     @abstractmethod
     def first(self, log: GlobalLog) -> ReadHead:
@@ -61,13 +62,25 @@ class Footing(ABC):
         """Whether somebody had to queue for a table that we change; then we queue too."""
         contended = self._guarantees.recovers and any(pinned.snapshot.contended for pinned, _ in self.changes)
         if contended:
-            self._line_up()
+            self.line_up()
         return contended
 
-    def _line_up(self) -> None:
-        """Take a place in the queue of each table that we change by what it holds."""
+    def line_up(self) -> None:
+        """Take a place in the queue of each table that we change by what it holds, if we can redo that."""
+        if self._lined_up or not self._guarantees.recovers:
+            return
         self._lined_up = True
-        self._turns.line_up([pinned for pinned, change in self.changes if not change.blind])
+        self._met = self._turns.line_up([pinned for pinned, change in self.changes if not change.blind])
+
+    def _since(self, pinned: Pinned, version: int | None = None) -> list[Taken]:
+        """What was committed on a table since it was pinned, up to a version or to its newest. What was read
+        while we lined up is not read again."""
+        met = self._met.get(pinned.ref.location, ())
+        found = [taken for taken in met if taken.snapshot.version > pinned.snapshot.version]
+        last = found[-1].snapshot if found else pinned.snapshot
+        if version is None or last.version < version:
+            found += pinned.table.since(last)
+        return found if version is None else [taken for taken in found if taken.snapshot.version <= version]
 
     def _renew(self, pins: Sequence[Pinned]) -> None:
         """Check what the commit builds on, if it is so old that it may have been cleaned away."""
@@ -124,14 +137,16 @@ class Loose(Footing):
         between = self._news()
         if not self._guarantees.recovers:
             self._recovery.refuse_conflicts(between)
-        elif self._recovery.conflicts(between) and not self._lined_up:
-            self._line_up()
-            between = self._news()
+        elif self._recovery.conflicts(between):
+            self._turns.leave_the_lake()
+            if not self._lined_up:
+                self.line_up()
+                between = self._news()
         self._recovery.catch_up(between)
 
     def _news(self) -> News:
         touched = self._workspace.touched
-        tasks = [partial(pinned.table.since, pinned.snapshot) for pinned in touched]
+        tasks = [partial(self._since, pinned) for pinned in touched]
         found = self._workspace.environment.fan_out(tasks)
         return {p.ref.location: taken for p, taken in zip(touched, found, strict=True)}
 

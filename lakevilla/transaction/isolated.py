@@ -13,7 +13,6 @@ its client was given must be the same there: to redo a part of it alone would lo
 from functools import partial
 
 from lakevilla.errors import Conflict, ValidationFailed
-from lakevilla.formats.port import Taken
 from lakevilla.transaction.catalog import PREMISE_SECONDS, Pinned
 from lakevilla.transaction.cut import Cut
 from lakevilla.transaction.footing import Footing, News
@@ -52,10 +51,13 @@ class Isolated(Footing):
             if not self._guarantees.recovers:
                 raise _invalid(failure)
             between = self._news(read.head)
-            if not self._recovery.conflicts(between) or self._lined_up:
+            conflicts = self._recovery.conflicts(between)
+            if conflicts:
+                self._turns.leave_the_lake()
+            if not conflicts or self._lined_up:
                 self._recovery.catch_up(between)
                 break
-            self._line_up()
+            self.line_up()
             read = log.read_head() or self._first_head(log)
         self._cut.move(read)
         return read
@@ -84,14 +86,10 @@ class Isolated(Footing):
     def _news(self, head: Head) -> News:
         """What was committed between the instant that we stand on and this one."""
         moved = [p for p in self._found if p.snapshot.version != head.versions[p.ref.location]]
-        tasks = [partial(_until, pinned, head.versions[pinned.ref.location]) for pinned in moved]
+        # Nothing past it: that is not part of the instant.
+        tasks = [partial(self._since, pinned, head.versions[pinned.ref.location]) for pinned in moved]
         found = self._workspace.environment.fan_out(tasks)
         return {p.ref.location: taken for p, taken in zip(moved, found, strict=True)}
-
-
-def _until(pinned: Pinned, version: int) -> list[Taken]:
-    """What was committed up to a version, and nothing past it: that is not part of the instant."""
-    return [taken for taken in pinned.table.since(pinned.snapshot) if taken.snapshot.version <= version]
 
 
 def _invalid(failure: Failure) -> ValidationFailed:

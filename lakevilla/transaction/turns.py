@@ -4,6 +4,10 @@ Who competes with nobody pays one probe, in the same round as the look for the t
 holds no ticket. A place is taken where somebody waits already, after a lost race, and for a transaction that
 stays open long after its first change. Order is fairness; what may be published is decided elsewhere.
 
+There is one more queue, for the lake itself: who has lost its slots to others takes a place there, so that a
+crowd does not try for the same slot. It comes after all tables in the order of places, and nobody holds a
+place there while it redoes something: it is held for a few requests only.
+
 Where the markers lie in the log a place is a version of the table: it is taken with the first change, and
 what is published takes its place. This is the one module that knows the difference.
 """
@@ -23,9 +27,12 @@ from lakevilla.markers.side import SideQueue
 from lakevilla.model import Author, Change, TableRef
 from lakevilla.transaction.catalog import PREMISE_SECONDS, Pinned
 from lakevilla.transaction.workspace import Workspace
+from lakevilla.versions.log import GlobalLog
 
 logger = logging.getLogger("lakevilla.transaction")
 
+THE_LAKE = "\U0010ffff"
+"""The location of the lake's own queue: after every table's."""
 OPEN_SECONDS = 1.0
 """A transaction that is still open so long after its first change takes a place in the queue."""
 
@@ -135,8 +142,9 @@ class Turns:
         dead()
         return between
 
-    def line_up(self, tables: Sequence[Pinned]) -> None:
-        """Take a place on each of these tables and wait until it is the first there.
+    def line_up(self, tables: Sequence[Pinned]) -> dict[str, list[Taken]]:
+        """Take a place on each of these tables and wait until it is the first there; what was committed on
+        them meanwhile, by location.
 
         In the order of their locations, each only when we are the first on the one before. A place on a
         table that we no longer change is in others' way, and is given back.
@@ -144,8 +152,37 @@ class Turns:
         ordered = sorted(tables, key=lambda pinned: pinned.ref.location)
         wanted = {pinned.ref.location for pinned in ordered}
         self._shift(lambda location: location not in wanted)
-        for pinned in ordered:
-            self.wait(pinned)
+        return {pinned.ref.location: self.wait(pinned) for pinned in ordered}
+
+    def wait_for_the_lake(self, log: GlobalLog) -> None:
+        """Take a place in the queue for the lake's slots, if we have none, and wait until it is the first."""
+        queue = self._of_the_lake()
+
+        def dead() -> int:
+            read = log.read_head()
+            return 0 if read is None else read.head.ticket
+
+        if queue.ticket is None:
+            queue.claim(0, dead())
+        queue.wait(dead)
+
+    def leave_the_lake(self) -> None:
+        """Give our place in the queue for the lake's slots back: we have something to do first."""
+        self._of_the_lake().free()
+
+    @property
+    def lake_ticket(self) -> int | None:
+        """Our place in the queue for the lake's slots, if we have one."""
+        return self._of_the_lake().ticket
+
+    def _of_the_lake(self) -> Queue:
+        place = (THE_LAKE, False)
+        if place not in self._queues:
+            workspace = self._workspace
+            store = workspace.catalog.root(workspace.meter)
+            environment = workspace.environment
+            self._queues[place] = SideQueue(store, self._leases, environment, workspace.txn, self._holder)
+        return self._queues[place]
 
     def ticket(self, ref: TableRef) -> int | None:
         """Our place on a table, if we have one."""

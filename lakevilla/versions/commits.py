@@ -63,11 +63,15 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit on several tables, or on one with reads of others; it may make tables and drop some."""
+    """A commit on several tables, or on one with reads of others; it may make tables and drop some.
+
+    `ticket` is the place in the queue for the lake's slots that it uses up, if any.
+    """
 
     writes: tuple[Write, ...]
     reads: tuple[Read, ...] = ()
     drops: tuple[Drop, ...] = ()
+    ticket: int | None = None
 
     @property
     def tables(self) -> list[TableRef]:
@@ -137,6 +141,7 @@ def encode_commit(commit: Commit) -> dict[str, Any]:
             for read in commit.reads
         ],
         "drops": [{**_encode_ref(drop.table), "base": drop.base} for drop in commit.drops],
+        "ticket": commit.ticket,
     }
 
 
@@ -159,6 +164,7 @@ def decode_commit(record: Mapping[str, Any]) -> Commit:
             for read in record["reads"]
         ),
         tuple(Drop(_decode_ref(drop), optional_number(drop["base"])) for drop in record.get("drops", ())),
+        optional_number(record.get("ticket")),
     )
 
 

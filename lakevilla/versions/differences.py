@@ -41,7 +41,7 @@ MAPS: Mapping[str, tuple[Callable[[Any], Any], Callable[[str, Any], Any]]] = {
 SETS = ("dropped", "torn", "owned")
 """The parts of a state that are sets of locations."""
 
-NUMBERS = ("horizon",)
+NUMBERS = ("horizon", "ticket")
 """The parts of a state that are numbers, beside those that every step changes."""
 
 

@@ -34,8 +34,9 @@ class Head:
     had to be taken back could not be, because somebody had built on it. `owned` are locations of tables that
     are known to belong to this lake, so that nobody has to ask them again. `time_ms` is when the last entry
     was written, never earlier than the one before; 0 where that is not known. `tags` are names of entries
-    whose instants are kept; of others, those before the entry `horizon` may be gone. On the store it is
-    packed, see `packing`; who adds a part here adds it in `differences`.
+    whose instants are kept; of others, those before the entry `horizon` may be gone. `ticket` is the newest
+    place in the queue for the lake's slots that an entry used up. On the store it is packed, see `packing`;
+    who adds a part here adds it in `differences`.
     """
 
     lake: str
@@ -49,6 +50,7 @@ class Head:
     time_ms: int = 0
     tags: Mapping[str, int] = field(default_factory=dict)
     horizon: int = 0
+    ticket: int = 0
 
 
 @dataclass(frozen=True, slots=True)

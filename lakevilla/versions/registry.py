@@ -128,6 +128,7 @@ def apply(head: Head, entry: Entry, settled: Settled, put: str) -> Head:
         time_ms=max(head.time_ms, entry.time_ms),
     )
     if isinstance(entry.change, Commit):
+        moved = replace(moved, ticket=max(head.ticket, entry.change.ticket or 0))
         return _after_commit(moved, entry.change, settled.published)
     if not settled.published:
         return moved

@@ -159,12 +159,13 @@ def test_pair_that_takes_places_in_opposite_orders_is_a_line_and_no_ring(
     lined_up, go_on = Event(), Event()
     line_up = Turns.line_up
 
-    def stop(self: Turns, tables: list) -> None:  # type: ignore[type-arg]
-        line_up(self, tables)
+    def stop(self: Turns, tables: list) -> dict:  # type: ignore[type-arg]
+        met = line_up(self, tables)
         if self._workspace.txn == first.id:
             lined_up.set()
             with self.at_work():
                 go_on.wait(60)
+        return met
 
     monkeypatch.setattr(Turns, "line_up", stop)
     first, second = lake.transaction(BOTH), _open(tmp_path).transaction(BOTH)

@@ -214,8 +214,21 @@ def test_who_is_far_behind_looks_less_often_than_who_is_next(bench: Bench) -> No
     published = iter([4, 4, *range(5, 14)])
     queues[9].wait(lambda: next(published))
     pauses = bench.environment.pauses
-    assert pauses[0] == pytest.approx(0.045)
+    # Nobody has passed yet: a turn is taken for as short as can be.
+    assert pauses[0] == pytest.approx(8.5 * 0.005 / 2)
     assert min(pauses) == pytest.approx(0.005)
+
+
+def test_who_is_far_behind_waits_for_half_of_the_turns_ahead(bench: Bench) -> None:
+    queues = [bench.queue(f"t{number}") for number in range(6)]
+    for queue in queues:
+        queue.claim(4, 0)
+    begun = bench.environment.elapsed()
+    seconds_each = 0.2
+    queues[5].wait(lambda: 4 + int((bench.environment.elapsed() - begun) / seconds_each))
+    took = bench.environment.elapsed() - begun
+    assert took < 6 * seconds_each + 0.3
+    assert len(bench.environment.pauses) < 20
 
 
 def test_owner_that_published_and_died_before_it_freed_is_noticed_in_the_log(bench: Bench) -> None:

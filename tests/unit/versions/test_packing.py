@@ -29,6 +29,7 @@ STATE = Head(
     time_ms=1000,
     tags={"month-end": 4},
     horizon=2,
+    ticket=5,
 )
 DROPPED = replace(
     STATE,
@@ -55,7 +56,7 @@ BASE_TEXT = (
     '{"seq":7,"time_ms":1000,"tables":{"accounts":{"location":"accounts","format":"delta"},'
     '"sales.Örders":{"location":"s3://other/orders","format":"delta"}},'
     '"versions":{"accounts":12,"s3://other/orders":3},"tags":{"month-end":4},"dropped":["accounts-1","old"],'
-    '"torn":["accounts"],"owned":["accounts","s3://other/orders"],"horizon":2}'
+    '"torn":["accounts"],"owned":["accounts","s3://other/orders"],"horizon":2,"ticket":5}'
 )
 HEAD_BYTES = (
     f'{{"format":2,"lake":"lake-1","seq":8,"put":"put-2","base":{BASE_TEXT},"steps":[{STEP_TEXT}]}}'
@@ -93,7 +94,7 @@ def test_what_is_put_aside_packs_to_its_golden_bytes_and_back() -> None:
 
 def test_head_of_the_first_format_is_a_state_without_steps() -> None:
     outline = unpack(FORMAT_1, "HEAD")
-    assert outline.base == replace(STATE, time_ms=0, tags={}, horizon=0)
+    assert outline.base == replace(STATE, time_ms=0, tags={}, horizon=0, ticket=0)
     assert (outline.put, outline.base_seq, outline.steps) == ("put-1", 7, ())
 
 
@@ -151,6 +152,7 @@ PARTS = st.fixed_dictionaries(
         "owned": PLACES,
         "tags": st.dictionaries(NAMES, NUMBERS, max_size=4),
         "horizon": NUMBERS,
+        "ticket": NUMBERS,
         "time_ms": NUMBERS,
     }
 )

@@ -47,7 +47,7 @@ CHANGES: list[tuple[AnyChange, str]] = [
         ),
         '{"kind":"commit","writes":[{"name":"accounts","location":"accounts","format":"delta","base":4,'
         '"change":{"actions":[]},"read":{"predicates":[["=",["id"],3]],"files":["f"]},"blind":false,"ticket":null,"exclusive":false}],"reads":[{"name":"sales.Örders",'
-        '"location":"s3://other/orders","format":"delta","base":9,"read":{"predicates":[["anything"]],"files":[]}}],"drops":[]}',
+        '"location":"s3://other/orders","format":"delta","base":9,"read":{"predicates":[["anything"]],"files":[]}}],"drops":[],"ticket":null}',
     ),
     (
         Commit(
@@ -58,7 +58,7 @@ CHANGES: list[tuple[AnyChange, str]] = [
         '{"kind":"commit","writes":[{"name":"accounts","location":"accounts","format":"delta","base":-1,'
         '"change":{"actions":[]},"read":{"predicates":[],"files":[]},"blind":false,"ticket":null,"exclusive":false}],"reads":[],'
         '"drops":[{"name":"sales.Örders","location":"s3://other/orders","format":"delta","base":null},'
-        '{"name":"old","location":"old","format":"delta","base":7}]}',
+        '{"name":"old","location":"old","format":"delta","base":7}],"ticket":null}',
     ),
     (
         CreateTable(ACCOUNTS, '{"commitInfo":{}}\n'),
