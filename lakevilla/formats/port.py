@@ -4,7 +4,7 @@ A format knows its log, its snapshots and how to publish a change as the next ve
 of transactions, engines or the lake's registry. Lost races are values.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -262,10 +262,11 @@ class Table(Protocol):
         """The keys of uploaded files that are not in the store any more."""
         ...
 
-    def references(self, snapshot: Snapshot, since_ms: int, also: Sequence[Snapshot] = ()) -> References:
+    def references(self, snapshot: Snapshot, since_ms: int, also: Collection[int] = ()) -> References:
         """The files that any version needs which was current at this moment, by the store's clock, or later.
 
-        `snapshot` is the newest version, `also` are older ones that are still needed.
+        `snapshot` is the newest version, `also` are older ones that are still needed; those that the log does
+        not tell of any more are nobody's to read.
         """
         ...
 

@@ -59,11 +59,20 @@ class DroppedVacuum:
 
 
 @dataclass(frozen=True, slots=True)
+class Leftovers:
+    """What of the global log nobody needs any more: entries and earlier states of the lake, by number."""
+
+    entries: tuple[int, ...] = ()
+    states: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class VacuumReport:
     """What vacuum did, or with `dry_run` what it would do.
 
     `transactions` are those whose records (lease and sublogs) were deleted. `failed` says why a table was
-    left alone.
+    left alone. `horizon` is the first entry of the lake whose instant is kept without a tag, `leftovers` what
+    was deleted of the global log.
     """
 
     dry_run: bool
@@ -71,6 +80,8 @@ class VacuumReport:
     dropped: tuple[DroppedVacuum, ...] = ()
     transactions: tuple[str, ...] = ()
     failed: Mapping[str, str] = field(default_factory=dict)
+    horizon: int = 0
+    leftovers: Leftovers = Leftovers()
 
     @property
     def files(self) -> Files:
@@ -90,6 +101,11 @@ class VacuumReport:
             yield f"dropped table in {folder.location}: {told}"
         if self.transactions:
             yield f"{verb} the records of {count_text(len(self.transactions), 'transaction')} that ended"
+        if self.leftovers != Leftovers():
+            entries = count_text(len(self.leftovers.entries), "entry of the lake", "entries of the lake")
+            yield f"{verb} {entries} and {count_text(len(self.leftovers.states), 'earlier state')}"
+        if self.horizon:
+            yield f"instants of the lake are kept from entry {self.horizon} on, and older ones that have tags"
         for name, reason in self.failed.items():
             yield f"{name}: left alone: {reason}"
         yield f"in all: {verb} {self.files}"
@@ -292,9 +308,9 @@ def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
-def count_text(count: int, noun: str) -> str:
+def count_text(count: int, noun: str, plural: str = "") -> str:
     """A number of things for people."""
-    return f"{count:,} {_plural(count, noun)}"
+    return f"{count:,} {plural if plural and count != 1 else _plural(count, noun)}"
 
 
 def _plural(count: int, noun: str) -> str:

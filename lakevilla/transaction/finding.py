@@ -8,7 +8,7 @@ time. What was decided in the global log and had to be taken back is aborted for
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from lakevilla.environment import Environment
@@ -61,11 +61,13 @@ class Seen:
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """What the logs say of a transaction: its entries of the global log, newest first, and its versions of
-    tables by location. `head` is the last settled entry's number."""
+    tables by location. `head` is the last settled entry's number; `expired` says that entries of its time
+    are not there any more."""
 
     head: int
     entries: tuple[Entry, ...]
     tables: Mapping[str, Seen]
+    expired: bool = False
 
     def is_settled(self, entry: Entry) -> bool:
         return entry.seq <= self.head
@@ -109,7 +111,8 @@ def outcome_of(
         if seen.versions:
             version, name = seen.versions[0].version, seen.ref.name
             return _committed(txn, f"version {version} of {name!r}", name, version)
-    return _not_found(catalog, environment, leases, txn)
+    found = _not_found(catalog, environment, leases, txn)
+    return replace(found, advice=_EXPIRED) if evidence.expired and found.advice == _LOST else found
 
 
 def find_evidence(catalog: Catalog, environment: Environment, txn: str) -> Evidence:
@@ -129,26 +132,32 @@ class _Search:
 
     def run(self) -> Evidence:
         head = self._catalog.head(self._meter, fresh=True)
-        slots = [] if head is None else self._slots(head.seq + 1)
+        slots = [] if head is None else self._slots(head.seq + 1, head.horizon)
+        expired = head is not None and head.horizon > 0 and not self._reaches_back(slots)
         refs = self._tables(slots)
         found = self._environment.fan_out([partial(self._in_table, ref) for ref in refs])
         return Evidence(
             0 if head is None else head.seq,
             tuple(entry for entry in slots if entry.txn == self._txn),
             {seen.ref.location: seen for seen in found},
+            expired,
         )
 
-    def _slots(self, newest: int) -> list[Entry]:
-        """The entries of the global log that may matter, newest first."""
+    def _slots(self, newest: int, horizon: int) -> list[Entry]:
+        """The entries of the global log that may matter, newest first, as far as they are kept."""
         log, found = self._catalog.log(self._meter), list[Entry]()
         for last in range(newest, 0, -_SLOTS):
             numbers = range(last, max(0, last - _SLOTS), -1)
             read = self._environment.fan_out([partial(log.read_slot, number) for number in numbers])
             entries = [entry for entry in read if entry is not None]
             found += entries
-            if any(self._is_before(entry.time_ms) for entry in entries):
+            if self._reaches_back(entries) or (not entries and last < horizon):
                 break
         return found
+
+    def _reaches_back(self, entries: Sequence[Entry]) -> bool:
+        """Whether what lies before these entries was written before the transaction began."""
+        return any(self._is_before(entry.time_ms) or entry.seq == 1 for entry in entries)
 
     def _tables(self, slots: Sequence[Entry]) -> list[TableRef]:
         """The lake's tables, and those that were dropped or renamed since the transaction began."""
@@ -216,6 +225,10 @@ _LIVE = "no table names it yet, and its client shows signs of life: wait for it"
 _RESUME = (
     "no table names it, and its client shows no sign of life, but it left what it had done: "
     "lake.resume('{txn}') goes on with it"
+)
+_EXPIRED = (
+    "no table names it, and entries of the lake from when it ran have expired: whether it was committed is "
+    "not known any more; look at the data before it is run again"
 )
 _LOST = (
     "no table names it. If its client has ended, and no request of it can still be under way after some "

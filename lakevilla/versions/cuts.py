@@ -49,8 +49,16 @@ class Cuts:
         """The instant at this time: that of the newest entry that had been written by then."""
         found = _newest(self._read.packed, time_ms) or self._before(time_ms)
         if found is None or found.seq < self.now.horizon:
-            raise InvalidInput(f"{_moment(time_ms)} is too early: {self._earliest()}")
+            raise InvalidInput(f"{_moment(time_ms)} is too early: {self._beginning()}")
         return found
+
+    def earliest(self, seq: int) -> Head:
+        """The first instant from this entry on that is told of."""
+        if seq >= self._read.packed.base.seq:
+            return self._read.packed.at(seq)
+        number = next(self._log.past_numbers(seq), None)
+        told = (None if number is None else self._log.read_past(number)) or self._read.packed
+        return told.at(max(told.base.seq, seq))
 
     def history(self, limit: int | None = None) -> list[LakeEntry]:
         """The entries of the lake that are kept, newest first."""
@@ -118,12 +126,10 @@ class Cuts:
         past = self._log.read_past(number)
         return 0 if past is None else past.base.time_ms
 
-    def _earliest(self) -> str:
-        number = next(self._log.past_numbers(self.now.horizon), None)
-        oldest = (None if number is None else self._log.read_past(number)) or self._read.packed
-        first = max(oldest.base.seq, self.now.horizon)
-        begin = oldest.at(first).time_ms
-        return f"what is kept begins with entry {first}" + (f", of {_moment(begin)}" if begin else "")
+    def _beginning(self) -> str:
+        first = self.earliest(self.now.horizon)
+        when = f", of {_moment(first.time_ms)}" if first.time_ms else ""
+        return f"what is kept begins with entry {first.seq}{when}"
 
 
 def _newest(packed: Packed, time_ms: int) -> Head | None:

@@ -4,6 +4,7 @@ Requests only; no decision is taken here but when HEAD rolls (see `packing`). Th
 entry, the replace of HEAD makes it visible; who does what in which order is the settle room's business.
 """
 
+import logging
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -26,7 +27,12 @@ from lakevilla.versions.packing import (
 )
 from lakevilla.versions.records import Entry, Head
 
+logger = logging.getLogger("lakevilla.versions")
+
+PREMISE_SECONDS = 3600.0
+"""How long a HEAD may be built on without another look (docs/protocol.md, section 1)."""
 _STATES_KEPT = 4
+_SEEN_KEPT = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +46,32 @@ class ReadHead:
 
 
 class States:
-    """Whole states that HEADs name by number. They never change, so who has read one needs no second look.
+    """Whole states that HEADs name by number, and when HEAD was last seen at a number.
 
-    Safe to use from many threads.
+    States never change, so who has read one needs no second look. Safe to use from many threads.
     """
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._kept: OrderedDict[tuple[str, int], Head] = OrderedDict()
+        self._seen: OrderedDict[int, float] = OrderedDict()
 
     def find(self, lake: str, seq: int) -> Head | None:
         with self._lock:
             return self._kept.get((lake, seq))
+
+    def see(self, seq: int, at: float) -> None:
+        """HEAD was at this number, not before this moment of the environment's clock."""
+        with self._lock:
+            self._seen[seq] = max(at, self._seen.get(seq, at))
+            self._seen.move_to_end(seq)
+            while len(self._seen) > _SEEN_KEPT:
+                self._seen.popitem(last=False)
+
+    def seen_at(self, seq: int) -> float | None:
+        """When HEAD was last seen at this number."""
+        with self._lock:
+            return self._seen.get(seq)
 
     def keep(self, state: Head) -> Head:
         with self._lock:
@@ -73,12 +93,14 @@ class GlobalLog:
         """One GET, and one more if HEAD names a state that this client has not read yet; None where no client
         has written to this lake yet."""
         gone = -1
+        now = self._environment.elapsed()
         while (found := self._store.get(keys.HEAD)) is not None:
             outline = unpack(found.data, self._where(keys.HEAD))
             base = self._base(outline)
             if base is not None:
                 packed = Packed(base, outline.steps)
                 head = replace(packed.head, put=outline.put)
+                self._states.see(head.seq, now)
                 return ReadHead(head, found.etag, packed, outline.base is not None)
             # A state goes only long after HEAD has left it: this client slept between the two requests.
             if outline.base_seq == gone:
@@ -91,8 +113,10 @@ class GlobalLog:
         """Create HEAD with a new lake id, or read the one that a rival created first."""
         lake, put = self._environment.new_id(), self._environment.new_id()
         packed = Packed(Head(lake, 0, "", time_ms=self._environment.now_ms()))
+        now = self._environment.elapsed()
         match self._store.create(keys.HEAD, pack(packed, put, inline=True)):
             case Created(etag):
+                self._states.see(0, now)
                 return ReadHead(replace(packed.base, put=put), etag, packed)
             case Exists():
                 found = self.read_head()
@@ -102,8 +126,10 @@ class GlobalLog:
     def replace_head(self, read: ReadHead, head: Head, entry: Entry, published: bool) -> ReadHead | None:
         """Move HEAD on from the one that was read, by this entry; None if somebody else did."""
         packed, inline, data = self._pack(read, head, entry, published)
+        now = self._environment.elapsed()
         match self._store.replace(keys.HEAD, data, read.etag):
             case Replaced(etag):
+                self._states.see(head.seq, now)
                 return ReadHead(head, etag, packed, inline)
             case Changed():
                 return None
@@ -138,8 +164,25 @@ class GlobalLog:
         return (seq for seq in found if seq is not None)
 
     def create_slot(self, entry: Entry) -> Created | Exists:
-        """Decide this entry, unless the slot is taken."""
-        return self._store.create(keys.slot(entry.seq), entry.encode())
+        """Decide this entry, unless the slot is taken, or was: it may have been cleaned away since HEAD was
+        read, if that is long ago. Then the entry decided nothing."""
+        answer = self._store.create(keys.slot(entry.seq), entry.encode())
+        read_at = self._states.seen_at(entry.seq - 1)
+        fresh = read_at is not None and self._environment.elapsed() - read_at < PREMISE_SECONDS
+        if isinstance(answer, Exists) or fresh or self._is_next(entry):
+            return answer
+        logger.warning("entry %d of the global log was cleaned away and is not free", entry.seq)
+        self._store.delete(keys.slot(entry.seq))
+        return Exists()
+
+    def _is_next(self, entry: Entry) -> bool:
+        """Whether HEAD has not come to this entry yet, or came to it as it is here."""
+        read = self.read_head()
+        if read is None or read.head.seq < entry.seq:
+            return True
+        number = next(self.past_numbers(entry.seq), 0)
+        told = read.packed if entry.seq > read.packed.base.seq else self.read_past(number)
+        return told is not None and any((s.seq, s.txn) == (entry.seq, entry.txn) for s in told.steps)
 
     def read_slot(self, seq: int) -> Entry | None:
         where = self._where(keys.slot(seq))

@@ -7,8 +7,9 @@ the checkpoint that are younger by their writer's clock (their entries may have 
 deletion vector is needed as long as an action that names it is.
 """
 
+import logging
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 from urllib.parse import unquote
@@ -17,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakevilla.environment import Environment
-from lakevilla.errors import Corrupt
+from lakevilla.errors import Corrupt, InvalidInput
 from lakevilla.formats.delta.actions import Commit
 from lakevilla.formats.delta.checkpoint import checkpoint_removes
 from lakevilla.formats.delta.deletion_vectors import vector_key
@@ -27,6 +28,8 @@ from lakevilla.formats.delta.opening import follow, read_entry
 from lakevilla.formats.delta.paths import data_key, is_absolute
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.store.port import Store
+
+logger = logging.getLogger("lakevilla.formats")
 
 _ENTRIES_AT_ONCE = 256
 
@@ -54,6 +57,19 @@ class Names:
         vectors = columns.get("deletionVector")
         if vectors is not None and vectors.null_count < len(vectors):
             self._add_vectors(vectors.drop_null())
+
+    def add_live(self, snapshot: DeltaSnapshot) -> None:
+        """The live files of a version."""
+        for block in snapshot.state.folded().blocks:
+            for _, batch, living in block.batches():
+                self.add(batch.filter(pa.array(living)))
+
+    def add_version(self, version: int, at_version: Callable[[int], DeltaSnapshot]) -> None:
+        """The live files of an older version, if the log still tells of it: else nobody can read it."""
+        try:
+            self.add_live(at_version(version))
+        except InvalidInput as error:
+            logger.info("version %d of %s is kept for nobody: %s", version, self._root, error)
 
     def add_entries(self, bodies: Iterable[Mapping[str, Any]]) -> None:
         """The same for actions of log entries."""
@@ -120,14 +136,13 @@ class DeltaReferences:
         environment: Environment,
         newest: DeltaSnapshot,
         since_ms: int,
-        also: Sequence[DeltaSnapshot] = (),
+        also: Collection[int],
+        at_version: Callable[[int], DeltaSnapshot],
     ) -> "DeltaReferences":
         """One LIST of the log, its newest checkpoint's tombstones, and every entry since the moment."""
         listing = list_log(store)
         needed, removed = Names(store.url), Names(store.url)
-        for block in (block for snapshot in (newest, *also) for block in snapshot.state.folded().blocks):
-            for _, batch, living in block.batches():
-                needed.add(batch.filter(pa.array(living)))
+        needed.add_live(newest)
         for tombstones in _tombstones(store, environment, listing):
             young = pc.greater_equal(pc.fill_null(tombstones.field("deletionTimestamp"), 0), since_ms)
             needed.add(tombstones.filter(young))
@@ -137,6 +152,9 @@ class DeltaReferences:
         # Whatever came after the version that was read counts too.
         first = min([newest.version + 1, *young])
         recent = [version for version in versions if version >= first]
+        # What a version lost since is in the entries after it: only those before the recent ones are read.
+        for older in sorted(version for version in also if version < first - 1):
+            needed.add_version(older, at_version)
         read = max([newest.version, *versions])
         for some in _portions(recent):
             for version, commit in zip(some, _entries(store, environment, some), strict=True):

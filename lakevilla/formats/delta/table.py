@@ -1,7 +1,7 @@
 """One Delta table behind the format port: versions and their history, found in its log."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -160,9 +160,9 @@ class DeltaTable:
         found = self._environment.fan_out([partial(self._store.head, file.key) for file in files])
         return [file.key for file, meta in zip(files, found, strict=True) if meta is None]
 
-    def references(self, snapshot: Snapshot, since_ms: int, also: Sequence[Snapshot] = ()) -> DeltaReferences:
-        kept = [_ours(older) for older in also]
-        return DeltaReferences.read(self._store, self._environment, _ours(snapshot), since_ms, kept)
+    def references(self, snapshot: Snapshot, since_ms: int, also: Collection[int] = ()) -> DeltaReferences:
+        newest = _ours(snapshot)
+        return DeltaReferences.read(self._store, self._environment, newest, since_ms, also, self.at_version)
 
     def maintain(self, snapshot: Snapshot) -> None:
         """Write the checkpoint if this version is due. The commit stands without it."""

@@ -9,6 +9,9 @@ from lakevilla.store import keys
 def test_lake_keys_match_the_protocol() -> None:
     assert keys.HEAD == "_lakevilla/global/HEAD.json"
     assert keys.slot(42) == "_lakevilla/global/log/00000000000000000042.json"
+    assert keys.past_head(42) == "_lakevilla/global/heads/00000000000000000042.json"
+    assert (keys.seq_of(keys.slot(42)), keys.past_seq_of(keys.past_head(7))) == (42, 7)
+    assert (keys.seq_of(keys.past_head(7)), keys.past_seq_of(keys.HEAD)) == (None, None)
     assert keys.probe("ab12") == "_lakevilla/probe/ab12.json"
 
 

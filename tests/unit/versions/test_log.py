@@ -10,7 +10,7 @@ from lakevilla.model import TableRef
 from lakevilla.store import keys
 from lakevilla.store.metered import KINDS, Meter, Metered
 from lakevilla.store.opening import open_store
-from lakevilla.store.port import Store
+from lakevilla.store.port import Created, Exists, Store
 from lakevilla.versions import registry
 from lakevilla.versions.commits import Settled
 from lakevilla.versions.log import GlobalLog, ReadHead, States
@@ -24,6 +24,15 @@ MANY = 10_000
 @pytest.fixture
 def store() -> Store:
     return open_store("memory://")
+
+
+class Sleeper(SystemEnvironment):
+    """A machine that can be suspended."""
+
+    slept = 0.0
+
+    def elapsed(self) -> float:
+        return super().elapsed() + self.slept
 
 
 def _ref(number: int) -> TableRef:
@@ -206,3 +215,47 @@ def test_past_of_another_lake_is_corrupt(store: Store) -> None:
     with pytest.raises(Corrupt, match="belongs to another lake"):
         GlobalLog(store, ENVIRONMENT).read_head()
     assert read.head.lake == "l"
+
+
+def test_slot_that_was_cleaned_away_is_not_taken_by_who_slept(store: Store) -> None:
+    sleeper = Sleeper()
+    mine, theirs = GlobalLog(store, sleeper), GlobalLog(store, ENVIRONMENT)
+    theirs.first_head()
+    old = mine.read_head()
+    assert old is not None
+    read = old
+    for number in range(STEPS_KEPT + 5):
+        read = _register(theirs, read, _ref(number))
+    sleeper.slept = 8 * 24 * 3600.0
+    entry = Entry(old.head.seq + 1, "mine", "a", "p", 1, RegisterTable(_ref(99)))
+    assert isinstance(mine.create_slot(entry), Exists)
+    assert store.get(keys.slot(entry.seq)) is None
+
+
+@pytest.mark.parametrize("further", [0, 1, STEPS_KEPT + 3])
+def test_slot_of_who_slept_that_another_settled_meanwhile_is_its_own(store: Store, further: int) -> None:
+    sleeper = Sleeper()
+    mine, theirs = GlobalLog(store, sleeper), GlobalLog(store, ENVIRONMENT)
+    read = theirs.first_head()
+    assert mine.read_head() is not None
+    entry = Entry(1, "mine", "a", "p", 1, RegisterTable(_ref(99)))
+    sleeper.slept = 8 * 24 * 3600.0
+    plain = store.create
+
+    def create(key: str, data: bytes) -> object:
+        answer = plain(key, data)
+        moved = _move(theirs, read, entry)
+        for number in range(further):
+            moved = _register(theirs, moved, _ref(number))
+        return answer
+
+    store.create = create  # type: ignore[method-assign, assignment]
+    assert isinstance(mine.create_slot(entry), Created)
+
+
+def test_slot_is_created_with_one_request_by_who_has_just_read_head(store: Store) -> None:
+    meter = Meter()
+    log = GlobalLog(Metered(store, meter), ENVIRONMENT)
+    log.first_head()
+    assert isinstance(log.create_slot(Entry(1, "t", "a", "p", 1, RegisterTable(_ref(1)))), Created)
+    assert _sent(meter) == {"create": 2}

@@ -1,0 +1,130 @@
+"""Which instants of the lake vacuum keeps, and what of the global log nobody needs any more.
+
+An instant is kept if it was current within the retention, or has a tag. Its entry in the global log and the
+files of its tables go together, in this order:
+
+1. The slots tell by the store's clock when each instant ended. The first that is kept becomes the
+   **horizon**, by an entry of the global log. From then on older instants can neither be read nor tagged.
+2. The HEAD after that entry knows every tag that counts: who tags later is refused what is gone.
+3. Files go that no version of a kept instant needs; then slots and states that no kept instant needs.
+
+**Why the versions of the horizon and of tags are enough.** A later instant differs from the horizon by
+versions that entries brought. Those were the newest when their slot was created, or at most an hour before
+(nobody builds on older premises). So what they lost since, they lost within the retention, if the horizon is
+some hours younger than that; and such files stay whatever the instants are.
+
+**Why a slot may go.** Who would create it anew stands on a HEAD of days ago, and finds out
+(`GlobalLog.create_slot`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from lakevilla.maintenance.deciding import FLOOR_MS, HOUR_MS
+from lakevilla.maintenance.reports import Leftovers
+from lakevilla.maintenance.surveying import LakeView
+from lakevilla.model import Author
+from lakevilla.store import keys
+from lakevilla.store.port import Meta
+from lakevilla.versions.cuts import Cuts
+from lakevilla.versions.log import ReadHead
+from lakevilla.versions.records import Head
+from lakevilla.versions.tags import Expire
+
+MARGIN_MS = 2 * HOUR_MS
+SLOTS_KEPT = 16
+"""However old they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the instants need that are kept: versions by location, and by location the tags that need it.
+
+    `horizon` is the first instant that is kept without a tag.
+    """
+
+    horizon: int = 0
+    versions: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    tagged: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def keep_instants(view: LakeView, since_ms: int, dry_run: bool) -> Kept:
+    """Move the horizon, unless this is a dry run, and tell what has to stay. `since_ms` is where the
+    retention begins, by the store's clock."""
+    read = view.log.read_head()
+    if read is None:
+        return Kept()
+    horizon = decide_horizon(read.head, _slots(view), since_ms + MARGIN_MS)
+    head = read.head
+    if horizon > head.horizon and not dry_run:
+        txn = view.environment.new_id()
+        author = Author(txn, txn, view.environment.new_id())
+        head = view.catalog.decide(lambda _: Expire(horizon), author, view.meter).read.head
+    return _kept(view, head, max(horizon, head.horizon))
+
+
+def find_leftovers(view: LakeView, kept: Kept, since_ms: int) -> Leftovers:
+    """Entries and states that no kept instant needs, nor anybody who asks what became of a transaction."""
+    read = view.log.read_head()
+    if read is None:
+        return Leftovers()
+    before_ms = since_ms - FLOOR_MS
+    states = {
+        seq: meta for meta in view.store.list(keys.HEADS) if (seq := keys.past_seq_of(meta.key)) is not None
+    }
+    return Leftovers(
+        decide_entries(read.head, kept.horizon, _slots(view), before_ms),
+        decide_states(read, kept.horizon, states, before_ms),
+    )
+
+
+def decide_horizon(head: Head, slots: Mapping[int, Meta], since_ms: int) -> int:
+    """The first instant that was current at this time or later: the one before the first entry since.
+
+    Slots that are not there any more are older than those that are.
+    """
+    young = [seq for seq, meta in slots.items() if meta.modified_ms >= since_ms and seq <= head.seq]
+    return max(head.horizon, min(young, default=head.seq + 1) - 1)
+
+
+def decide_entries(head: Head, horizon: int, slots: Mapping[int, Meta], before_ms: int) -> tuple[int, ...]:
+    """The slots that may go: settled, before the horizon, old, and not among the newest."""
+    last = min(horizon, head.seq - SLOTS_KEPT + 1)
+    return tuple(sorted(seq for seq, meta in slots.items() if seq < last and meta.modified_ms < before_ms))
+
+
+def decide_states(
+    read: ReadHead, horizon: int, states: Mapping[int, Meta], before_ms: int
+) -> tuple[int, ...]:
+    """The numbers of earlier states that may go: old, not of a kept instant, nor what HEAD is built on."""
+    needed = {read.packed.base.seq, max(states, default=0)}
+    for seq in read.head.tags.values():
+        needed.add(min((number for number in states if number >= seq), default=0))
+    return tuple(
+        number
+        for number, meta in sorted(states.items())
+        if number < horizon and number not in needed and meta.modified_ms < before_ms
+    )
+
+
+def _slots(view: LakeView) -> dict[int, Meta]:
+    found = ((keys.seq_of(meta.key), meta) for meta in view.store.list(keys.GLOBAL_LOG))
+    return {seq: meta for seq, meta in found if seq is not None}
+
+
+def _kept(view: LakeView, head: Head, horizon: int) -> Kept:
+    cuts = Cuts(view.log)
+    tagged = {name: cuts.at_tag(name) for name in head.tags if name in cuts.tags}
+    versions: dict[str, set[int]] = {}
+    for instant in (cuts.earliest(horizon), head, *tagged.values()):
+        for location, version in instant.versions.items():
+            versions.setdefault(location, set()).add(version)
+    needing: dict[str, list[str]] = {}
+    for name, instant in tagged.items():
+        for location in instant.versions:
+            needing.setdefault(location, []).append(name)
+    return Kept(
+        horizon,
+        {location: frozenset(found) for location, found in versions.items()},
+        {location: tuple(names) for location, names in needing.items()},
+    )
