@@ -8,6 +8,8 @@
 - Acknowledged is present at the end, failed is absent; the sum of the bank never changes.
 """
 
+import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,11 +20,14 @@ from sim.checkers.cuts import Instants, check_instant, check_tables, read_instan
 from sim.checkers.cycles import Append, Read, Txn, find_anomalies
 from sim.checkers.history import History, Operation
 from sim.checkers.looks import Deed, Look, as_txn, inserted_keys, items, reads_of
+from sim.checkers.published import SLOT
 from sim.checkers.serial import find_serial_order
 from sim.checkers.torn import Torn
 from sim.checkers.whole import Standing, standing
 from sim.isolated import BANK, TOTAL
 
+ENTRIES = 12
+"""So many entries one transaction may have: each but the last was refused by somebody else's commit."""
 SMALL = 8
 """So many transactions are a small history: all their orders can be tried."""
 
@@ -68,7 +73,8 @@ def judge(bucket: Bucket, history: History, final: Final) -> list[str]:
             violations.append(f"{key} holds a value twice: {values}")
     violations += making.judge(history, final.lists, final.tags, torn)
     violations += isolated_making.judge(history, deeds, final.lists, torn)
-    return violations + _judge_order(deeds, stands, final)
+    violations += _judge_persistence(bucket)
+    return violations + _judge_order(deeds, stands, final, torn)
 
 
 def _deeds(history: History) -> list[tuple[Operation, Deed]]:
@@ -107,8 +113,15 @@ def _judge_legacy(instants: Instants, history: History) -> list[str]:
     return violations
 
 
+def _judge_persistence(bucket: Bucket) -> list[str]:
+    """Nobody decides again and again what is taken back each time."""
+    slots = [json.loads(w.data) for w in bucket.writes if w.data is not None and SLOT.match(w.key)]
+    commits = Counter(slot["txn"] for slot in slots if slot["change"]["kind"] == "commit")
+    return [f"transaction {txn} has {count} entries" for txn, count in commits.items() if count > ENTRIES]
+
+
 def _judge_order(
-    deeds: Sequence[tuple[Operation, Deed]], stands: Mapping[int, Standing], final: Final
+    deeds: Sequence[tuple[Operation, Deed]], stands: Mapping[int, Standing], final: Final, torn: Torn
 ) -> list[str]:
     keys = inserted_keys(deed for _, deed in deeds)
     for look in final.looks.values():
@@ -134,7 +147,7 @@ def _judge_order(
 
     def precedes(first: Txn, second: Txn) -> bool:
         one, other = known.get(first.id), known.get(second.id)
-        return one is None or other is None or _is_ordered(one, other)
+        return one is None or other is None or _is_ordered(one, other, torn)
 
     snapshot = {number for number, deed in known.items() if deed.snapshot}
     found = find_anomalies(txns, precedes=precedes, snapshot=snapshot)
@@ -144,11 +157,11 @@ def _judge_order(
     return violations
 
 
-def _is_ordered(one: Deed, other: Deed) -> bool:
+def _is_ordered(one: Deed, other: Deed, torn: Torn) -> bool:
     """Whether real time orders two transactions, of which the first ended before the other began."""
     if one.by_slot:
         return True
-    return other.isolated and bool(one.tables & other.first)
+    return other.isolated and bool((one.tables & other.first) - torn.flagged)
 
 
 def _named(detail: str, txns: Sequence[Txn]) -> str:

@@ -16,6 +16,7 @@ from lakevilla.settle.commits import CommitSettler, Outcome
 from lakevilla.settle.walking import Landed, Refused, walk
 from lakevilla.store.port import Ambiguous, Created
 from lakevilla.transaction.deciding import Decision
+from lakevilla.transaction.footing import Loose
 from lakevilla.versions.commits import Commit, Settled, Write
 from lakevilla.versions.log import GlobalLog
 from lakevilla.versions.records import Entry
@@ -89,8 +90,8 @@ def unanswered_slot_taken_for_lost(log: GlobalLog, environment: Environment, ent
         return False
 
 
-@_bug(f"{_DECIDING}.Decision._catch_up")
-def reads_not_validated_after_a_lost_slot(self: Decision) -> None:
+@_bug("lakevilla.transaction.footing.Loose._catch_up")
+def reads_not_validated_after_a_lost_slot(self: Loose) -> None:
     """Stand on the newest versions, whatever came between."""
     workspace = self._workspace
     self._recovery._stand(

@@ -24,6 +24,11 @@ class Torn:
         self._writes = writes
         self._known: tuple[dict[str, bytes], set[str]] | None = None
 
+    @property
+    def flagged(self) -> set[str]:
+        """The tables that some HEAD called torn: readers with isolation see them as they were before."""
+        return self._look()[1]
+
     def parts(self, txn: str | None) -> set[str]:
         """The tables that HEAD called torn, and on which somebody built on an entry of this transaction."""
         objects, flagged = self._look()
