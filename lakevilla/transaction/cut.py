@@ -110,6 +110,8 @@ class Cut:
     def move(self, read: ReadHead) -> None:
         """Pin a later instant: the caller has brought all that the transaction did up to it."""
         self._head, self._read, self._read_at = read.head, read, self._environment.elapsed()
+        # What was not there before may be there now.
+        self._included = {name for name in self._included if self._version(name) is not None}
         self._catalog.learn(read.head)
 
     def forget(self) -> None:

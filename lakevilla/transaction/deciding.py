@@ -81,6 +81,7 @@ class Decision:
                     return done
                 # An outside writer was in the way, and what was published has been taken back.
                 self._recovery.begin(environment.new_id())
+                self._footing.taken_back()
             else:
                 read = help_next(log, environment, read, self._places)
         raise Conflict(

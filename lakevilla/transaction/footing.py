@@ -38,6 +38,7 @@ class Footing(ABC):
         self._turns = turns
         self._guarantees = guarantees
         self._lined_up = False
+        self._taken_back = False
         self._met: dict[str, list[Taken]] = {}
 
     @abstractmethod
@@ -51,6 +52,10 @@ class Footing(ABC):
         Raises Aborted if that cannot be. Called again whenever another entry came first, or an outside
         writer was in the way.
         """
+
+    def taken_back(self) -> None:
+        """An outside writer was in the way of what was decided, perhaps where a table was to be made."""
+        self._taken_back = True
 
     @property
     def changes(self) -> list[tuple[Pinned, Change]]:

@@ -12,7 +12,7 @@ its client was given must be the same there: to redo a part of it alone would lo
 
 from functools import partial
 
-from lakevilla.errors import Conflict, ValidationFailed
+from lakevilla.errors import Aborted, Conflict, ValidationFailed
 from lakevilla.transaction.catalog import PREMISE_SECONDS, Pinned
 from lakevilla.transaction.cut import Cut
 from lakevilla.transaction.footing import Footing, News
@@ -47,7 +47,7 @@ class Isolated(Footing):
         that it is done once."""
         if self._cut.read is not None and read.head.seq == self._cut.read.head.seq:
             return read
-        while (failure := self._validate(read.head)) is not None:
+        while (failure := self._validate(read.head)) is not None or self._taken_back:
             if not self._guarantees.recovers:
                 raise _invalid(failure)
             between = self._news(read.head)
@@ -55,10 +55,13 @@ class Isolated(Footing):
             if conflicts:
                 self._turns.leave_the_lake()
             if not conflicts or self._lined_up:
+                # What is redone sees the new instant.
+                self._cut.move(read)
                 self._recovery.catch_up(between)
                 break
             self.line_up()
             read = log.read_head() or self._first_head(log)
+        self._taken_back = False
         self._cut.move(read)
         return read
 
@@ -84,15 +87,23 @@ class Isolated(Footing):
         return [pinned for pinned in self._workspace.touched if not pinned.is_new]
 
     def _news(self, head: Head) -> News:
-        """What was committed between the instant that we stand on and this one."""
+        """What was committed between the instant that we stand on and this one, and where we make tables."""
         moved = [p for p in self._found if p.snapshot.version != head.versions[p.ref.location]]
         # Nothing past it: that is not part of the instant.
         tasks = [partial(self._since, pinned, head.versions[pinned.ref.location]) for pinned in moved]
+        if self._taken_back:
+            made = list(self._workspace.own.made.values())
+            moved, tasks = moved + made, tasks + [partial(self._since, pinned) for pinned in made]
         found = self._workspace.environment.fan_out(tasks)
         return {p.ref.location: taken for p, taken in zip(moved, found, strict=True)}
 
 
-def _invalid(failure: Failure) -> ValidationFailed:
+def _invalid(failure: Failure | None) -> Aborted:
+    if failure is None:
+        return Conflict(
+            "another client made a table in the place of one that the transaction makes: nothing was "
+            "changed; run the transaction again"
+        )
     return ValidationFailed(
         f"the lake moved past the instant that the transaction saw: {failure.table!r} breaks rule "
         f"{failure.rule} ({failure.reason}). Nothing was changed; run the transaction again, let lake.run do "

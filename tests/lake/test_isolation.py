@@ -383,3 +383,30 @@ def test_exclusive_does_not_go_with_markers_in_the_log(lake: lv.Lake) -> None:
         lake.create("e", "id BIGINT", properties=properties)
     with pytest.raises(lv.InvalidInput, match="'true' or 'false'"):
         lake.create("e", "id BIGINT", properties={"lakevilla.exclusive": "yes"})
+
+
+# Tables made at the instant.
+
+
+@pytest.mark.parametrize("features", WITH_I)
+def test_new_table_whose_place_another_client_takes_is_a_conflict_and_leaves_nothing(
+    tmp_path: Path, features: lv.Features
+) -> None:
+    """deltalake makes a table there between our decision and its publishing."""
+    store = Hooked(Directory(str(tmp_path), SystemEnvironment()))
+    lake = lv.Lake(tmp_path, engine="local", store=store)
+    lake.create("a", [{"id": 1, "v": 10}])
+    tx = lake.transaction(features)
+    tx.update("a", {"v": 11})
+    tx.create("n", "id BIGINT, v BIGINT")
+
+    def squat(kind: str, key: str) -> None:
+        if kind == "create" and key == "n/_delta_log/00000000000000000000.json":
+            store.hook = None
+            _legacy(tmp_path, "n")
+
+    store.hook = squat
+    told = "table 'n'" if features & lv.R else "rule R2"
+    with pytest.raises(lv.Aborted, match=told):
+        tx.commit()
+    assert (_v(lake, "a"), lake.read("n").count(), len(lake.history("a"))) == (10, 1, 3)
