@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from sim import isolated, isolation
+from sim import isolated, isolation, making
 from sim.bucket import Bucket
 from sim.checkers.history import History
 from sim.checkers.looks import INSERTED
@@ -89,6 +89,17 @@ PLANS: dict[str, tuple[Plan, Act | None]] = {
     "table that the log does not know": (late_table, None),
     "look": (look_at_all, None),
 }
+
+
+def making_tables(*names: str) -> Act:
+    return lambda session: making.transact(session, making.make(*names), "left", 0, ALL, again=True)
+
+
+def squat(session: Session) -> None:
+    """A table in the place `s0`, by a client that knows nothing of us."""
+    making.place_foreign_table(session.client, "s0")
+
+
 BEFORE: dict[str, tuple[bool, Act | None]] = {
     "": (False, None),
     " in a lake without a log": (True, None),
@@ -107,7 +118,16 @@ SCENARIOS: dict[str, tuple[Act, Act | None, bool, Act | None]] = {
     for name, (plan, rival) in PLANS.items()
     for before, prepared in BEFORE.items()
     if (name in FEWER[pick] and before == "" if pick in FEWER else before == "" or name in PREPARED)
-} | {"sync after an outside writer": (isolated.sync, None, *BEFORE[" after an outside writer"])}
+} | {
+    "sync after an outside writer": (isolated.sync, None, *BEFORE[" after an outside writer"]),
+    "R,CT,I, make two tables": (making_tables("n*", "s0"), None, False, None),
+    "R,CT,I, make two tables against an outsider in the place": (
+        making_tables("n*", "s0"),
+        squat,
+        False,
+        None,
+    ),
+}
 
 
 def _play(name: str, point: Point | None) -> tuple[Recorder, list[str]]:
@@ -122,6 +142,8 @@ def _play(name: str, point: Point | None) -> tuple[Recorder, list[str]]:
         final.looks.clear()
         for table in isolation.TABLES:
             final.see(table, session.lake.read(table).collect(), "plain")
+        final.tags.clear()
+        final.tags.update(making.visible(session.lake))
 
     recorder, bucket = act_and_die(image, history, act, rival, look, point)
     return recorder, check_published(bucket.writes) + failed_observers(history) + judge(
