@@ -95,6 +95,7 @@ def _parser() -> argparse.ArgumentParser:
         _on_store(_command(commands, "export", "print an instant of the lake for other engines"))
     )
 
+    upkeep.define_sync(_on_store(_command(commands, "sync", "take in what other clients wrote")))
     upkeep.define_status(_on_store(_command(commands, "status", "show who waits to write, and for whom")))
     upkeep.define_explain(_on_store(_command(commands, "explain", "explain a wait or a conflict")))
     upkeep.define_recover(_on_store(_command(commands, "recover", "free what clients left that are gone")))

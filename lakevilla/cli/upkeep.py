@@ -48,6 +48,22 @@ def define_recover(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_recover)
 
 
+def define_sync(parser: argparse.ArgumentParser) -> None:
+    """The options of `lakevilla sync`."""
+    parser.description = (
+        "Make what other clients wrote part of the instant at which transactions with isolation see the "
+        "lake. They do it by themselves for the tables that they touch; this is for tables declared "
+        "exclusive, and before a tag or an export. Completes what a client that is gone left half done."
+    )
+    parser.add_argument("table", nargs="?", help="one table; all of them if left out")
+    parser.add_argument(
+        "--accept-torn",
+        action="store_true",
+        help="take tables that lakevilla explain calls torn as they are now: they can be changed again",
+    )
+    parser.set_defaults(run=_sync)
+
+
 def define_status(parser: argparse.ArgumentParser) -> None:
     """The options of `lakevilla status`."""
     parser.description = (
@@ -95,6 +111,15 @@ def _vacuum(options: argparse.Namespace) -> None:
 
 def _recover(options: argparse.Namespace) -> None:
     print(_lake(options).recover(options.table))
+
+
+def _sync(options: argparse.Namespace) -> None:
+    lake = _lake(options)
+    found = lake.sync(options.table, accept_torn=options.accept_torn)
+    for name, version in found.items():
+        print(f"{name}: version {version}")
+    if not found:
+        print("nothing is new")
 
 
 def _status(options: argparse.Namespace) -> None:

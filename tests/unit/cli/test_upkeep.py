@@ -111,3 +111,14 @@ def test_lake_that_is_not_there_is_empty(
     assert main([command, str(tmp_path / "nowhere")]) == 0
     assert not (tmp_path / "nowhere").exists()
     assert not capsys.readouterr().err
+
+
+def test_sync_says_which_versions_are_new(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with lv.Lake(folder, engine="local").transaction(lv.R) as tx:
+        tx.append("t", [{"id": 3}])
+    assert main(["sync", folder]) == 0
+    assert capsys.readouterr().out == "t: version 3\n"
+    assert main(["sync", folder, "t"]) == 0
+    assert capsys.readouterr().out == "nothing is new\n"
+    assert main(["sync", folder, "nothing"]) != 0
+    assert "no table 'nothing'" in capsys.readouterr().err
