@@ -80,14 +80,19 @@ class Client:
             self._random.choice(kinds)()
 
     def read(self) -> None:
-        """For ever: look at each table by itself."""
+        """For ever: look at both tables at one instant. (Without isolation a reader may see what is taken back
+        when another commit was in its way.)"""
         before: dict[str, dict[int, Any]] = {name: {} for name in TABLES}
         while True:
-            for name in TABLES:
-                rows = self._lake.read(name).collect()
+            with self._lake.transaction(lv.I) as tx:
+                seen = {name: tx.read(name).collect() for name in TABLES}
+            for name, rows in seen.items():
                 for complaint in find_wrong(rows, before[name]):
                     self._note("X", f"{name}: {complaint}")
                 before[name] = {row.id: row for row in rows}
+            moved = sum(row.moved for rows in seen.values() for row in rows)
+            if moved:
+                self._note("X", f"at one instant transfers add up to {moved}")
             time.sleep(0.2)
 
     def _deposit(self) -> None:

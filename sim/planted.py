@@ -155,7 +155,7 @@ def conflict_check_forgets_dropped_tables(change: Change, theirs: Footprint) -> 
     return decide_conflict(change, replace(theirs, dropped=False))
 
 
-@_bug("lakevilla.transaction.transaction.commit_change")
+@_bug("lakevilla.transaction.publishing.commit_change")
 def rebase_checks_only_the_first_winner(environment: Environment, pending: TableChange, txn: str) -> Snapshot:
     table, base, checked = pending.pinned.table, pending.pinned.snapshot, False
     while True:
@@ -168,7 +168,7 @@ def rebase_checks_only_the_first_winner(environment: Environment, pending: Table
                 checked, base = True, snapshot
 
 
-@_bug("lakevilla.transaction.transaction.commit_change")
+@_bug("lakevilla.transaction.publishing.commit_change")
 def rebase_skips_an_unread_version(environment: Environment, pending: TableChange, txn: str) -> Snapshot:
     """After a lost race it moves on to the newest version, and asks only the one that it lost to."""
     table, base = pending.pinned.table, pending.pinned.snapshot
@@ -182,7 +182,7 @@ def rebase_skips_an_unread_version(environment: Environment, pending: TableChang
                 base = table.latest(snapshot) or snapshot
 
 
-@_bug("lakevilla.transaction.transaction.commit_change")
+@_bug("lakevilla.transaction.publishing.commit_change")
 def unknown_commit_is_sent_again(environment: Environment, pending: TableChange, txn: str) -> Snapshot:
     """An outcome that could not be read is taken for a failure, and the change is sent again as new."""
     table, base = pending.pinned.table, pending.pinned.snapshot
