@@ -80,8 +80,8 @@ class Client:
             self._random.choice(kinds)()
 
     def read(self) -> None:
-        """For ever: look at both tables at one instant. (Without isolation a reader may see what is taken back
-        when another commit was in its way.)"""
+        """For ever: look at both tables at one instant. (Without isolation a reader may see what is taken
+        back when another commit was in its way.)"""
         before: dict[str, dict[int, Any]] = {name: {} for name in TABLES}
         while True:
             with self._lake.transaction(lv.I) as tx:
