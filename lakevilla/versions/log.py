@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from threading import Lock
 
 from lakevilla.environment import Environment
-from lakevilla.errors import Corrupt
+from lakevilla.errors import CommitUnknown, Corrupt, Unavailable
 from lakevilla.store import keys
 from lakevilla.store.port import Changed, Created, Exists, Replaced, Store
 from lakevilla.versions.differences import difference
@@ -165,12 +165,19 @@ class GlobalLog:
 
     def create_slot(self, entry: Entry) -> Created | Exists:
         """Decide this entry, unless the slot is taken, or was: it may have been cleaned away since HEAD was
-        read, if that is long ago. Then the entry decided nothing."""
+        read, if that is long ago. Then the entry decided nothing. CommitUnknown if the store does not say."""
         answer = self._store.create(keys.slot(entry.seq), entry.encode())
         read_at = self._states.seen_at(entry.seq - 1)
         fresh = read_at is not None and self._environment.elapsed() - read_at < PREMISE_SECONDS
-        if isinstance(answer, Exists) or fresh or self._is_next(entry):
-            return answer
+        try:
+            if isinstance(answer, Exists) or fresh or self._is_next(entry):
+                return answer
+        except Unavailable as error:
+            raise CommitUnknown(
+                f"transaction {entry.txn} wrote entry {entry.seq} of the global log, and the store went away "
+                f"before it was clear whether that number was still free: ask lake.outcome({entry.txn!r}) "
+                "once it answers again, and do not rerun it blindly"
+            ) from error
         logger.warning("entry %d of the global log was cleaned away and is not free", entry.seq)
         self._store.delete(keys.slot(entry.seq))
         return Exists()

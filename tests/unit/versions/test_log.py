@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from lakevilla.environment import SystemEnvironment
-from lakevilla.errors import Corrupt
+from lakevilla.errors import CommitUnknown, Corrupt, Unavailable
 from lakevilla.model import TableRef
 from lakevilla.store import keys
 from lakevilla.store.metered import KINDS, Meter, Metered
@@ -16,6 +16,7 @@ from lakevilla.versions.commits import Settled
 from lakevilla.versions.log import GlobalLog, ReadHead, States
 from lakevilla.versions.packing import HEAD_BYTES, INLINE_BYTES, STEPS_KEPT
 from lakevilla.versions.records import DropTable, Entry, Head, RegisterTable
+from tests.lake.hooked import Hooked
 
 ENVIRONMENT = SystemEnvironment()
 MANY = 10_000
@@ -259,3 +260,20 @@ def test_slot_is_created_with_one_request_by_who_has_just_read_head(store: Store
     log.first_head()
     assert isinstance(log.create_slot(Entry(1, "t", "a", "p", 1, RegisterTable(_ref(1)))), Created)
     assert _sent(meter) == {"create": 2}
+
+
+def test_slot_of_who_slept_is_of_unknown_fate_if_the_store_goes_away_then(store: Store) -> None:
+    sleeper, hooked = Sleeper(), Hooked(store)
+    log = GlobalLog(hooked, sleeper)
+    log.first_head()
+    entry = Entry(1, "t", "a", "p", 1, RegisterTable(_ref(1)))
+    sleeper.slept = 2 * 3600
+
+    def hook(kind: str, _: str) -> None:
+        if kind == "get":
+            raise Unavailable("no route")
+
+    hooked.hook = hook
+    with pytest.raises(CommitUnknown, match="do not rerun"):
+        log.create_slot(entry)
+    assert GlobalLog(store, ENVIRONMENT).read_slot(1) == entry
