@@ -2,9 +2,9 @@
 
 For each request of a scenario the client is killed before it sends, after the request applied but before
 an answer, with the answer in its hands, and so that the request applies only after others have recovered.
-Then a second client looks and works on, and a last one recovers what is left, twice; the judges of
-`checkers` say whether every table stayed valid, what was acknowledged is there, and the dead client's
-transaction is there wholly or not at all.
+Then a second client looks and works on, another one when a late request has applied, and a last one recovers
+what is left, twice; the judges of `checkers` say whether every table stayed valid, what was acknowledged is
+there, and the dead client's transaction is there wholly or not at all.
 """
 
 from collections.abc import Callable, Iterator
@@ -73,6 +73,13 @@ class Recorder:
         self.requests: list[tuple[str, str]] = []
         self.rival: Callable[[], None] | None = None
         self._point = point
+
+    @property
+    def looks(self) -> tuple[float, ...]:
+        """When others look: long after the death, and again when a request that was on its way has come.
+        Where none was, nothing has changed since."""
+        late = self._point is not None and self._point.mode == "late"
+        return (RECOVERY_SECONDS / 2, 2 * RECOVERY_SECONDS) if late else (RECOVERY_SECONDS / 2,)
 
     def fate(self, client: str, kind: str, key: str) -> Fate:
         if client != "actor":
@@ -159,7 +166,7 @@ class Matrix:
             if (rival := self._scenario.rival) is not None:
                 recorder.rival = lambda: self._start(world, "rival", history, rival)
             self._start(world, "actor", history, self._scenario.act)
-            for name, seconds in (("observer", RECOVERY_SECONDS / 2), ("last", 2 * RECOVERY_SECONDS)):
+            for name, seconds in zip(("observer", "last"), recorder.looks, strict=False):
                 look = partial(self._start, world, name, history, self._look)
                 world.scheduler.at(seconds, look)
             violations = []

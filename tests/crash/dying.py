@@ -5,7 +5,7 @@ from functools import partial
 
 from sim.bucket import Bucket
 from sim.checkers.history import History
-from sim.crash import MODES, RECOVERY_SECONDS, Point, Recorder
+from sim.crash import MODES, Point, Recorder
 from sim.faults import WRITES
 from sim.lakes import open_lake
 from sim.rows import rows_engine
@@ -19,7 +19,7 @@ Act = Callable[[Session], None]
 def act_and_die(
     image: Bucket, history: History, act: Act, rival: Act | None, look: Act, point: Point | None
 ) -> tuple[Recorder, Bucket]:
-    """Let the act die at the point, if there is one; two observers look later, the second when a request
+    """Let the act die at the point, if there is one; an observer looks later, and another one when a request
     that was on its way has arrived."""
     recorder = Recorder(point)
     with World(2, lambda _: recorder) as world:
@@ -27,7 +27,7 @@ def act_and_die(
         if rival is not None:
             recorder.rival = lambda: start(world, world.client("rival"), history, rival)
         start(world, world.client("actor"), history, act)
-        for number, seconds in enumerate((RECOVERY_SECONDS / 2, 2 * RECOVERY_SECONDS)):
+        for number, seconds in enumerate(recorder.looks):
             client = world.client(f"observer{number}")
             world.scheduler.at(seconds, partial(start, world, client, history, look))
         world.run()

@@ -113,7 +113,8 @@ def test_deltalake_opens_what_is_there_after_any_prefix_of_the_writes(tmp_path: 
     """Cold at every step: each version that it sees is a prefix of the commits."""
     scenario = Scenario("redone", transacting(several_statements), rival=transacting(several_statements))
     matrix = LogMatrix(scenario, look)
-    writes = matrix.die_at(next(matrix.points())).bucket.writes
+    # Two look then, the second after the request that came late.
+    writes = matrix.die_at(next(p for p in matrix.points() if p.mode == "late")).bucket.writes
     final: list[set[str]] = []
     everything = {write.key: write.data for write in writes if write.data is not None}
     for version in range(len(read_log(everything, "lists"))):
