@@ -23,8 +23,10 @@ from bench.seaweed import S3Server, running_server
 from bench.timing import Metrics, Ratio, interleave, ratio, spread, timed
 
 COUNTS = (1, 2, 4, 8, 16, 32)
-ONE_COMMIT, COMMIT_EACH, DELTALAKE = "one commit", "one commit each", "deltalake, one commit each"
-SYSTEMS = (ONE_COMMIT, COMMIT_EACH, DELTALAKE)
+ONE_COMMIT, ISOLATED = "one commit", "one commit with isolation"
+COMMIT_EACH, DELTALAKE = "one commit each", "deltalake, one commit each"
+SYSTEMS = (ONE_COMMIT, ISOLATED, COMMIT_EACH, DELTALAKE)
+ATOMIC = {ONE_COMMIT: lv.R | lv.CT, ISOLATED: lv.R | lv.CT | lv.I}
 
 Values = Mapping[str, Mapping[str, list[float]]]
 """By metric, then by system and number of tables, round by round."""
@@ -71,13 +73,13 @@ def prepare(stage: Stage, system: str, tables: int) -> Callable[[pa.Table], None
     for name in names:
         maker.create(name, accounts(range(1)))
     lake = lv.Lake(stage.url("lake"), engine="local", features=lv.R, storage_options=stage.options)
-    if system == ONE_COMMIT:
-        return partial(_append_in_one_commit, lake, names)
+    if system in ATOMIC:
+        return partial(_append_in_one_commit, lake, names, ATOMIC[system])
     return partial(_append_one_by_one, lake, names)
 
 
-def _append_in_one_commit(lake: lv.Lake, names: Sequence[str], row: pa.Table) -> None:
-    with lake.transaction(lv.R | lv.CT) as tx:
+def _append_in_one_commit(lake: lv.Lake, names: Sequence[str], features: lv.Features, row: pa.Table) -> None:
+    with lake.transaction(features) as tx:
         for name in names:
             tx.append(name, row)
 
@@ -139,7 +141,7 @@ def main(arguments: list[str] | None = None) -> None:
     )
     chosen = parser.parse_args(arguments)
     counts = [int(number) for number in chosen.counts.split(",")]
-    systems = SYSTEMS[:1] if chosen.alone else SYSTEMS
+    systems = SYSTEMS[:2] if chosen.alone else SYSTEMS
     with running_server() as server:
         for delay in chosen.delays.split(","):
             with running_stage(server, float(delay)) as stage:
