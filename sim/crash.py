@@ -81,6 +81,19 @@ class Recorder:
         late = self._point is not None and self._point.mode == "late"
         return (RECOVERY_SECONDS / 2, 2 * RECOVERY_SECONDS) if late else (RECOVERY_SECONDS / 2,)
 
+    @property
+    def points(self) -> Iterator[Point]:
+        """Every request of an undisturbed run, in every mode; of the reads between two writes, which leave
+        nothing behind, one of each site."""
+        tried: set[str] = set()
+        for number, (kind, key) in enumerate(self.requests):
+            if kind in WRITES:
+                tried.clear()
+                yield from (Point(number, kind, key, mode) for mode in MODES)
+            elif site(kind, key) not in tried:
+                tried.add(site(kind, key))
+                yield Point(number, kind, key, MODES[0])
+
     def fate(self, client: str, kind: str, key: str) -> Fate:
         if client != "actor":
             return _answered(0.01)
@@ -137,14 +150,7 @@ class Matrix:
         """
         recorder = Recorder()
         self._act(recorder)
-        tried: set[str] = set()
-        for number, (kind, key) in enumerate(recorder.requests):
-            if kind in WRITES:
-                tried.clear()
-                yield from (Point(number, kind, key, mode) for mode in MODES)
-            elif site(kind, key) not in tried:
-                tried.add(site(kind, key))
-                yield Point(number, kind, key, MODES[0])
+        yield from recorder.points
 
     def die_at(self, point: Point) -> Outcome:
         """Cut the act off there, let others go on, and judge."""

@@ -69,7 +69,7 @@ def new_table_resolved_alone(self: Cut, tables: Sequence[Pinned], touched: Seque
     )
 
 
-@_bug(f"{_CUT}._is_beyond")
+@_bug(f"{_CUT}.is_beyond")
 def first_statement_adopts_nothing_of_known_tables(head: Head, pinned: Pinned) -> bool:
     return pinned.ref.location not in head.versions
 
@@ -92,7 +92,7 @@ def log_that_a_rival_made_first_is_set_back(self: Cut, names: Sequence[str]) -> 
         head = Head("", 0, "") if read is None else read.head
         beyond = [p for p in newest if p.snapshot.version > head.versions.get(p.ref.location, -1)]
         if beyond:
-            read = self._adopt(read or self._first(), beyond)
+            read = self._adopt(read or self._catalog.first_head(self._meter), beyond)
         if read is not None:
             self.move(read)
         elif not beyond:

@@ -4,7 +4,8 @@ import argparse
 import sys
 from datetime import UTC, datetime
 
-from lakevilla import Lake, LakeEntry
+from lakevilla import LakeEntry
+from lakevilla.cli.opening import open_lake
 
 _AT = "the number of an entry (see `lakevilla history`), a tag, or a time such as 2026-01-31T12:00Z"
 
@@ -55,16 +56,16 @@ def count(text: str) -> int:
 
 def _history(options: argparse.Namespace) -> None:
     if options.table is None:
-        for entry in _lake(options).history(limit=options.limit):
+        for entry in open_lake(options).history(limit=options.limit):
             print(f"{entry.seq:>8}  {_moment(entry.time_ms)}  {_kind(entry):<10} {_about(entry)}")
         return
-    for version in _lake(options).history(options.table, options.limit):
+    for version in open_lake(options).history(options.table, options.limit):
         moment = _moment(version.timestamp_ms)
         print(f"{version.version:>8}  {moment}  {version.operation:<24} {version.engine}")
 
 
 def _tag(options: argparse.Namespace) -> None:
-    lake = _lake(options)
+    lake = open_lake(options)
     if options.name is None:
         for name, seq in lake.tags().items():
             print(f"{seq:>8}  {name}")
@@ -75,7 +76,7 @@ def _tag(options: argparse.Namespace) -> None:
 
 
 def _export(options: argparse.Namespace) -> None:
-    cut = _lake(options).export(options.at)
+    cut = open_lake(options).export(options.at)
     print(cut.json() if options.format == "json" else cut.sql(options.format).rstrip())
     if cut.unknown:
         told = ", ".join(cut.unknown)
@@ -94,7 +95,3 @@ def _about(entry: LakeEntry) -> str:
 
 def _moment(time_ms: int) -> str:
     return f"{datetime.fromtimestamp(time_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}Z"
-
-
-def _lake(options: argparse.Namespace) -> Lake:
-    return Lake(options.lake, engine="local", storage_options=dict(options.option))

@@ -5,7 +5,7 @@ import json
 import sys
 from dataclasses import asdict
 
-from lakevilla import Lake
+from lakevilla.cli.opening import open_lake
 
 
 def define_vacuum(parser: argparse.ArgumentParser) -> None:
@@ -92,7 +92,7 @@ def define_explain(parser: argparse.ArgumentParser) -> None:
 
 
 def _vacuum(options: argparse.Namespace) -> None:
-    report = _lake(options).vacuum(
+    report = open_lake(options).vacuum(
         options.table,
         dry_run=not options.delete,
         retention_hours=options.retention_hours,
@@ -110,11 +110,11 @@ def _vacuum(options: argparse.Namespace) -> None:
 
 
 def _recover(options: argparse.Namespace) -> None:
-    print(_lake(options).recover(options.table))
+    print(open_lake(options).recover(options.table))
 
 
 def _sync(options: argparse.Namespace) -> None:
-    lake = _lake(options)
+    lake = open_lake(options)
     found = lake.sync(options.table, accept_torn=options.accept_torn)
     for name, version in found.items():
         print(f"{name}: version {version}")
@@ -123,18 +123,14 @@ def _sync(options: argparse.Namespace) -> None:
 
 
 def _status(options: argparse.Namespace) -> None:
-    status = _lake(options).status()
+    status = open_lake(options).status()
     print(json.dumps(asdict(status), indent=2) if options.json else status)
 
 
 def _explain(options: argparse.Namespace) -> None:
-    found = _lake(options).explain(options.what)
+    found = open_lake(options).explain(options.what)
     print(json.dumps(asdict(found), indent=2) if options.json else found)
 
 
 def _tell(line: str) -> None:
     print(line, file=sys.stderr)
-
-
-def _lake(options: argparse.Namespace) -> Lake:
-    return Lake(options.lake, engine="local", storage_options=dict(options.option))

@@ -26,7 +26,7 @@ from lakevilla.store.port import Store
 from lakevilla.store.prefixed import Prefixed
 from lakevilla.store.probe import probe
 from lakevilla.versions import registry
-from lakevilla.versions.log import GlobalLog, States
+from lakevilla.versions.log import GlobalLog, ReadHead, States
 from lakevilla.versions.records import CreateTable, Entry, Head, RegistryChange
 from lakevilla.versions.tags import TagChange
 
@@ -300,6 +300,11 @@ class Catalog:
     def log(self, meter: Meter) -> GlobalLog:
         """The lake's global log, whose requests this meter counts."""
         return GlobalLog(Metered(self._store, meter), self._environment, self._states)
+
+    def first_head(self, meter: Meter) -> ReadHead:
+        """HEAD of a lake that nobody has written to yet: made after a probe of the store, or a rival's."""
+        probe(self.root(meter), self._environment)
+        return self.log(meter).first_head()
 
     def settle_up_to(self, seq: int, meter: Meter) -> None:
         """Nobody builds on a log entry whose own entry in the global log is not settled: it may yet be taken

@@ -22,13 +22,12 @@ from functools import partial
 from lakevilla.environment import Environment
 from lakevilla.errors import Conflict, InvalidInput, Unavailable
 from lakevilla.model import TableRef
-from lakevilla.settle.entries import entry_after, help_next, hold_slot, move_head
+from lakevilla.settle.entries import entry_after, help_next, hold_slot, move_head, settle
 from lakevilla.store.metered import Meter
 from lakevilla.store.port import Unanswered
-from lakevilla.store.probe import probe
 from lakevilla.transaction.catalog import Catalog, CatalogPlaces, Pinned
 from lakevilla.versions import registry
-from lakevilla.versions.commits import Adopt, Adopted, Settled
+from lakevilla.versions.commits import Adopt, Adopted
 from lakevilla.versions.log import ReadHead
 from lakevilla.versions.records import Head
 
@@ -129,13 +128,9 @@ class Cut:
             now = self._environment.elapsed()
             read, newest = self._look(names)
             head = _of(read)
-            beyond = [pinned for pinned in newest if _is_beyond(head, pinned)]
+            beyond = [pinned for pinned in newest if is_beyond(head, pinned)]
             if beyond:
                 try:
-                    if read is None:
-                        # Whoever makes the log first may know later versions of these tables: look again.
-                        self._first()
-                        continue
                     read = self._adopt(read, beyond)
                 except Unavailable as error:
                     self._stay(read, head, beyond, error)
@@ -175,18 +170,15 @@ class Cut:
         closed = {known[0] for known in newest if known is not None and known[1].exclusive}
         pins: dict[TableRef, Pinned | None] = {}
         self._environment.fan_out([partial(self._probe, ref, pins) for ref in refs if ref not in closed])
-        return [pinned for pinned in pins.values() if pinned is not None and _is_beyond(self.head, pinned)]
+        return [pinned for pinned in pins.values() if pinned is not None and is_beyond(self.head, pinned)]
 
     def _add(self, tables: Sequence[Pinned], touched: Sequence[Pinned]) -> None:
         """Pin a later HEAD that knows these versions, if nothing that was touched has moved there."""
         while True:
             read = self._log.read_head()
-            beyond = [pinned for pinned in tables if _is_beyond(_of(read), pinned)]
+            beyond = [pinned for pinned in tables if is_beyond(_of(read), pinned)]
             if beyond:
                 try:
-                    if read is None:
-                        self._first()
-                        continue
                     read = self._adopt(read, beyond)
                 except Unavailable as error:
                     self._stay(self._read, self.head, beyond, error)
@@ -206,16 +198,16 @@ class Cut:
                 table=moved[0].ref.name,
             )
 
-    def _adopt(self, read: ReadHead, tables: Sequence[Pinned]) -> ReadHead | None:
+    def _adopt(self, read: ReadHead | None, tables: Sequence[Pinned]) -> ReadHead | None:
         """HEAD after an entry that makes these versions part of the lake's instant; None if another entry
         came first, which is settled then."""
+        if read is None:
+            # Whoever makes the log first may know later versions of these tables: look again.
+            self._catalog.first_head(self._meter)
+            return None
         newest = {pinned.ref: pinned.snapshot.version for pinned in tables}
         change = Adopt(tuple(Adopted(ref, version) for ref, version in newest.items()))
         return adopt(self._catalog, self._environment, self._meter, read, change)
-
-    def _first(self) -> ReadHead:
-        probe(self._catalog.root(self._meter), self._environment)
-        return self._log.first_head()
 
     def _stay(self, read: ReadHead | None, head: Head, beyond: Sequence[Pinned], error: Unavailable) -> None:
         """An instant for who may write no entry, or cannot settle what somebody left: HEAD's, and what HEAD
@@ -245,11 +237,11 @@ def adopt(
     """
     log, txn = catalog.log(meter), environment.new_id()
     entry = entry_after(read.head, environment, txn, txn, change)
+    places = CatalogPlaces(catalog, meter)
     if not hold_slot(log, environment, entry):
-        catalog.learn(help_next(log, environment, read, CatalogPlaces(catalog, meter)).head)
+        catalog.learn(help_next(log, environment, read, places).head)
         return None
-    versions = {found.table.location: found.version for found in change.tables}
-    return move_head(log, environment, read, entry, Settled(True, versions))
+    return move_head(log, environment, read, entry, settle(read.head.lake, entry, environment, places))
 
 
 def _went_unanswered(error: BaseException | None) -> bool:
@@ -257,7 +249,7 @@ def _went_unanswered(error: BaseException | None) -> bool:
     return error is not None and (isinstance(error, Unanswered) or _went_unanswered(error.__cause__))
 
 
-def _is_beyond(head: Head, pinned: Pinned) -> bool:
+def is_beyond(head: Head, pinned: Pinned) -> bool:
     """Whether the table has versions that this HEAD does not know and may take over."""
     location = pinned.ref.location
     if location in head.torn or location in head.dropped:

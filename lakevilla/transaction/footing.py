@@ -12,7 +12,6 @@ from functools import partial
 
 from lakevilla.formats.port import Taken
 from lakevilla.model import Change
-from lakevilla.store.probe import probe
 from lakevilla.transaction.catalog import PREMISE_SECONDS, Pinned
 from lakevilla.transaction.committing import renew_premise
 from lakevilla.transaction.effect import TableChange
@@ -97,10 +96,6 @@ class Footing(ABC):
         now = self._workspace.environment.elapsed()
         return [p for p in self._workspace.touched if now - p.pinned_at > PREMISE_SECONDS]
 
-    def _first_head(self, log: GlobalLog) -> ReadHead:
-        probe(self._workspace.catalog.root(self._workspace.meter), self._workspace.environment)
-        return log.first_head()
-
 
 class Loose(Footing):
     """Each table pinned by itself."""
@@ -123,7 +118,7 @@ class Loose(Footing):
         tasks += [lambda: found.append(log.read_head()), workspace.uploads.finish]
         workspace.environment.fan_out(tasks)
         self._unsure = any(moved)
-        return found[0] or self._first_head(log)
+        return found[0] or workspace.catalog.first_head(workspace.meter)
 
     def stand(self, log: GlobalLog, read: ReadHead) -> ReadHead:  # noqa: ARG002 - later ones are met by the slot
         """If no entry up to this HEAD moved a table since it was pinned, the create of the slot after HEAD

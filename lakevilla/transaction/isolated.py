@@ -40,7 +40,7 @@ class Isolated(Footing):
         self._renew(self._old())
         age = self._workspace.environment.elapsed() - self._cut.read_at
         read = None if age > PREMISE_SECONDS or self._is_contended() else self._cut.read
-        return read or log.read_head() or self._first_head(log)
+        return read or self._read_head(log)
 
     def stand(self, log: GlobalLog, read: ReadHead) -> ReadHead:
         """Validate, and if a rule is hit, go on to this HEAD. Who has to redo for that lines up first, so
@@ -60,10 +60,13 @@ class Isolated(Footing):
                 self._recovery.catch_up(between)
                 break
             self.line_up()
-            read = log.read_head() or self._first_head(log)
+            read = self._read_head(log)
         self._taken_back = False
         self._cut.move(read)
         return read
+
+    def _read_head(self, log: GlobalLog) -> ReadHead:
+        return log.read_head() or self._workspace.catalog.first_head(self._workspace.meter)
 
     def _validate(self, head: Head) -> Failure | None:
         written = {pinned.ref.location for pinned, _ in self.changes}

@@ -1,15 +1,15 @@
 """Bring HEAD up to date with what was written without the global log."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput
 from lakevilla.settle.entries import settle_up_to
 from lakevilla.store.metered import Meter
-from lakevilla.store.probe import probe
 from lakevilla.transaction.catalog import Catalog, CatalogPlaces, Pinned
-from lakevilla.transaction.cut import adopt
+from lakevilla.transaction.cut import adopt, is_beyond
 from lakevilla.versions.commits import Adopt, Adopted
 from lakevilla.versions.records import Head
 
@@ -23,10 +23,7 @@ def sync(catalog: Catalog, environment: Environment, name: str | None, accept_to
     meter = Meter()
     log = catalog.log(meter)
     while True:
-        read = log.read_head()
-        if read is None:
-            probe(catalog.root(meter), environment)
-            read = log.first_head()
+        read = log.read_head() or catalog.first_head(meter)
         read = settle_up_to(log, environment, read.head.seq + 1, CatalogPlaces(catalog, meter)) or read
         names = catalog.names(meter, read.head) if name is None else [name]
         found = environment.fan_out([partial(_newest, catalog, meter, read.head, each) for each in names])
@@ -48,7 +45,6 @@ def _newest(catalog: Catalog, meter: Meter, head: Head, name: str) -> Pinned | N
 
 def _adopted(head: Head, newest: Sequence[Pinned], accept_torn: bool) -> Adopt:
     mended = frozenset(p.ref.location for p in newest if accept_torn and p.ref.location in head.torn)
-    left = head.torn - mended
-    moved = [p for p in newest if p.snapshot.version > head.versions.get(p.ref.location, -1)]
-    tables = [Adopted(p.ref, p.snapshot.version) for p in moved if p.ref.location not in left]
+    after = replace(head, torn=head.torn - mended)
+    tables = [Adopted(p.ref, p.snapshot.version) for p in newest if is_beyond(after, p)]
     return Adopt(tuple(tables), mended)

@@ -1,16 +1,14 @@
 """A client dies at each request of what it does, in each way, while others go on; on several tables."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 from sim.bucket import Bucket
 from sim.checkers.history import History
-from sim.crash import MODES, Point, Recorder
-from sim.faults import WRITES
+from sim.crash import Point, Recorder
 from sim.lakes import open_lake
 from sim.rows import rows_engine
 from sim.session import Session
-from sim.sites import site
 from sim.world import Client, World
 
 Act = Callable[[Session], None]
@@ -42,16 +40,3 @@ def failed_observers(history: History) -> list[str]:
     """Nothing that the dead client left may stop those who come after."""
     later = [op for op in history.operations if op.client.startswith("observer")]
     return [f"{op.client} cannot {op.action}: {op.error}" for op in later if op.outcome != "ok"]
-
-
-def points(recorder: Recorder) -> Iterator[Point]:
-    """Every request of an undisturbed run, in every mode; of the reads between two writes, which leave
-    nothing behind, one of each site."""
-    tried: set[str] = set()
-    for number, (kind, key) in enumerate(recorder.requests):
-        if kind in WRITES:
-            tried.clear()
-            yield from (Point(number, kind, key, mode) for mode in MODES)
-        elif site(kind, key) not in tried:
-            tried.add(site(kind, key))
-            yield Point(number, kind, key, MODES[0])

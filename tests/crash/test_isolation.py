@@ -20,7 +20,7 @@ from sim.legacy import LegacyWriter, encode_json
 from sim.rows import rows_engine
 from sim.session import Session
 from sim.world import World
-from tests.crash.dying import Act, act_and_die, failed_observers, points, start
+from tests.crash.dying import Act, act_and_die, failed_observers, start
 
 PICKS = {
     "I": Wish(I, "serializable", again=True),
@@ -168,7 +168,7 @@ def _image(bare: bool, prepare: Act | None) -> tuple[Bucket, History]:
 def test_death_at_any_request_of_a_transaction_with_isolation_leaves_all_or_nothing(name: str) -> None:
     recorder, violations = _play(name, None)
     assert violations == []
-    found = list(points(recorder))
+    found = list(recorder.points)
     assert {"create", "get"} <= {point.kind for point in found} or "look" in name
     problems = [f"{point} {point.key}: {what}" for point in found for what in _play(name, point)[1]]
     assert problems == []

@@ -18,7 +18,7 @@ from sim.legacy import LegacyWriter, encode_json
 from sim.rows import rows_engine
 from sim.session import Session
 from sim.world import World
-from tests.crash.dying import Act, act_and_die, failed_observers, points, start
+from tests.crash.dying import Act, act_and_die, failed_observers, start
 
 BOTH = Features.R | Features.CT
 OLD = "n1"
@@ -117,7 +117,7 @@ def _image() -> tuple[Bucket, History]:
 def _points(name: str) -> list[Point]:
     recorder, violations = _play(name, None)
     assert violations == []
-    return list(points(recorder))
+    return list(recorder.points)
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

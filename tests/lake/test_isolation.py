@@ -1,6 +1,7 @@
 """Transactions with isolation: all tables at one instant, validated commits, other clients beside them."""
 
 from pathlib import Path
+from typing import NoReturn
 
 import pyarrow as pa
 import pytest
@@ -333,7 +334,7 @@ def test_missing_table_makes_nothing(tmp_path: Path) -> None:
 class _ReadOnly(Hooked):
     """A store that lets itself be read."""
 
-    def create(self, key: str, data: bytes) -> lv.Receipt:  # type: ignore[override]
+    def create(self, key: str, data: bytes) -> NoReturn:
         raise lv.Unavailable(f"no right to create {key}")
 
 
