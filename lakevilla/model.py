@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 
 import pyarrow as pa
 
-from lakevilla.predicates import Predicate
+from lakevilla.predicates import Column, Predicate
 
 
 class Features(enum.Flag):
@@ -34,14 +34,45 @@ class TableRef:
 
 
 @dataclass(frozen=True, slots=True)
-class Deletes:
-    """Rows of one data file that are deleted by position.
+class PartitionField:
+    """A value by which the files of a table are divided: a transform of the column `source`.
 
-    `rows()` gives their positions in the file as a sorted int64 array; it may read from the store.
+    `transform` is in Iceberg's spelling: identity, year, month, day, hour, bucket[N], truncate[W] or void.
+    """
+
+    name: str
+    source: Column
+    transform: str = "identity"
+
+
+@dataclass(frozen=True, slots=True)
+class Partitioning:
+    """How new files of a table are divided. `stored` tells whether they hold the source columns too."""
+
+    fields: tuple[PartitionField, ...] = ()
+    stored: bool = False
+
+    @staticmethod
+    def by_columns(names: Sequence[str]) -> "Partitioning":
+        """By the values of top-level columns, which files leave out."""
+        return Partitioning(tuple(PartitionField(name, (name,)) for name in names))
+
+    @property
+    def unstored(self) -> frozenset[str]:
+        """The columns that files leave out."""
+        return frozenset() if self.stored else frozenset(field.source[0] for field in self.fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Deletes:
+    """Rows of one data file that are deleted.
+
+    `rows()` gives their positions in the file as a sorted int64 array; it may read from the store. `count` is
+    how many they are, None where only `rows()` can tell.
     """
 
     identity: str
-    count: int
+    count: int | None
     rows: Callable[[], pa.Int64Array]
 
 
@@ -51,8 +82,9 @@ class DataFile:
 
     `key` is relative to the table's root, or an absolute URL for a file elsewhere. `identity` is the
     name under which the table's log knows the file: conflicts and removals go by it. `partition`
-    holds typed Python values by logical column name. `entry` belongs to the format that made the
-    file; nobody else looks into it.
+    holds typed Python values by logical column name; they count where the file does not hold the column.
+    `format` is parquet, orc or avro. `entry` belongs to the format that made the file; nobody else looks into
+    it.
     """
 
     key: str
@@ -62,6 +94,14 @@ class DataFile:
     partition: Mapping[str, Any]
     deletes: Deletes | None = None
     entry: Any = field(default=None, compare=False, repr=False)
+    format: str = "parquet"
+
+    @property
+    def living_rows(self) -> int | None:
+        """How many rows are not deleted, if that is known without reading."""
+        if self.rows is None or self.deletes is None:
+            return self.rows
+        return None if self.deletes.count is None else self.rows - self.deletes.count
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +121,9 @@ class ColumnStatistics:
 class WrittenFile:
     """One data file that an engine has uploaded for a statement, not yet part of any snapshot.
 
-    `partition` and `statistics` go by logical names; statistics by the path of the leaf, structs
-    unfolded, lists and maps left out. A file that comes from a transaction's record has an `entry` instead,
-    which belongs to the format that made the record.
+    `partition` has typed Python values by the names of partition fields, `statistics` go by the path of
+    the leaf in logical names, structs unfolded, lists and maps left out. A file that comes from a
+    transaction's record has an `entry` instead, which belongs to the format that made the record.
     """
 
     key: str

@@ -12,7 +12,7 @@ from lakevilla.files.writing import write_files
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.delta.table import DeltaTable
 from lakevilla.formats.port import Published, Taken
-from lakevilla.model import Author, Change, DataFile, ReadSet, WrittenFile
+from lakevilla.model import Author, Change, DataFile, Partitioning, ReadSet, WrittenFile
 from lakevilla.predicates import ANYTHING, Predicate
 from lakevilla.sql.statements import Action
 from lakevilla.store.opening import open_store
@@ -35,7 +35,8 @@ class Writer:
         properties: Mapping[str, str] | None = None,
         rows: pa.Table | None = None,
     ) -> DeltaSnapshot:
-        first = self.table.first(schema, by, properties or {}, None)
+        fields = Partitioning.by_columns(by).fields
+        first = self.table.first(schema, fields, properties or {}, None)
         if rows is not None:
             first = Change(
                 "CREATE TABLE AS SELECT",
@@ -61,7 +62,7 @@ class Writer:
         return write_files(
             [rows],
             schema=table.schema,
-            partition_columns=table.partition_columns,
+            partitioning=table.partitioning,
             store=self.store,
             new_key=lambda: f"part-{txn}-{next(self._numbers)}.parquet",
             now_ms=self.environment.now_ms,

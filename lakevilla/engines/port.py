@@ -21,7 +21,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 from sqlglot import exp
 
-from lakevilla.model import Counts, DataFile, WrittenFile
+from lakevilla.model import Counts, DataFile, Partitioning, WrittenFile
 from lakevilla.predicates import Predicate
 from lakevilla.sql.statements import MatchedClause, MergeClauses, NotMatchedClause
 from lakevilla.store.port import Store
@@ -68,7 +68,7 @@ class Target:
 
     name: str
     schema: pa.Schema
-    partition_columns: tuple[str, ...]
+    partitioning: Partitioning
     store: Store
     new_key: Callable[[], str]
     now_ms: Callable[[], int]

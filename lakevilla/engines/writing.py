@@ -14,7 +14,7 @@ def write(target: Target, pieces: Iterable[pa.Table]) -> tuple[WrittenFile, ...]
     return write_files(
         pieces,
         schema=target.schema,
-        partition_columns=target.partition_columns,
+        partitioning=target.partitioning,
         store=target.store,
         new_key=target.new_key,
         now_ms=target.now_ms,

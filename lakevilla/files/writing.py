@@ -21,7 +21,7 @@ from lakevilla.files.leaves import Leaf, leaves
 from lakevilla.files.mapping import physical_name
 from lakevilla.files.partitioning import folder, partition_text, split
 from lakevilla.files.statistics import count_nulls, file_statistics, holds_nan
-from lakevilla.model import WrittenFile
+from lakevilla.model import Partitioning, WrittenFile
 from lakevilla.store.port import Store
 
 _GROUP_ROWS = 256 * 1024
@@ -35,7 +35,7 @@ def write_files(
     batches: Iterable[pa.RecordBatch | pa.Table],
     *,
     schema: pa.Schema,
-    partition_columns: tuple[str, ...],
+    partitioning: Partitioning,
     store: Store,
     new_key: Callable[[], str],
     now_ms: Callable[[], int],
@@ -45,10 +45,10 @@ def write_files(
     """Write all rows, and tell of each file what a table's log wants to know.
 
     `schema` is the logical schema with its mapping metadata; batches have its columns, in any order.
-    Partition columns are not stored. Files have about `file_bytes` and at most `file_rows`.
+    Files have about `file_bytes` and at most `file_rows`.
     InvalidInput if the rows do not fit the schema, NOT NULL included. No rows make no file.
     """
-    writing = _Writing(schema, partition_columns, store, new_key, now_ms, file_bytes, file_rows)
+    writing = _Writing(schema, partitioning, store, new_key, now_ms, file_bytes, file_rows)
     for batch in batches:
         for part in _portions(conform(batch, schema), min(_GROUP_BYTES, file_bytes)):
             writing.add(part)
@@ -93,17 +93,17 @@ class _Writing:
     def __init__(
         self,
         schema: pa.Schema,
-        partition_columns: tuple[str, ...],
+        partitioning: Partitioning,
         store: Store,
         new_key: Callable[[], str],
         now_ms: Callable[[], int],
         file_bytes: int,
         file_rows: int,
     ) -> None:
-        self._columns = {name: schema.field(name) for name in partition_columns}
+        self._columns = {field.name: schema.field(field.source[0]) for field in partitioning.fields}
         # A column of type void has no values, and files leave it out.
         self._stored = pa.schema(
-            [f for f in schema if f.name not in self._columns and not pa.types.is_null(f.type)]
+            [f for f in schema if f.name not in partitioning.unstored and not pa.types.is_null(f.type)]
         )
         self._leaves = leaves(self._stored)
         self._store, self._new_key, self._now_ms = store, new_key, now_ms

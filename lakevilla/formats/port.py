@@ -10,7 +10,17 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from lakevilla.model import Author, Change, DataFile, Footprint, HistoryEntry, Notice, WrittenFile
+from lakevilla.model import (
+    Author,
+    Change,
+    DataFile,
+    Footprint,
+    HistoryEntry,
+    Notice,
+    PartitionField,
+    Partitioning,
+    WrittenFile,
+)
 from lakevilla.predicates import Predicate
 from lakevilla.sql.statements import Action
 from lakevilla.store.port import Store
@@ -33,7 +43,14 @@ class Snapshot(Protocol):
         ...
 
     @property
-    def partition_columns(self) -> tuple[str, ...]: ...
+    def partition_columns(self) -> tuple[str, ...]:
+        """For readers: columns whose values are taken from the log, not from the files."""
+        ...
+
+    @property
+    def partitioning(self) -> Partitioning:
+        """For writers: how new files are divided."""
+        ...
 
     @property
     def notice(self) -> Notice | None:
@@ -160,6 +177,11 @@ class References(Protocol):
 class Table(Protocol):
     """One table of one format, opened at its root. Safe to use from many threads."""
 
+    @property
+    def data_folder(self) -> str:
+        """What the keys of new data files begin with: empty, or a folder and a slash."""
+        ...
+
     def open(self, file: DataFile) -> tuple[Store, str]:
         """The store and the key of a data file."""
         ...
@@ -180,7 +202,7 @@ class Table(Protocol):
     def first(
         self,
         schema: pa.Schema,
-        partition_columns: Sequence[str],
+        partition_by: Sequence[PartitionField],
         properties: Mapping[str, str],
         comment: str | None,
     ) -> Change:

@@ -22,16 +22,16 @@ def list_files(store: Store) -> pa.Table:
     return pa.Table.from_batches(batches, FILES)
 
 
-def data_files(files: pa.Table, partition_columns: Sequence[str], others: Iterable[str]) -> pa.Table:
+def data_files(files: pa.Table, partition_fields: Sequence[str], others: Iterable[str]) -> pa.Table:
     """Those that may be data files of this table.
 
     Left out is what Delta hides, names and folders that begin with `_` or `.` (but not those of partition
-    columns), and what lies below `others`: folders that belong to another table.
+    fields), and what lies below `others`: folders that belong to another table.
     """
     paths = files.column("key")
-    if partition_columns:
-        columns = "|".join(re.escape(name) for name in partition_columns)
-        paths = pc.replace_substring_regex(paths, rf"(^|/)({columns})=[^/]*", r"\1partition")
+    if partition_fields:
+        names = "|".join(re.escape(name) for name in partition_fields)
+        paths = pc.replace_substring_regex(paths, rf"(^|/)({names})=[^/]*", r"\1partition")
     return without(files.filter(pc.invert(pc.match_substring_regex(paths, r"(^|/)[_.]"))), others)
 
 

@@ -149,7 +149,7 @@ class Vacuum:
         newest.refuse_writes()
         retention_ms = self._wish.retention_ms or max(newest.retention_ms, FLOOR_MS)
         others = tables_below(everything, FORMATS.values()) | self._registered_below(ref)
-        files = data_files(everything, newest.partition_columns, others)
+        files = data_files(everything, [field.name for field in newest.partitioning.fields], others)
         self._progress(f"{ref.name}: {files.num_rows:,} files, version {newest.version}")
         old = files.filter(pc.less(files.column("modified_ms"), now_ms - retention_ms))
         also = self._kept.versions.get(ref.location, frozenset())

@@ -6,6 +6,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from lakevilla.errors import InvalidInput, Unsupported
+from lakevilla.model import PartitionField
 from lakevilla.sql.dialect import spark_text
 from lakevilla.sql.statements import CreateTable
 from lakevilla.sql.tables import table_name, tables_of
@@ -91,13 +92,13 @@ def _clauses(properties: exp.Properties | None) -> dict[str, Any]:
     return clauses
 
 
-def _partitioned(fields: list[pa.Field], by: list[exp.Expr]) -> tuple[pa.Schema, tuple[str, ...]]:
+def _partitioned(fields: list[pa.Field], by: list[exp.Expr]) -> tuple[pa.Schema, tuple[PartitionField, ...]]:
     """Partition columns are named, or defined right there, and then come last as in Spark."""
-    names = []
+    found = []
     for entry in by:
         if isinstance(entry, exp.ColumnDef):
             fields = [*fields, field_of(entry)]
         elif not isinstance(entry, exp.Identifier | exp.Column):
             raise Unsupported(f"PARTITIONED BY takes columns, found {spark_text(entry)}")
-        names.append(entry.name)
-    return pa.schema(fields), tuple(names)
+        found.append(PartitionField(entry.name, (entry.name,)))
+    return pa.schema(fields), tuple(found)

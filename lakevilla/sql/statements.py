@@ -7,6 +7,8 @@ from typing import Literal
 import pyarrow as pa
 from sqlglot import exp
 
+from lakevilla.model import PartitionField
+
 Star = Literal["*"]
 """UPDATE SET * and INSERT *: every column of the target, by name, from the source."""
 
@@ -116,7 +118,7 @@ class CreateTable:
 
     name: str
     columns: pa.Schema
-    partitioned_by: tuple[str, ...] = ()
+    partitioned_by: tuple[PartitionField, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
     comment: str | None = None
     format: str | None = None

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from lakevilla.errors import InvalidInput
-from lakevilla.model import Author, Counts, ReadSet, TableRef
+from lakevilla.model import Author, Counts, PartitionField, ReadSet, TableRef
 from lakevilla.predicates import ANYTHING
 from lakevilla.sql import statements as sql
 from lakevilla.sql.dialect import spark_text
@@ -32,7 +32,7 @@ def create(
     *,
     data: object = None,
     format_name: str = "delta",
-    partition_by: Sequence[str] = (),
+    partition_by: Sequence[PartitionField] = (),
     location: str | None = None,
     properties: Mapping[str, str] | None = None,
     comment: str | None = None,

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakevilla.engines.port import Result
-from lakevilla.model import Counts
+from lakevilla.model import Counts, PartitionField
 from lakevilla.sql.parsing import parse
 from lakevilla.sql.statements import Insert
 from lakevilla.sql.tables import tables_of
@@ -146,7 +146,7 @@ class Verbs(ABC):
                 schema,
                 data=data,
                 format_name=format,
-                partition_by=partition_by,
+                partition_by=[PartitionField(column, (column,)) for column in partition_by],
                 location=location,
                 properties=properties,
                 comment=comment,

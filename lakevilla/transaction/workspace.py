@@ -227,7 +227,7 @@ class Workspace:
         if change.added or change.removed:
             self._rewritten.add(location)
         # Values of partitions are checked where files become entries of the log: that must not come later.
-        if change.blind and not self._bases[location].snapshot.partition_columns:
+        if change.blind and not self._bases[location].snapshot.partitioning.fields:
             self._unseen.setdefault(location, []).append(change)
         else:
             self.view(location)
@@ -297,17 +297,17 @@ class Workspace:
         return Target(
             name=pinned.ref.name,
             schema=snapshot.schema,
-            partition_columns=snapshot.partition_columns,
+            partitioning=snapshot.partitioning,
             store=self.uploads.through(store) if self.overlaps else store,
-            new_key=self.new_key,
+            new_key=self.new_key(pinned.table.data_folder),
             now_ms=self.environment.now_ms,
             checks={name: parse_expression(text) for name, text in snapshot.checks.items()},
         )
 
-    @property
-    def new_key(self) -> Callable[[], str]:
-        """Names for data files: each holds the transaction's id, so that vacuum knows whose it was."""
-        return lambda: keys.data_file(self.txn, self.environment.new_id())
+    def new_key(self, folder: str) -> Callable[[], str]:
+        """Keys for data files in this folder: each holds the transaction's id, so that vacuum knows whose it
+        was."""
+        return lambda: folder + keys.data_file(self.txn, self.environment.new_id())
 
     def read_of(self, pinned: Pinned) -> ReadSet:
         """What the statement has read of this table so far."""

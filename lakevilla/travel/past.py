@@ -159,6 +159,5 @@ class _PastWorkspace(Workspace):
     def target(self, pinned: Pinned) -> Target:  # noqa: ARG002
         raise self._past.refuse()
 
-    @property
-    def new_key(self) -> Callable[[], str]:
+    def new_key(self, folder: str) -> Callable[[], str]:  # noqa: ARG002
         raise self._past.refuse()

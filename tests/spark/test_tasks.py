@@ -28,6 +28,7 @@ from lakevilla.engines.spark.tasks import (
 )
 from lakevilla.engines.spark.writing import joined
 from lakevilla.errors import InvalidInput
+from lakevilla.model import Partitioning
 
 SCHEMA = pa.schema([("id", pa.int64())])
 
@@ -36,7 +37,7 @@ def task(folder: Path, whole_rows: dict[int, int | None] | None = None) -> Write
     return WriteTask(
         place=packed_place(str(folder), Access()),
         schema=SCHEMA,
-        partition_columns=(),
+        partitioning=Partitioning(),
         stem="part-txn-1",
         file_bytes=1 << 20,
         file_rows=1000,
@@ -98,7 +99,7 @@ def test_refused_row_ends_the_task_with_its_sentence(tmp_path: Path) -> None:
 def test_null_in_a_required_column_is_refused(tmp_path: Path) -> None:
     required = task(tmp_path)
     schema = pa.schema([pa.field("id", pa.int64(), nullable=False)])
-    strict = WriteTask(required.place, schema, (), "s", 1 << 20, 1000)
+    strict = WriteTask(required.place, schema, Partitioning(), "s", 1 << 20, 1000)
     report = run(strict, [pa.record_batch({"id": pa.array([None], pa.int64())})])
     assert report.refused is not None
 

@@ -28,7 +28,7 @@ from lakevilla.engines.spark.places import Access
 from lakevilla.environment import SystemEnvironment
 from lakevilla.errors import InvalidInput
 from lakevilla.files.writing import write_files
-from lakevilla.model import WrittenFile
+from lakevilla.model import Partitioning, WrittenFile
 from lakevilla.store.port import Store
 
 KIND = "lakevilla_kind"
@@ -72,7 +72,7 @@ class WriteTask:
 
     place: bytes = field(repr=False)
     schema: pa.Schema
-    partition_columns: tuple[str, ...]
+    partitioning: Partitioning
     stem: str
     file_bytes: int
     file_rows: int
@@ -157,7 +157,7 @@ class _Running:
         return write_files(
             pieces,
             schema=task.schema,
-            partition_columns=task.partition_columns,
+            partitioning=task.partitioning,
             store=self._store,
             new_key=lambda: next(self._keys),
             now_ms=SystemEnvironment().now_ms,

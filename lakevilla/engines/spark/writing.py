@@ -122,11 +122,11 @@ class Writer:
         a file of each.
         """
         refuse_memory(target.store)
-        whole = None if files is None else {n: _living_rows(file) for n, file in enumerate(files)}
+        whole = None if files is None else {n: file.living_rows for n, file in enumerate(files)}
         task = tasks.WriteTask(
             place=tasks.packed_place(target.store.url, self.access),
             schema=target.schema,
-            partition_columns=target.partition_columns,
+            partitioning=target.partitioning,
             # The key names the transaction, so every file of the job does.
             stem=target.new_key().removesuffix(".parquet"),
             file_bytes=target.file_bytes,
@@ -186,15 +186,9 @@ def rows_in(frame: Any) -> int | None:
 
 
 def _spread(frame: Any, target: Target) -> Any:
-    if not target.partition_columns:
+    if not target.partitioning.fields:
         return frame
-    return frame.hint("rebalance", *(quoted(name) for name in target.partition_columns))
-
-
-def _living_rows(file: DataFile) -> int | None:
-    if file.rows is None:
-        return None
-    return file.rows - (file.deletes.count if file.deletes else 0)
+    return frame.hint("rebalance", *(quoted(field.name) for field in target.partitioning.fields))
 
 
 def joined(reports: Sequence[tasks.Report]) -> Done:

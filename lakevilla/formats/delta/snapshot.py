@@ -25,7 +25,7 @@ from lakevilla.formats.delta.lazily import lazy_property
 from lakevilla.formats.delta.paths import data_key, entry_key
 from lakevilla.formats.delta.properties import EXCLUSIVE, duration_ms, is_true, markers_in_log
 from lakevilla.formats.delta.replay import LiveBlock, Mask, State
-from lakevilla.model import DataFile, Notice
+from lakevilla.model import DataFile, Notice, Partitioning
 from lakevilla.predicates import ANYTHING, Bounds, Column, Predicate, may_match
 from lakevilla.store.port import Store
 
@@ -74,6 +74,10 @@ class DeltaSnapshot:
     @property
     def partition_columns(self) -> tuple[str, ...]:
         return tuple(self.layout.partition_fields)
+
+    @property
+    def partitioning(self) -> Partitioning:
+        return Partitioning.by_columns(self.partition_columns)
 
     @property
     def properties(self) -> Mapping[str, str]:

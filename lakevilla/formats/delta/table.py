@@ -26,7 +26,16 @@ from lakevilla.formats.delta.references import DeltaReferences
 from lakevilla.formats.delta.replay import State
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.port import Displaced, Published, Snapshot, Taken
-from lakevilla.model import Author, Change, DataFile, Footprint, HistoryEntry, Notice, WrittenFile
+from lakevilla.model import (
+    Author,
+    Change,
+    DataFile,
+    Footprint,
+    HistoryEntry,
+    Notice,
+    PartitionField,
+    WrittenFile,
+)
 from lakevilla.sql.statements import Action
 from lakevilla.store.port import Store
 
@@ -38,6 +47,8 @@ Opener = Callable[[str], Store]
 
 class DeltaTable:
     """A Delta table at a store's root. `opener` finds stores of data files that lie elsewhere."""
+
+    data_folder = ""
 
     def __init__(self, store: Store, environment: Environment, opener: Opener) -> None:
         self._store = store
@@ -93,13 +104,13 @@ class DeltaTable:
     def first(
         self,
         schema: pa.Schema,
-        partition_columns: Sequence[str],
+        partition_by: Sequence[PartitionField],
         properties: Mapping[str, str],
         comment: str | None,
     ) -> Change:
         return create_table(
             schema,
-            partition_columns=partition_columns,
+            partition_columns=_columns(partition_by),
             properties=properties,
             comment=comment,
             now_ms=self._environment.now_ms(),
@@ -205,6 +216,17 @@ class DeltaTable:
                 raise Corrupt(f"entry {versions[middle]} of the Delta log does not tell its time")
             low, high = (middle + 1, high) if time <= timestamp_ms else (low, middle)
         return versions[low - 1] if low else None
+
+
+def _columns(partition_by: Sequence[PartitionField]) -> list[str]:
+    """The partition columns, or InvalidInput: Delta divides files by nothing else."""
+    for field in partition_by:
+        if field.transform != "identity" or len(field.source) != 1:
+            raise InvalidInput(
+                f"a Delta table is partitioned by its columns, not by {field.transform} of "
+                f"{'.'.join(field.source)!r}: use an Iceberg table for that"
+            )
+    return [field.source[0] for field in partition_by]
 
 
 def _ours(snapshot: Snapshot) -> DeltaSnapshot:

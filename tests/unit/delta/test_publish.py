@@ -14,7 +14,7 @@ from lakevilla.errors import CommitUnknown, InvalidInput, Unavailable, Unsupport
 from lakevilla.formats.delta.actions import Protocol
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.port import Published, Taken
-from lakevilla.model import Author, Change, Notice
+from lakevilla.model import Author, Change, Notice, PartitionField
 from lakevilla.predicates import ANYTHING, Compare, IsNull
 from lakevilla.sql import statements as sql
 from lakevilla.store.faulty import Fault, Faulty, always, nth
@@ -271,7 +271,7 @@ def test_in_commit_timestamps_turned_on_later_remember_since_when(store: Store) 
 
 
 def test_version_zero_is_created_once_and_known_by_its_attempt(writer: Writer, store: Store) -> None:
-    first = writer.table.first(SCHEMA, ["p"], {}, "words")
+    first = writer.table.first(SCHEMA, [PartitionField("p", ("p",))], {}, "words")
     data = writer.table.encode_first(first, Author("t", "a", "p"))
     assert data == writer.table.encode_first(first, Author("t", "a", "p"))
     assert writer.table.publish_first(data, "a")

@@ -15,7 +15,7 @@ from lakevilla.errors import InvalidInput
 from lakevilla.files import writing
 from lakevilla.files.mapping import FIELD_ID, PHYSICAL_NAME
 from lakevilla.files.writing import write_files
-from lakevilla.model import ColumnStatistics, WrittenFile
+from lakevilla.model import ColumnStatistics, Partitioning, WrittenFile
 
 
 class Shelf:
@@ -42,7 +42,7 @@ def write(shelf: Shelf, *rows: Any, schema: pa.Schema | None = None, by: tuple[s
     return write_files(
         rows,
         schema=rows[0].schema if schema is None else schema,
-        partition_columns=by,
+        partitioning=Partitioning.by_columns(by),
         store=shelf,  # type: ignore[arg-type]
         new_key=lambda: f"part-{next(numbers)}.parquet",
         now_ms=lambda: 17,

@@ -9,6 +9,7 @@ import pytest
 from sqlglot import exp
 
 from lakevilla.errors import InvalidInput, Unsupported
+from lakevilla.model import PartitionField
 from lakevilla.sql.dialect import spark_text
 from lakevilla.sql.parsing import parse, parse_expression
 from lakevilla.sql.statements import (
@@ -181,7 +182,8 @@ def test_create_table_has_schema_and_clauses() -> None:
     )
     assert statement.columns.field("a").metadata == {b"comment": b"key"}
     assert (statement.name, statement.if_not_exists, statement.format) == ("db.t", True, "delta")
-    assert (statement.partitioned_by, statement.location, statement.comment) == (("b",), "s3://x/y", "hi")
+    assert (statement.location, statement.comment) == ("s3://x/y", "hi")
+    assert statement.partitioned_by == (PartitionField("b", ("b",)),)
     assert statement.properties == {"p.q": "r", "z": "1"}
     assert statement.checks == {"k": "a > 0"}
 
@@ -195,7 +197,10 @@ def test_create_table_as_select_reads_tables() -> None:
 def test_partition_columns_defined_in_place_come_last() -> None:
     statement = parse("CREATE TABLE t (a INT) PARTITIONED BY (day DATE)")
     assert isinstance(statement, CreateTable)
-    assert (statement.columns.names, statement.partitioned_by) == (["a", "day"], ("day",))
+    assert (statement.columns.names, statement.partitioned_by) == (
+        ["a", "day"],
+        (PartitionField("day", ("day",)),),
+    )
 
 
 ACTIONS = [

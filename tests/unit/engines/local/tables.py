@@ -12,7 +12,7 @@ from lakevilla.engines.local.engine import LocalEngine
 from lakevilla.engines.port import Rewritten, Source, Target
 from lakevilla.environment import SystemEnvironment
 from lakevilla.files.writing import write_files
-from lakevilla.model import DataFile, WrittenFile
+from lakevilla.model import DataFile, Partitioning, WrittenFile
 from lakevilla.predicates import Bounds, Column, Predicate, may_match
 from lakevilla.sql import statements as sql
 from lakevilla.sql.parsing import parse, parse_expression
@@ -43,9 +43,8 @@ class Table:
     @property
     def target(self) -> Target:
         checks = {name: parse_expression(text) for name, text in self.checks.items()}
-        return Target(
-            self.name, self.schema, self.partition_columns, self.store, _new_key, lambda: NOW_MS, checks
-        )
+        by = Partitioning.by_columns(self.partition_columns)
+        return Target(self.name, self.schema, by, self.store, _new_key, lambda: NOW_MS, checks)
 
     def add(self, rows: pa.Table | list[dict[str, Any]]) -> "Table":
         """One more file (one per partition) with these rows."""
@@ -54,7 +53,7 @@ class Table:
             write_files(
                 [table],
                 schema=self.schema,
-                partition_columns=self.partition_columns,
+                partitioning=Partitioning.by_columns(self.partition_columns),
                 store=self.store,
                 new_key=_new_key,
                 now_ms=lambda: NOW_MS,
