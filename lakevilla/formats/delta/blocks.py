@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 
 from lakevilla.errors import Corrupt
 from lakevilla.files.parquet import ParquetObject
+from lakevilla.files.mapping import Match
 from lakevilla.files.projection import adapt_column
-from lakevilla.formats.delta.lazily import lazy_property
+from lakevilla.formats.lazily import lazy_property
 
 _TEXTS = pa.map_(pa.string(), pa.string())
 VECTOR = pa.struct(
@@ -131,7 +132,7 @@ class CheckpointBlock:
             living = _filtered(adds, flags[-1])
             for field in fields:
                 member = pa.chunked_array([living.field(field.name)])
-                pieces[field.name] += adapt_column(member, field.type, by_id=False).chunks
+                pieces[field.name] += adapt_column(member, field.type, Match.NAME).chunks
         table = pa.table(
             {field.name: pa.chunked_array(pieces[field.name], field.type) for field in fields}
             or {field.name: pa.array([], field.type) for field in CORE if field.name in _ALWAYS}

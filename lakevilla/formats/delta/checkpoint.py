@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt
+from lakevilla.files.mapping import Match
 from lakevilla.files.projection import adapt_column
 from lakevilla.formats.delta.actions import Commit
 from lakevilla.formats.delta.checkpoint_reading import gather, part_readers
@@ -116,7 +117,7 @@ def checkpoint_removes(
             for batch in source.batches(["remove"], source.groups_with("remove.path")):
                 removes = batch.column("remove")
                 present = removes.filter(pc.and_(removes.is_valid(), removes.field("path").is_valid()))
-                found += adapt_column(pa.chunked_array([present]), REMOVE, by_id=False).chunks
+                found += adapt_column(pa.chunked_array([present]), REMOVE, Match.NAME).chunks
     return found
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakevilla.files.mapping import physical_name
+from lakevilla.files.mapping import Match
 from lakevilla.files.projection import adapt_column
 from lakevilla.formats.delta.checkpoint_schema import ADD, REMOVE, checkpoint_schema
 from lakevilla.formats.delta.encode import metadata_action, protocol_action
@@ -156,7 +157,7 @@ def _adds(files: pa.RecordBatch, shape: Shape) -> pa.StructArray:
 def _member(column: pa.Array | None, data_type: pa.DataType, count: int) -> pa.Array:
     if column is None:
         return pa.nulls(count, data_type)
-    return adapt_column(pa.chunked_array([column]), data_type, by_id=False).combine_chunks()
+    return adapt_column(pa.chunked_array([column]), data_type, Match.NAME).combine_chunks()
 
 
 def _only(kind: str, column: pa.Array | pa.ChunkedArray, schema: pa.Schema) -> pa.Table:

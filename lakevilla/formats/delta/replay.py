@@ -21,7 +21,7 @@ from lakevilla.formats.delta.bounds import BlockBounds
 from lakevilla.formats.delta.checkpoint_reading import CheckpointContent
 from lakevilla.formats.delta.encode import notice_of, slot_of, ticket_of
 from lakevilla.formats.delta.entry import VECTOR_MARK, identity_of
-from lakevilla.formats.delta.lazily import lazy_property
+from lakevilla.formats.lazily import lazy_property
 from lakevilla.model import Notice
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]

@@ -21,7 +21,7 @@ from lakevilla.formats.delta.encode import ticket_of
 from lakevilla.formats.delta.entry import identity_of, parse_entry
 from lakevilla.formats.delta.features import refuse_write
 from lakevilla.formats.delta.layout import Layout, columns_of
-from lakevilla.formats.delta.lazily import lazy_property
+from lakevilla.formats.lazily import lazy_property
 from lakevilla.formats.delta.paths import data_key, entry_key
 from lakevilla.formats.delta.properties import EXCLUSIVE, duration_ms, is_true, markers_in_log
 from lakevilla.formats.delta.replay import LiveBlock, Mask, State
