@@ -1,0 +1,36 @@
+"""One file of an Iceberg table as a manifest tells of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+DATA, POSITION_DELETES, EQUALITY_DELETES = 0, 1, 2
+"""What a file holds."""
+
+ADDED, EXISTING, DELETED = 1, 0, 2
+"""What a manifest says of a file."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """A live file. `partition` has one value per field of the spec, as the spec's transforms give them:
+    Python values for identity and truncate, integers for the others. `sequence` is the data sequence number
+    by which deletes apply. `file` is the rest of the record, by the names of Iceberg's spec (lower_bounds,
+    referenced_data_file, ...), with maps as lists of `{"key": ..., "value": ...}`.
+    """
+
+    content: int
+    path: str
+    format: str
+    spec_id: int
+    partition: tuple[Any, ...]
+    rows: int
+    size: int
+    sequence: int
+    file_sequence: int
+    snapshot_id: int
+    file: Mapping[str, Any]
+
+    def map_of(self, name: str) -> dict[int, Any]:
+        """A map of the record by column id; empty where there is none."""
+        return {pair["key"]: pair["value"] for pair in self.file.get(name) or ()}

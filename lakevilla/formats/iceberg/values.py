@@ -1,0 +1,65 @@
+"""Single values as Iceberg stores them in bounds (spec, "Binary single-value serialization")."""
+
+import struct
+from decimal import Decimal
+from typing import Any
+
+from pyiceberg import conversions
+from pyiceberg.types import (
+    DateType,
+    DecimalType,
+    PrimitiveType,
+    TimestampNanoType,
+    TimestampType,
+    TimestamptzNanoType,
+    TimestamptzType,
+    TimeType,
+    UUIDType,
+)
+
+from lakevilla.errors import InvalidInput
+
+_DAY_BYTES = 4
+_DAY_MICROS = 86_400_000_000
+
+
+def to_bytes(kind: PrimitiveType, value: Any) -> bytes:
+    """A Python value of the type; dates and times may be given as Iceberg counts them too."""
+    if isinstance(kind, DecimalType):
+        unscaled = _unscaled(kind, value)
+        # Two's complement in as few bytes as there is room for the sign.
+        magnitude = unscaled if unscaled >= 0 else -unscaled - 1
+        return unscaled.to_bytes(magnitude.bit_length() // 8 + 1, "big", signed=True)
+    return conversions.to_bytes(kind, value)
+
+
+def from_bytes(kind: PrimitiveType, data: bytes) -> Any:
+    """The Python value; None where Python has no such value (a year above 9999, nanoseconds), or the bytes
+    are none of the type: as a bound, that is none.
+
+    Bounds that were written before a column got a wider type are understood.
+    """
+    if isinstance(kind, TimestampNanoType | TimestamptzNanoType):
+        return None
+    try:
+        if isinstance(kind, TimestampType | TimestamptzType) and len(data) == _DAY_BYTES:
+            value: Any = conversions.from_bytes(DateType(), data) * _DAY_MICROS
+        else:
+            value = conversions.from_bytes(kind, data)
+        if isinstance(kind, DateType | TimeType | TimestampType | TimestamptzType | UUIDType):
+            value = conversions.from_json(kind, value)
+    except (struct.error, ValueError, OverflowError):
+        return None
+    return value
+
+
+def _unscaled(kind: DecimalType, value: Decimal) -> int:
+    sign, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int):
+        raise InvalidInput(f"{value} is not a decimal number")
+    number = int("".join(map(str, digits)))
+    shift = exponent + kind.scale
+    number, rest = (number * 10**shift, 0) if shift >= 0 else divmod(number, 10**-shift)
+    if rest or len(str(number)) > kind.precision:
+        raise InvalidInput(f"{value} does not fit into {kind}")
+    return -number if sign else number
