@@ -46,6 +46,8 @@ class ParquetObject:
             )
             self.metadata: pq.FileMetaData = self._file.metadata
             self.schema: pa.Schema = self._file.schema_arrow
+            groups = range(self.metadata.num_row_groups)
+            self.group_rows = [self.metadata.row_group(group).num_rows for group in groups]
         self.in_memory = self._ranges is None
         self._threads = self._ranges is not None or source.size() > _THREADS_BYTES
 

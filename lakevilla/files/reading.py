@@ -1,21 +1,22 @@
 """Rows of data files: column projection, skipping of row groups, partition values, deleted rows.
 
-What comes back has exactly the columns of the logical schema that was asked for, in its order. A predicate
-only skips row groups that cannot match: rows that do not match may come back, rows that match always do.
+Data files are Parquet or ORC. What comes back has exactly the columns of the logical schema that was asked
+for, in its order. A predicate only skips row groups that cannot match: rows that do not match may come back,
+rows that match always do.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from lakevilla.environment import Environment
-from lakevilla.errors import Corrupt
-from lakevilla.files.mapping import by_id
+from lakevilla.errors import Corrupt, Unsupported
+from lakevilla.files.mapping import Match
+from lakevilla.files.orc import OrcObject
 from lakevilla.files.parquet import ParquetObject
-from lakevilla.files.projection import find, project, stored_columns
+from lakevilla.files.projection import find, match_of, project, stored_columns
 from lakevilla.model import DataFile
 from lakevilla.predicates import ANYTHING, Bounds, Column, Predicate, may_match
 from lakevilla.store.port import Store
@@ -48,19 +49,36 @@ def read_file(
     predicate: Predicate = ANYTHING,
 ) -> pa.Table:
     """The rows of one file as the logical schema (possibly a projection of the table's) wants them."""
-    source = ParquetObject(store, key, file.size)
-    ids = by_id(schema)
-    fields = [field for field in schema if field.name not in partition_columns]
+    source = _opened(store, key, file)
+    match = match_of(schema, source.schema, key) if len(schema) else Match.NAME
+    stored = {field.name: find(field, source.schema, match) for field in schema}
+    # The log's value counts, also where the file holds the column itself.
+    known = {
+        name: file.partition.get(name)
+        for name, found in stored.items()
+        if name in partition_columns or (found is None and name in file.partition)
+    }
+    fields = [field for field in schema if field.name not in known]
     columns = []
     for field in fields:
-        found = find(field, source.schema, ids)
+        found = stored[field.name]
         if found is not None:
-            columns += stored_columns(field, found, ids)
-    groups = _matching_groups(source, schema, partition_columns, predicate)
-    rows = project(source.read(columns, groups), fields, ids, key)
+            columns += stored_columns(field, found, match)
+    groups = _matching_groups(source, schema, known, match, predicate)
+    rows = project(source.read(columns, groups), fields, match, key)
     if file.deletes is not None:
-        rows = rows.filter(pa.array(_living(source.metadata, groups, file)))
-    return _with_partition(rows, schema, partition_columns, file)
+        rows = rows.filter(pa.array(_living(source.group_rows, groups, file)))
+    return _with_known(rows, schema, known)
+
+
+def _opened(store: Store, key: str, file: DataFile) -> ParquetObject | OrcObject:
+    match file.format:
+        case "parquet":
+            return ParquetObject(store, key, file.size)
+        case "orc":
+            return OrcObject(store, key)
+        case other:
+            raise Unsupported(f"data files of the format {other} cannot be read: {store.url}/{key}")
 
 
 def _windows(files: Sequence[DataFile]) -> Iterator[list[DataFile]]:
@@ -90,57 +108,55 @@ def _reading(
     return read
 
 
-def _with_partition(
-    rows: pa.Table, schema: pa.Schema, partition_columns: Sequence[str], file: DataFile
-) -> pa.Table:
-    # The log's value counts, also where the file holds the column itself.
+def _with_known(rows: pa.Table, schema: pa.Schema, known: Mapping[str, Any]) -> pa.Table:
     arrays = []
     for field in schema:
-        if field.name in partition_columns:
-            value = pa.scalar(file.partition.get(field.name), field.type)
-            arrays.append(pa.repeat(value, rows.num_rows))
+        if field.name in known:
+            arrays.append(pa.repeat(pa.scalar(known[field.name], field.type), rows.num_rows))
         else:
             arrays.append(rows.column(rows.schema.names.index(field.name)))
     return pa.Table.from_arrays(arrays, schema=schema) if arrays else rows.select([])
 
 
 def _living(
-    metadata: pq.FileMetaData, groups: Sequence[int], file: DataFile
+    group_rows: Sequence[int], groups: Sequence[int], file: DataFile
 ) -> "np.ndarray[Any, np.dtype[np.bool_]]":
     assert file.deletes is not None
-    living = np.ones(metadata.num_rows, dtype=np.bool_)
+    starts = np.cumsum([0, *group_rows])
+    living = np.ones(starts[-1], dtype=np.bool_)
     deleted = file.deletes.rows().to_numpy(zero_copy_only=False)
-    if len(deleted) and deleted[-1] >= metadata.num_rows:
-        raise Corrupt(f"{file.key} has {metadata.num_rows} rows, but row {deleted[-1]} is marked as deleted")
+    if len(deleted) and deleted[-1] >= len(living):
+        raise Corrupt(f"{file.key} has {len(living)} rows, but row {deleted[-1]} is marked as deleted")
     living[deleted] = False
-    starts = np.cumsum([0] + [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)])
     parts = [living[starts[group] : starts[group + 1]] for group in groups]
     return np.concatenate(parts) if parts else living[:0]
 
 
 def _matching_groups(
-    source: ParquetObject, schema: pa.Schema, partition_columns: Sequence[str], predicate: Predicate
+    source: ParquetObject | OrcObject,
+    schema: pa.Schema,
+    known: Collection[str],
+    match: Match,
+    predicate: Predicate,
 ) -> list[int]:
-    count = source.metadata.num_row_groups
-    if count <= 1 or predicate == ANYTHING:
+    count = len(source.group_rows)
+    if count <= 1 or predicate == ANYTHING or not isinstance(source, ParquetObject):
         return list(range(count))
 
     def bounds_of(column: Column) -> Bounds | None:
-        if column[0] in partition_columns:
-            return None
-        return _group_bounds(source, schema, column)
+        return None if column[0] in known else _group_bounds(source, schema, match, column)
 
     keep = may_match(predicate, bounds_of, count)
     return [int(group) for group in np.flatnonzero(keep)]
 
 
-def _group_bounds(source: ParquetObject, schema: pa.Schema, column: Column) -> Bounds | None:
+def _group_bounds(source: ParquetObject, schema: pa.Schema, match: Match, column: Column) -> Bounds | None:
     """Bounds of one leaf column for every row group, from the file's footer; None if it has none."""
     fields, stored, path = list(schema), list(source.schema), []
     data_type = pa.null()
     for name in column:
         field = next((field for field in fields if field.name == name), None)
-        found = None if field is None else find(field, stored, by_id(schema))
+        found = None if field is None else find(field, stored, match)
         if field is None or found is None:
             return None
         path.append(found.name)

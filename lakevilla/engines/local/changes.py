@@ -172,12 +172,10 @@ def surviving(change: Change, where: exp.Expr | None) -> Iterator[pa.Table]:
 def _remove_whole(change: Change, files: list[DataFile]) -> None:
     """Files whose rows all go: their rows are counted, from the file only if nobody knows their number."""
     for file in files:
-        rows = file.rows
+        rows = file.living_rows
         if rows is None:
             first = pa.schema(list(change.source.schema)[:1], metadata=change.source.schema.metadata)
             rows = Scan(change.environment, change.source, [file], first).table().num_rows
-        elif file.deletes is not None:
-            rows -= file.deletes.count
         change.touched += rows
         change.removed.append(file)
 

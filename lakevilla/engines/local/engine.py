@@ -49,7 +49,7 @@ class LocalEngine:
             return (table.cast(plain) for table in scan.tables())
 
         def rows() -> int | None:
-            counts = [_rows(file.rows, file.deletes.count if file.deletes else 0) for file in scan.files]
+            counts = [file.living_rows for file in scan.files]
             return None if None in counts else sum(count for count in counts if count is not None)
 
         return LocalResult(plain, batches, rows)
@@ -236,7 +236,3 @@ class _Count:
 
 def _table(piece: pa.Table | pa.RecordBatch) -> pa.Table:
     return piece if isinstance(piece, pa.Table) else pa.Table.from_batches([piece])
-
-
-def _rows(rows: int | None, deleted: int) -> int | None:
-    return None if rows is None else rows - deleted

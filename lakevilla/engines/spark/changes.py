@@ -71,9 +71,8 @@ class Change:
 
     def _rows(self, files: Sequence[DataFile]) -> int:
         """How many rows the files have, counted by Spark only where nobody knows."""
-        known = [file for file in files if file.rows is not None]
-        rows = sum((file.rows or 0) - (file.deletes.count if file.deletes else 0) for file in known)
-        unknown = [file for file in files if file.rows is None]
+        rows = sum(file.living_rows or 0 for file in files)
+        unknown = [file for file in files if file.living_rows is None]
         if unknown:
             frame = self.statement.reader.files(self.source, unknown)
             with explained():
