@@ -59,7 +59,8 @@ def _unscaled(kind: DecimalType, value: Decimal) -> int:
         raise InvalidInput(f"{value} is not a decimal number")
     number = int("".join(map(str, digits)))
     shift = exponent + kind.scale
-    number, rest = (number * 10**shift, 0) if shift >= 0 else divmod(number, 10**-shift)
+    ten: int = 10 ** abs(shift)
+    number, rest = (number * ten, 0) if shift >= 0 else divmod(number, ten)
     if rest or len(str(number)) > kind.precision:
         raise InvalidInput(f"{value} does not fit into {kind}")
     return -number if sign else number
