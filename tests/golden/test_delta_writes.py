@@ -16,7 +16,7 @@ from deltalake import DeltaTable, QueryBuilder
 
 from lakevilla.errors import InvalidInput, Unsupported
 from lakevilla.formats.delta.checkpoint import write_checkpoint
-from lakevilla.formats.delta.properties import is_true
+from lakevilla.formats.properties import is_true
 from lakevilla.model import Change
 from lakevilla.predicates import ANYTHING
 from lakevilla.store.opening import open_store

@@ -16,8 +16,9 @@ import sqlglot
 from sqlglot import exp
 
 from lakevilla.errors import InvalidInput
+from lakevilla.formats.columns import check_columns
 from lakevilla.formats.delta.actions import Metadata, Protocol
-from lakevilla.formats.delta.columns import assign_ids, check_columns, strip_metadata
+from lakevilla.formats.delta.columns import assign_ids, strip_metadata
 from lakevilla.formats.delta.create import dashed
 from lakevilla.formats.delta.features import mapping_mode, refuse_write
 from lakevilla.formats.delta.properties import (
@@ -25,14 +26,13 @@ from lakevilla.formats.delta.properties import (
     IN_COMMIT_TIME,
     IN_COMMIT_VERSION,
     MAPPING_MODE,
-    MARKERS,
     MAX_COLUMN_ID,
     check_properties,
     column_list,
-    markers_in_log,
 )
 from lakevilla.formats.delta.schema import to_delta
 from lakevilla.formats.delta.upgrade import upgraded
+from lakevilla.formats.properties import check_markers_stay
 from lakevilla.model import Change
 from lakevilla.sql.statements import (
     Action,
@@ -187,11 +187,7 @@ def _change(
         metadata = replace(metadata, schema_string=_text(schema))
     if configuration is not None:
         metadata = replace(metadata, configuration=configuration)
-    if markers_in_log(table.metadata.configuration) and not markers_in_log(metadata.configuration):
-        raise InvalidInput(
-            f"{MARKERS} cannot go back from 'log': transactions may hold versions by markers there; copy the "
-            "table into a new one"
-        )
+    check_markers_stay(table.metadata.configuration, metadata.configuration)
     protocol = upgraded(table.protocol, metadata)
     # Nothing may be published that we could not write to afterwards.
     refuse_write(protocol, metadata)

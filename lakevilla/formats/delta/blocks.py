@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakevilla.errors import Corrupt
-from lakevilla.files.parquet import ParquetObject
 from lakevilla.files.mapping import Match
+from lakevilla.files.parquet import ParquetObject
 from lakevilla.files.projection import adapt_column
 from lakevilla.formats.lazily import lazy_property
 

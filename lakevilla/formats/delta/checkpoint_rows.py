@@ -11,19 +11,18 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakevilla.files.mapping import physical_name
-from lakevilla.files.mapping import Match
+from lakevilla.files.mapping import Match, physical_name
 from lakevilla.files.projection import adapt_column
 from lakevilla.formats.delta.checkpoint_schema import ADD, REMOVE, checkpoint_schema
 from lakevilla.formats.delta.encode import metadata_action, protocol_action
 from lakevilla.formats.delta.features import writer_features
 from lakevilla.formats.delta.layout import Layout
 from lakevilla.formats.delta.partition_values import parse_values
-from lakevilla.formats.delta.properties import is_true
 from lakevilla.formats.delta.replay import LiveBlock
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.delta.statistics import indexed_columns
 from lakevilla.formats.delta.statistics_json import has_bounds, parse_texts
+from lakevilla.formats.properties import is_true
 
 _BATCH_ROWS = 128 * 1024
 Path = tuple[str, ...]

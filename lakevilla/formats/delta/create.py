@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 import pyarrow as pa
 
 from lakevilla.errors import InvalidInput
+from lakevilla.formats.columns import check_columns
 from lakevilla.formats.delta.actions import Metadata
-from lakevilla.formats.delta.columns import assign_ids, check_columns, strip_metadata
+from lakevilla.formats.delta.columns import assign_ids, strip_metadata
 from lakevilla.formats.delta.properties import (
     CONSTRAINT,
     MAPPING_MODE,

@@ -22,11 +22,11 @@ from lakevilla.formats.delta.properties import (
     APPEND_ONLY,
     IN_COMMIT_TIME,
     IN_COMMIT_VERSION,
-    is_true,
 )
 from lakevilla.formats.delta.schema import to_arrow
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.delta.statistics import indexed_columns
+from lakevilla.formats.properties import is_true
 from lakevilla.model import Author, Change
 
 

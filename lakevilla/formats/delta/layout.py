@@ -15,8 +15,8 @@ from lakevilla.files.mapping import physical_name
 from lakevilla.formats.delta.actions import Metadata, Protocol
 from lakevilla.formats.delta.bounds import Leaf
 from lakevilla.formats.delta.features import in_commit_timestamps, mapping_mode, refuse_read
-from lakevilla.formats.lazily import lazy_property
 from lakevilla.formats.delta.schema import MappingMode, delta_metadata, to_arrow
+from lakevilla.formats.lazily import lazy_property
 from lakevilla.predicates import And, Column, Compare, IsNotNull, IsNull, Or, Predicate
 
 _CONSTRAINT = "delta.constraints."

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from lakevilla.errors import InvalidInput, Unsupported
 from lakevilla.formats.delta.actions import Metadata
 from lakevilla.formats.delta.schema import type_names
+from lakevilla.formats.properties import MARKERS, check_own, check_together, is_true, markers_in_log
 
 MAPPING_MODE = "delta.columnMapping.mode"
 MAX_COLUMN_ID = "delta.columnMapping.maxColumnId"
@@ -18,10 +19,6 @@ IN_COMMIT_VERSION = "delta.inCommitTimestampEnablementVersion"
 IN_COMMIT_TIME = "delta.inCommitTimestampEnablementTimestamp"
 APPEND_ONLY = "delta.appendOnly"
 CONSTRAINT = "delta.constraints."
-MARKERS = "lakevilla.markers"
-"""Where the markers of the table's writers lie: `side` (beside the log) or `log` (in it)."""
-EXCLUSIVE = "lakevilla.exclusive"
-"""Whether only transactions that the global log decides change the table."""
 
 _UNITS_MS: Mapping[str, int] = {
     "microsecond": 0,
@@ -32,16 +29,6 @@ _UNITS_MS: Mapping[str, int] = {
     "day": 86_400_000,
     "week": 7 * 86_400_000,
 }
-
-
-def is_true(configuration: Mapping[str, str], name: str, otherwise: bool = False) -> bool:
-    """A boolean property."""
-    return configuration.get(name, str(otherwise)).lower() == "true"
-
-
-def markers_in_log(configuration: Mapping[str, str]) -> bool:
-    """Whether the table's writers hold versions by markers in the log."""
-    return configuration.get(MARKERS) == "log"
 
 
 def whole_number(configuration: Mapping[str, str], name: str, otherwise: int) -> int:
@@ -86,11 +73,8 @@ def column_list(text: str) -> list[tuple[str, ...]]:
 
 def check_properties(properties: Mapping[str, str]) -> None:
     """InvalidInput for what a user may not set so, Unsupported for what we do not implement."""
+    check_own(properties)
     for name, value in properties.items():
-        if name.lower() == MARKERS and (name != MARKERS or value not in ("side", "log")):
-            raise InvalidInput(f"{name} cannot be {value!r}: write {MARKERS} = 'side' or 'log'")
-        if name.lower() == EXCLUSIVE and (name != EXCLUSIVE or value not in ("true", "false")):
-            raise InvalidInput(f"{name} cannot be {value!r}: write {EXCLUSIVE} = 'true' or 'false'")
         if not name.lower().startswith("delta."):
             continue
         if name.startswith(CONSTRAINT):
@@ -111,17 +95,13 @@ def check_properties(properties: Mapping[str, str]) -> None:
 
 
 def check_markers(configuration: Mapping[str, str]) -> None:
-    """Markers in the log do not go with times that grow from entry to entry: they are filled later.
-
-    Nor with a table that only the global log's transactions change: those hold no versions.
-    """
+    """Markers in the log do not go with times that grow from entry to entry: they are filled later."""
     if markers_in_log(configuration) and is_true(configuration, IN_COMMIT):
         raise Unsupported(
             f"{MARKERS} = 'log' does not go together with {IN_COMMIT}: an entry that is filled after the "
             "next one was reserved would have the later time; use 'side'"
         )
-    if markers_in_log(configuration) and is_true(configuration, EXCLUSIVE):
-        raise Unsupported(f"{MARKERS} = 'log' does not go together with {EXCLUSIVE}: use 'side'")
+    check_together(configuration)
 
 
 def needed_features(metadata: Metadata) -> frozenset[str]:

@@ -21,10 +21,11 @@ from lakevilla.formats.delta.encode import ticket_of
 from lakevilla.formats.delta.entry import identity_of, parse_entry
 from lakevilla.formats.delta.features import refuse_write
 from lakevilla.formats.delta.layout import Layout, columns_of
-from lakevilla.formats.lazily import lazy_property
 from lakevilla.formats.delta.paths import data_key, entry_key
-from lakevilla.formats.delta.properties import EXCLUSIVE, duration_ms, is_true, markers_in_log
+from lakevilla.formats.delta.properties import duration_ms
 from lakevilla.formats.delta.replay import LiveBlock, Mask, State
+from lakevilla.formats.lazily import lazy_property
+from lakevilla.formats.properties import EXCLUSIVE, is_true, markers_in_log
 from lakevilla.model import DataFile, Notice, Partitioning
 from lakevilla.predicates import ANYTHING, Bounds, Column, Predicate, may_match
 from lakevilla.store.port import Store
