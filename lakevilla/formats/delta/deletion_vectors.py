@@ -1,12 +1,9 @@
 """Deletion vectors: rows of a data file that are deleted (PROTOCOL.md, "Deletion Vector Format").
 
-A vector is a set of row positions as a 64-bit roaring bitmap, in the log itself (Z85) or in a file of its
-own with length and checksum. Decoding is vectorised per container of 65,536 positions. Anything that does
-not add up is Corrupt: a vector read wrongly would bring deleted rows back.
+A vector is a set of row positions as a 64-bit roaring bitmap (see `files.bitmaps`), in the log itself (Z85)
+or in a file of its own with length and checksum.
 """
 
-import struct
-import zlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,18 +11,15 @@ import numpy as np
 import pyarrow as pa
 
 from lakevilla.errors import Corrupt
+from lakevilla.files.bitmaps import FRAME_BYTES, decode_bitmap, unframed
 from lakevilla.formats.delta.entry import dv_id
 from lakevilla.formats.delta.paths import data_key
 from lakevilla.model import Deletes
 from lakevilla.store.port import Store
 
-Positions = np.ndarray[Any, np.dtype[np.int64]]
 Locate = Callable[[str], tuple[Store, str]]
 """From a key (relative to the table's root, or a URL) to the store that holds it."""
 
-_MAGIC = 1681511377
-_NO_RUNS, _RUNS = 12346, 12347
-_NO_OFFSETS_BELOW = 4
 _Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 _Z85_DIGITS = {character: digit for digit, character in enumerate(_Z85)}
 
@@ -85,62 +79,6 @@ def decode_z85(text: str) -> bytes:
     return data[: len(data) - 4] + data[len(data) - 4 + missing :]
 
 
-def decode_bitmap(data: bytes) -> Positions:
-    """The sorted positions of a serialised vector."""
-    try:
-        magic, buckets = struct.unpack_from("<IQ", data, 0)
-        if magic != _MAGIC:
-            raise Corrupt(f"a deletion vector starts with {magic}, not with {_MAGIC}")
-        parts, position = [], 12
-        for _ in range(buckets):
-            (high,) = struct.unpack_from("<I", data, position)
-            bucket, position = _decode_bucket(data, position + 4)
-            parts.append(bucket + (high << 32))
-    except (struct.error, ValueError) as error:
-        raise Corrupt(f"a deletion vector is cut off: {error}") from error
-    return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
-
-
-def _decode_bucket(data: bytes, start: int) -> tuple[Positions, int]:
-    """One 32-bit roaring bitmap, and where it ends."""
-    (cookie,) = struct.unpack_from("<I", data, start)
-    position = start + 4
-    if cookie & 0xFFFF == _RUNS:
-        count = (cookie >> 16) + 1
-        flags = np.frombuffer(data, np.uint8, (count + 7) // 8, position)
-        runs = np.unpackbits(flags, bitorder="little")[:count].astype(bool)
-        position += (count + 7) // 8
-    elif cookie == _NO_RUNS:
-        (count,) = struct.unpack_from("<I", data, position)
-        runs = np.zeros(count, dtype=bool)
-        position += 4
-    else:
-        raise Corrupt(f"a deletion vector holds a bitmap with the unknown cookie {cookie}")
-    header = np.frombuffer(data, "<u2", count * 2, position).reshape(-1, 2).astype(np.int64)
-    position += count * 4
-    if cookie == _NO_RUNS or count >= _NO_OFFSETS_BELOW:
-        position += count * 4
-    parts = []
-    for (key, cardinality), run in zip(header.tolist(), runs.tolist(), strict=True):
-        values, position = _decode_container(data, position, cardinality + 1, run)
-        parts.append(values + (key << 16))
-    return (np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)), position
-
-
-def _decode_container(data: bytes, position: int, cardinality: int, run: bool) -> tuple[Positions, int]:
-    if run:
-        (count,) = struct.unpack_from("<H", data, position)
-        pairs = np.frombuffer(data, "<u2", count * 2, position + 2).reshape(-1, 2).astype(np.int64)
-        ranges = [np.arange(start, start + length + 1) for start, length in pairs.tolist()]
-        values = np.concatenate(ranges) if ranges else np.empty(0, dtype=np.int64)
-        return values.astype(np.int64), position + 2 + count * 4
-    if cardinality > 4096:
-        bits = np.unpackbits(np.frombuffer(data, np.uint8, 8192, position), bitorder="little")
-        return np.flatnonzero(bits).astype(np.int64), position + 8192
-    values = np.frombuffer(data, "<u2", cardinality, position).astype(np.int64)
-    return values, position + cardinality * 2
-
-
 def _read(vector: Mapping[str, Any], size: int, root: str, locate: Locate) -> bytes:
     key = vector_key(vector, root)
     if key is None:
@@ -151,11 +89,10 @@ def _read(vector: Mapping[str, Any], size: int, root: str, locate: Locate) -> by
         return data[:size]
     store, place = locate(key)
     offset = int(vector.get("offset") or 0)
-    framed = store.get_range(place, offset, size + 8)
+    framed = store.get_range(place, offset, size + FRAME_BYTES)
     if framed is None:
         raise Corrupt(f"the deletion vector {key} is missing")
-    if len(framed) == size + 8:
-        stated, data, checksum = struct.unpack(f">I{size}sI", framed)
-        if stated == size and zlib.crc32(data) == checksum:
-            return bytes(data)
-    raise Corrupt(f"the deletion vector at byte {offset} of {key} does not match its size or checksum")
+    data = unframed(framed, f"at byte {offset} of {key}")
+    if len(data) != size:
+        raise Corrupt(f"the deletion vector at byte {offset} of {key} is cut off")
+    return data

@@ -10,12 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakevilla.errors import Corrupt
-from lakevilla.formats.delta.deletion_vectors import (
-    decode_bitmap,
-    decode_z85,
-    deletes_of,
-    vector_key,
-)
+from lakevilla.files.bitmaps import decode_bitmap
+from lakevilla.formats.delta.deletion_vectors import decode_z85, deletes_of, vector_key
 from tests.unit.delta.raw_log import memory
 
 MAGIC = 1681511377
