@@ -1,0 +1,70 @@
+"""Rows that are equal in some columns, as equality deletes mean it: null equals null, NaN equals NaN, and 0.0
+is not -0.0."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakevilla.files.mapping import field_id
+
+_Flags = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+def chain(schema: pa.Schema, number: int, name: str | None = None) -> pa.Field | None:
+    """The top-level column that is, or has in structs, the column of this id, with nothing else in it.
+
+    `name` is what it shall be called; None if this schema does not have it.
+    """
+    for field in schema:
+        found = _chain(field, number)
+        if found is not None:
+            return found if name is None else found.with_name(name)
+    return None
+
+
+def _chain(field: pa.Field, number: int) -> pa.Field | None:
+    if field_id(field) == number:
+        return field
+    if pa.types.is_struct(field.type):
+        for child in field.type:
+            found = _chain(child, number)
+            if found is not None:
+                return field.with_type(pa.struct([found]))
+    return None
+
+
+def keys_of(rows: pa.Table) -> pa.Table:
+    """The values of such columns, taken out of the structs around them."""
+    columns = []
+    for position in range(rows.num_columns):
+        column = rows.column(position)
+        while pa.types.is_struct(column.type):
+            column = pc.struct_field(column, [0])
+        columns.append(column)
+    return pa.table(columns, names=[str(position) for position in range(len(columns))])
+
+
+def among(rows: pa.Table, others: pa.Table) -> _Flags:
+    """Which rows are equal to one of the others in all columns. Both have the same columns."""
+    codes = np.zeros(rows.num_rows + others.num_rows, dtype=np.int64)
+    for position in range(rows.num_columns):
+        both = pa.chunked_array([*rows.column(position).chunks, *others.column(position).chunks])
+        encoded = _distinct(both.combine_chunks()).dictionary_encode(null_encoding="encode")
+        codes = codes * (len(encoded.dictionary) + 1) + encoded.indices.to_numpy(zero_copy_only=False)
+        # Dense again, so that the next column cannot overflow.
+        _, codes = np.unique(codes, return_inverse=True)
+    flags: _Flags = np.isin(codes[: rows.num_rows], codes[rows.num_rows :])
+    return flags
+
+
+def _distinct(values: pa.Array) -> pa.Array:
+    """Floats by their bits, so that equal means the same for all of them."""
+    if not pa.types.is_floating(values.type):
+        return values
+    whole = values.cast(pa.float64())
+    bits = whole.fill_null(0.0).to_numpy(zero_copy_only=False).view(np.int64).copy()
+    nan = np.float64("nan").view(np.int64)
+    bits[np.isnan(whole.fill_null(0.0).to_numpy(zero_copy_only=False))] = nan
+    return pa.array(bits, pa.int64(), mask=values.is_null().to_numpy(zero_copy_only=False))
