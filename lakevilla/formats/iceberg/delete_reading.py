@@ -4,9 +4,9 @@ What was read is kept, up to a limit, because one delete file mostly concerns ma
 """
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -17,12 +17,14 @@ from lakevilla.files.mapping import BY_ID, FIELD_ID, NAMES
 from lakevilla.files.reading import read_file
 from lakevilla.formats.iceberg.entries import Entry
 from lakevilla.formats.iceberg.equality import among, chain, keys_of
+from lakevilla.formats.iceberg.layout import Layout
 from lakevilla.formats.iceberg.manifests import Locate
 from lakevilla.formats.iceberg.paths import without_scheme
 from lakevilla.model import DataFile
 
 T = TypeVar("T")
 
+_NONE: Mapping[str, Any] = {}
 _KEPT_BYTES = 64 * 1024 * 1024
 
 
@@ -38,19 +40,17 @@ _POSITIONS = pa.schema(
 
 
 class DeleteReader:
-    """Reads delete files of one table. `schemas` gives the table's schemas, the current one first: equality
-    deletes by a column that was dropped since still count."""
+    """Reads delete files of one table. Equality deletes by a column that was dropped since still count."""
 
-    def __init__(self, locate: Locate, schemas: Callable[[], Iterable[pa.Schema]]) -> None:
+    def __init__(self, locate: Locate, layout: Layout) -> None:
         self._locate = locate
-        self._schemas = schemas
+        self._layout = layout
         self._kept = _Kept(_KEPT_BYTES)
 
     def rows(
         self,
         identity: str,
         data: Entry,
-        file: DataFile,
         vector: Entry | None,
         positions: Sequence[Entry],
         equalities: Sequence[Entry],
@@ -61,7 +61,7 @@ class DeleteReader:
             parts = [] if vector is None else [self._vector(vector)]
             path = without_scheme(data.path)
             parts += [self._positions(entry)[path] for entry in positions if path in self._positions(entry)]
-            parts += self._equal(data, file, equalities)
+            parts += self._equal(data, equalities)
             whole = np.unique(np.concatenate(parts)) if parts else np.empty(0, dtype=np.int64)
             return pa.array(whole, pa.int64()), whole.nbytes
 
@@ -89,7 +89,7 @@ class DeleteReader:
 
         return self._kept.get(entry.path, read)
 
-    def _equal(self, data: Entry, file: DataFile, equalities: Sequence[Entry]) -> list[Positions]:
+    def _equal(self, data: Entry, equalities: Sequence[Entry]) -> list[Positions]:
         """The rows that equality deletes delete, for each set of columns that such files go by."""
         by_columns: dict[tuple[int, ...], list[Entry]] = defaultdict(list)
         for entry in equalities:
@@ -97,14 +97,12 @@ class DeleteReader:
             if not numbers:
                 raise Corrupt(f"the equality delete file {entry.path} names no columns")
             by_columns[numbers].append(entry)
-        if not by_columns:
-            return []
-        schemas = {numbers: self._columns(numbers) for numbers in by_columns}
-        store, key = self._locate(data.path)
+        partition = self._layout.specs[data.spec_id].identities(data.partition)
         found = []
         for numbers, entries in by_columns.items():
-            gone = pa.concat_tables([self._keys(entry, numbers, schemas[numbers]) for entry in entries])
-            rows = keys_of(read_file(store, key, file, schemas[numbers], ()))
+            columns = self._columns(numbers)
+            gone = pa.concat_tables([self._keys(entry, numbers, columns) for entry in entries])
+            rows = keys_of(self._read(data, columns, partition))
             found.append(np.flatnonzero(among(rows, gone)).astype(np.int64))
         return found
 
@@ -114,7 +112,7 @@ class DeleteReader:
         for number in numbers:
             chains = (
                 chain(schema, number, None if position == 0 else f"dropped {number}")
-                for position, schema in enumerate(self._schemas())
+                for position, schema in enumerate(self._layout.history)
             )
             field = next((found for found in chains if found is not None), None)
             if field is None:
@@ -129,9 +127,9 @@ class DeleteReader:
 
         return self._kept.get((entry.path, numbers), read)
 
-    def _read(self, entry: Entry, schema: pa.Schema) -> pa.Table:
+    def _read(self, entry: Entry, schema: pa.Schema, partition: Mapping[str, Any] = _NONE) -> pa.Table:
         store, key = self._locate(entry.path)
-        file = DataFile(key, entry.path, entry.size, entry.rows, {}, format=entry.format)
+        file = DataFile(key, entry.path, entry.size, entry.rows, partition, format=entry.format)
         return read_file(store, key, file, schema, ())
 
 

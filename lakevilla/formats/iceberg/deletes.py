@@ -10,16 +10,18 @@ import json
 import struct
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from lakevilla.errors import Corrupt
 from lakevilla.formats.iceberg.delete_reading import DeleteReader
 from lakevilla.formats.iceberg.entries import EQUALITY_DELETES, Entry
+from lakevilla.formats.iceberg.layout import Layout
+from lakevilla.formats.iceberg.manifests import Locate
 from lakevilla.formats.iceberg.paths import without_scheme
 from lakevilla.formats.iceberg.specs import Spec
-from lakevilla.model import DataFile, Deletes
+from lakevilla.model import Deletes
 
 _PUFFIN = "puffin"
 _FILE_PATH = 2147483546
@@ -44,8 +46,8 @@ class _Applying:
 class DeleteIndex:
     """The live delete files of a snapshot, found by the data files that they concern."""
 
-    def __init__(self, entries: Iterable[Entry], specs: Mapping[int, Spec]) -> None:
-        everywhere = {number for number, spec in specs.items() if _is_unpartitioned(spec)}
+    def __init__(self, entries: Iterable[Entry], locate: Locate, layout: Layout) -> None:
+        everywhere = {number for number, spec in layout.specs.items() if _is_unpartitioned(spec)}
         vectors: dict[str, Entry] = {}
         by_path: dict[str, list[Entry]] = defaultdict(list)
         positions: dict[_Partition, list[Entry]] = defaultdict(list)
@@ -66,15 +68,10 @@ class DeleteIndex:
         self._by_path = {path: _Queue(found) for path, found in by_path.items()}
         self._positions = {place: _Queue(found) for place, found in positions.items()}
         self._equalities = {place: _Queue(found) for place, found in equalities.items()}
-        self._empty = not (vectors or by_path or positions or equalities)
+        self._reader = DeleteReader(locate, layout)
 
-    def deletes_of(self, data: Entry, file: DataFile, reader: DeleteReader) -> Deletes | None:
-        """The deleted rows of a data file, read when they are asked for; None if no delete file applies.
-
-        `file` is the data file as readers see it, without deletes.
-        """
-        if self._empty:
-            return None
+    def of(self, data: Entry) -> Deletes | None:
+        """The deleted rows of a data file, read when they are asked for; None if no delete file applies."""
         found = self._applying(data)
         named = found.all
         if not named:
@@ -84,7 +81,7 @@ class DeleteIndex:
         return Deletes(
             identity,
             known,
-            lambda: reader.rows(identity, data, file, found.vector, found.positions, found.equalities),
+            lambda: self._reader.rows(identity, data, found.vector, found.positions, found.equalities),
         )
 
     def _applying(self, data: Entry) -> _Applying:

@@ -37,6 +37,14 @@ class Spec:
             )
         )
 
+    def identities(self, values: Sequence[Any]) -> dict[str, Any]:
+        """Of partition values, those of top-level columns as they are, by the column's name."""
+        return {
+            name[0]: value
+            for field, name, value in zip(self.fields, self.names, values, strict=True)
+            if name is not None and len(name) == 1 and str(field.transform) == "identity"
+        }
+
     @cached_property
     def _plain(self) -> tuple[Callable[[Any], Any], ...]:
         return tuple(map(_plain_of, self.fields, self.sources))
