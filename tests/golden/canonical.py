@@ -7,6 +7,7 @@ import hashlib
 import json
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 
@@ -34,11 +35,12 @@ def _values(array: Any, data_type: pa.DataType) -> list[Any]:
         array = array.combine_chunks()
     if pa.types.is_timestamp(data_type):
         units = array.cast(pa.int64()).to_pylist()
-        mark = "usZ" if data_type.tz else "us"
-        assert data_type.unit == "us"
-        return [None if unit is None else f"{unit}{mark}" for unit in units]
+        return [None if unit is None else _moment(unit, data_type) for unit in units]
     if pa.types.is_date(data_type):
         return [None if days is None else f"{days}d" for days in array.cast(pa.int32()).to_pylist()]
+    if pa.types.is_time(data_type):
+        assert data_type.unit == "us"
+        return [None if micros is None else f"{micros}t" for micros in array.cast(pa.int64()).to_pylist()]
     if pa.types.is_struct(data_type):
         children = [_values(array.field(i), field.type) for i, field in enumerate(data_type)]
         names = [field.name for field in data_type]
@@ -51,6 +53,14 @@ def _values(array: Any, data_type: pa.DataType) -> list[Any]:
     if pa.types.is_list(data_type):
         return _sliced(array, _values(array.values, data_type.value_type))
     return [_scalar(value, data_type) for value in array.to_pylist()]
+
+
+def _moment(unit: int, data_type: pa.TimestampType) -> str:
+    zone = "Z" if data_type.tz else ""
+    if data_type.unit == "ns":
+        return f"{unit}ns{zone}" if unit % 1000 else f"{unit // 1000}us{zone}"
+    assert data_type.unit == "us"
+    return f"{unit}us{zone}"
 
 
 def _sliced(array: Any, values: list[Any]) -> list[Any]:
@@ -68,4 +78,6 @@ def _scalar(value: Any, data_type: pa.DataType) -> Any:
         return format(value, "f")
     if isinstance(value, bytes):
         return "0x" + value.hex()
+    if isinstance(value, UUID):
+        return str(value)
     return value

@@ -138,12 +138,11 @@ def _by_path(rows: pa.Table) -> dict[str, Positions]:
     rows = rows.drop_null().combine_chunks()
     encoded = rows.column("file_path").combine_chunks().dictionary_encode()
     codes = encoded.indices.to_numpy()
-    order = np.argsort(codes, kind="stable")
-    positions = rows.column("pos").to_numpy()[order]
+    positions = rows.column("pos").to_numpy()[np.argsort(codes, kind="stable")]
     ends = np.cumsum(np.bincount(codes, minlength=len(encoded.dictionary)))
     found: dict[str, Positions] = {}
-    for path, part in zip(encoded.dictionary.to_pylist(), np.split(positions, ends[:-1]), strict=True):
-        plain = without_scheme(path)
+    for path, start, end in zip(encoded.dictionary.to_pylist(), [0, *ends], ends, strict=False):
+        plain, part = without_scheme(path), positions[start:end]
         found[plain] = np.concatenate([found[plain], part]) if plain in found else part
     return found
 
