@@ -1,18 +1,26 @@
 """Rows divided by their partition values, and the folders that such files are put into.
 
-Folders follow Hive's convention because people and older tools expect it. No reader of ours takes a
-value from a folder: the table's log holds the values.
+Folders are for people and older tools: as Hive spells them where files leave their partition columns out
+(Delta), else as Iceberg does. No reader of ours takes a value from a folder: the table's log holds them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
+from urllib.parse import quote_plus
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakevilla.errors import InvalidInput
+from lakevilla.files.mapping import physical_name
+from lakevilla.files.transforms import PERIODS, apply, result_type
+from lakevilla.model import PartitionField, Partitioning
+from lakevilla.predicates import Column
 
 _NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 _ESCAPED = frozenset("\"#%'*/:=?\\{[]^\x7f") | frozenset(map(chr, range(32)))
@@ -20,32 +28,98 @@ _ESCAPED = frozenset("\"#%'*/:=?\\{[]^\x7f") | frozenset(map(chr, range(32)))
 _FOLDER_BYTES = 200
 _FOLDERS_BYTES = 600
 
-
-def split(rows: pa.Table, columns: Sequence[str]) -> Iterator[tuple[dict[str, Any], pa.Table]]:
-    """The rows of each combination of partition values, in their order, without the partition columns."""
-    if not columns:
-        yield {}, rows
-        return
-    if not rows.num_rows:
-        return
-    codes = np.zeros(rows.num_rows, dtype=np.int64)
-    for name in columns:
-        encoded = rows.column(name).combine_chunks().dictionary_encode(null_encoding="encode")
-        codes = codes * (len(encoded.dictionary) + 1) + encoded.indices.to_numpy()
-        # Dense again, so that the next column cannot overflow.
-        _, codes = np.unique(codes, return_inverse=True)
-    order = np.argsort(codes, kind="stable")
-    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    values, stored = rows.select(columns), rows.drop_columns(list(columns))
-    arranged = stored if len(starts) == 1 else stored.take(pa.array(order))
-    for start, end in zip(starts, [*starts[1:], rows.num_rows], strict=True):
-        row = int(order[start])
-        yield {name: _value(values, name, row) for name in columns}, arranged.slice(start, end - start)
+Values = Mapping[str, Any]
+"""Partition values by the names of partition fields."""
 
 
-def _value(rows: pa.Table, name: str, row: int) -> Any:
+@dataclass(frozen=True)
+class Division:
+    """How rows of a logical schema are divided between files."""
+
+    schema: pa.Schema
+    partitioning: Partitioning
+
+    @property
+    def stored(self) -> pa.Schema:
+        """The columns that files hold. A column of type void has no values, and files leave it out."""
+        left_out = self.partitioning.unstored
+        return pa.schema([f for f in self.schema if f.name not in left_out and not pa.types.is_null(f.type)])
+
+    def split(self, rows: pa.Table) -> Iterator[tuple[Values, pa.Table]]:
+        """The rows of each combination of partition values, in their order, with the columns that are stored.
+
+        InvalidInput for a value that cannot be a partition value.
+        """
+        stored = rows.select(self.stored.names)
+        if not self.partitioning.fields:
+            yield {}, stored
+            return
+        if not rows.num_rows:
+            return
+        values = {field.name: _values(rows, field) for field in self.partitioning.fields}
+        codes = np.zeros(rows.num_rows, dtype=np.int64)
+        for array in values.values():
+            plain = array.storage if isinstance(array, pa.ExtensionArray) else array
+            encoded = plain.dictionary_encode(null_encoding="encode")
+            codes = codes * (len(encoded.dictionary) + 1) + encoded.indices.to_numpy()
+            # Dense again, so that the next field cannot overflow.
+            _, codes = np.unique(codes, return_inverse=True)
+        order = np.argsort(codes, kind="stable")
+        starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+        arranged = stored if len(starts) == 1 else stored.take(pa.array(order))
+        for start, end in zip(starts, [*starts[1:], rows.num_rows], strict=True):
+            row = int(order[start])
+            found = {name: _value(array, name, row) for name, array in values.items()}
+            yield found, arranged.slice(start, end - start)
+
+    def texts(self, values: Values) -> tuple[str | None, ...]:
+        """The values as text. That tells NaN from NaN and 0.0 from -0.0 as a log does; Python's equality
+        does not."""
+        return tuple(self._text(values[field.name], field) for field in self.partitioning.fields)
+
+    def folder(self, values: Values) -> str:
+        """`field=value/` for each partition field."""
+        if self.partitioning.stored:
+            names = [quote_plus(field.name) for field in self.partitioning.fields]
+            texts = ["null" if text is None else quote_plus(text) for text in self.texts(values)]
+        else:
+            columns = [self.schema.field(field.source[0]) for field in self.partitioning.fields]
+            names = [_escape(physical_name(column)) for column in columns]
+            texts = [_escape(text) if text else _NULL_FOLDER for text in self.texts(values)]
+        both = (f"{name}={text}" for name, text in zip(names, texts, strict=True))
+        folders = "".join(f"{one}/" for one in both if len(one.encode()) <= _FOLDER_BYTES)
+        return folders if len(folders.encode()) <= _FOLDERS_BYTES else ""
+
+    def _text(self, value: Any, field: PartitionField) -> str | None:
+        if self.partitioning.stored and value is not None:
+            if field.transform in PERIODS:
+                return _period_text(value, PERIODS[field.transform])
+            if isinstance(value, bytes):
+                return b64encode(value).decode()
+        source = _type_of(self.schema, field.source)
+        return partition_text(value, result_type(field.transform, source))
+
+
+def _type_of(schema: pa.Schema, column: Column) -> pa.DataType:
+    data_type = schema.field(column[0]).type
+    for name in column[1:]:
+        data_type = data_type.field(name).type
+    return data_type
+
+
+def _values(rows: pa.Table, field: PartitionField) -> pa.Array:
+    column = rows.column(field.source[0]).combine_chunks()
+    for name in field.source[1:]:
+        column = pc.struct_field(column, name)
     try:
-        return rows.column(name)[row].as_py()
+        return apply(field.transform, column)
+    except InvalidInput as error:
+        raise InvalidInput(f"partition field {field.name!r}: {error}") from error
+
+
+def _value(values: pa.Array, name: str, row: int) -> Any:
+    try:
+        return values[row].as_py()
     except (ValueError, OverflowError) as error:
         raise InvalidInput(f"a value of the partition column {name!r} is out of range: {error}") from error
 
@@ -75,11 +149,9 @@ def partition_text(value: Any, data_type: pa.DataType) -> str | None:
             return str(value)
 
 
-def folder(texts: Mapping[str, str | None]) -> str:
-    """`column=value/` for each partition column, escaped as Hive does it."""
-    names = (f"{_escape(name)}={_NULL_FOLDER if not text else _escape(text)}" for name, text in texts.items())
-    folders = "".join(f"{name}/" for name in names if len(name.encode()) <= _FOLDER_BYTES)
-    return folders if len(folders.encode()) <= _FOLDERS_BYTES else ""
+def _period_text(count: int, unit: str) -> str:
+    """`2024`, `2024-01`, `2024-01-05` or `2024-01-05-10`, from so many of this unit since 1970."""
+    return str(np.int64(count).astype(f"datetime64[{unit}]")).replace("T", "-")
 
 
 def _escape(text: str) -> str:

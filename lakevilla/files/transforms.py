@@ -18,7 +18,8 @@ from lakevilla.errors import InvalidInput, Unsupported
 from lakevilla.files.hashing import hash_bytes, hash_decimals, hash_longs
 
 _SPELLING = re.compile(r"(identity|void|year|month|day|hour|(bucket|truncate)\[([1-9][0-9]*)\])")
-_UNITS = {"year": "Y", "month": "M", "day": "D", "hour": "h"}
+PERIODS = {"year": "Y", "month": "M", "day": "D", "hour": "h"}
+"""The transforms to periods of time, with the units that NumPy has for them."""
 _LARGEST_WIDTH = 2**31 - 1
 _EXACT = Context(prec=80)
 
@@ -83,7 +84,7 @@ def apply(transform: str, array: pa.Array) -> pa.Array:
         case "truncate":
             return _truncated(array, what.width)
         case _:
-            return _periods(array, _UNITS[what.name])
+            return _periods(array, PERIODS[what.name])
 
 
 def _periods(array: pa.Array, unit: str) -> pa.Array:

@@ -7,7 +7,7 @@ are open.
 """
 
 import io
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,8 +18,7 @@ import pyarrow.parquet as pq
 
 from lakevilla.files.conforming import conform, physical_schema, relabel
 from lakevilla.files.leaves import Leaf, leaves
-from lakevilla.files.mapping import physical_name
-from lakevilla.files.partitioning import folder, partition_text, split
+from lakevilla.files.partitioning import Division, Values
 from lakevilla.files.statistics import count_nulls, file_statistics, holds_nan
 from lakevilla.model import Partitioning, WrittenFile
 from lakevilla.store.port import Store
@@ -65,7 +64,7 @@ def _portions(rows: pa.Table, limit_bytes: int) -> Iterable[pa.Table]:
 class _Partition:
     """The rows and the open file of one combination of partition values."""
 
-    values: Mapping[str, Any]
+    values: Values
     waiting: list[pa.Table] = field(default_factory=list)
     waiting_rows: int = 0
     waiting_bytes: int = 0
@@ -100,11 +99,8 @@ class _Writing:
         file_bytes: int,
         file_rows: int,
     ) -> None:
-        self._columns = {field.name: schema.field(field.source[0]) for field in partitioning.fields}
-        # A column of type void has no values, and files leave it out.
-        self._stored = pa.schema(
-            [f for f in schema if f.name not in partitioning.unstored and not pa.types.is_null(f.type)]
-        )
+        self._division = Division(schema, partitioning)
+        self._stored = self._division.stored
         self._leaves = leaves(self._stored)
         self._store, self._new_key, self._now_ms = store, new_key, now_ms
         self._file_bytes, self._file_rows = file_bytes, file_rows
@@ -112,9 +108,9 @@ class _Writing:
         self._written: list[WrittenFile] = []
 
     def add(self, rows: pa.Table) -> None:
-        for values, part in split(rows, list(self._columns)):
-            partition = self._partition(values)
-            partition.wait(part.select(self._stored.names))
+        for values, part in self._division.split(rows):
+            partition = self._partitions.setdefault(self._division.texts(values), _Partition(values))
+            partition.wait(part)
             if partition.waiting_rows >= min(_GROUP_ROWS, self._file_rows) or partition.waiting_bytes >= min(
                 _GROUP_BYTES, self._file_bytes
             ):
@@ -127,17 +123,6 @@ class _Writing:
                 self._encode(partition)
             self._close(partition)
         return tuple(self._written)
-
-    def _partition(self, values: Mapping[str, Any]) -> _Partition:
-        # Text tells NaN from NaN and 0.0 from -0.0 as a log does; Python's equality does not.
-        texts = self._texts(values)
-        return self._partitions.setdefault(tuple(texts.values()), _Partition(values))
-
-    def _texts(self, values: Mapping[str, Any]) -> dict[str, str | None]:
-        return {
-            physical_name(column): partition_text(values[name], column.type)
-            for name, column in self._columns.items()
-        }
 
     def _encode(self, partition: _Partition) -> None:
         """Turn the waiting rows into row groups, beginning new files where one gets too large."""
@@ -175,7 +160,7 @@ class _Writing:
         data, rows, statistics = partition.encoder.finish()
         partition.encoder = None
         parent, slash, name = self._new_key().rpartition("/")
-        key = f"{parent}{slash}{folder(self._texts(partition.values))}{name}"
+        key = f"{parent}{slash}{self._division.folder(partition.values)}{name}"
         self._store.put(key, data)
         self._written.append(WrittenFile(key, len(data), rows, partition.values, statistics, self._now_ms()))
 
@@ -238,4 +223,7 @@ def _dictionary_columns(rows: pa.Table, stored: tuple[Leaf, ...]) -> list[str]:
 def _repeats(sample: pa.Table, leaf: Leaf) -> bool:
     if leaf.path is None or len(leaf.path) > 1 or pa.types.is_boolean(leaf.type):
         return True
-    return bool(pc.count_distinct(sample.column(leaf.path[0])).as_py() <= _SAMPLE_ROWS * 3 // 4)
+    column = sample.column(leaf.path[0])
+    if isinstance(leaf.type, pa.BaseExtensionType):
+        column = column.cast(leaf.type.storage_type)
+    return bool(pc.count_distinct(column).as_py() <= _SAMPLE_ROWS * 3 // 4)

@@ -378,6 +378,15 @@ def test_columns_of_different_values_are_stored_without_a_dictionary(shelf: Shel
     assert [group.column(i).has_dictionary_page for i in range(2)] == [False, True]
 
 
+@pytest.mark.parametrize("data_type", [pa.uuid(), pa.binary(16), pa.time64("us")], ids=str)
+def test_many_values_of_types_that_only_iceberg_has_are_stored(shelf: Shelf, data_type: pa.DataType) -> None:
+    numbers = range(9000) if data_type == pa.time64("us") else [n.to_bytes(16) for n in range(9000)]
+    rows = pa.table({"c": pa.array(numbers, data_type)})
+    (file,) = write(shelf, rows)
+    assert shelf.table(file.key)["c"].cast(data_type).equals(rows["c"])
+    assert file.statistics[("c",)].nulls == 0
+
+
 def test_a_very_long_string_has_no_bounds(shelf: Shelf) -> None:
     (file,) = write(shelf, pa.table({"a": ["x" * 100_000]}))
     assert file.statistics[("a",)].nulls == 0
