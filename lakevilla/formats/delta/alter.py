@@ -19,7 +19,6 @@ from lakevilla.errors import InvalidInput
 from lakevilla.formats.columns import check_columns
 from lakevilla.formats.delta.actions import Metadata, Protocol
 from lakevilla.formats.delta.columns import assign_ids, strip_metadata
-from lakevilla.formats.delta.create import dashed
 from lakevilla.formats.delta.features import mapping_mode, refuse_write
 from lakevilla.formats.delta.properties import (
     CONSTRAINT,
@@ -33,6 +32,7 @@ from lakevilla.formats.delta.properties import (
 from lakevilla.formats.delta.schema import to_delta
 from lakevilla.formats.delta.upgrade import upgraded
 from lakevilla.formats.properties import check_markers_stay
+from lakevilla.formats.uuids import dashed
 from lakevilla.model import Change
 from lakevilla.sql.statements import (
     Action,

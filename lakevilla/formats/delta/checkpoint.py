@@ -22,12 +22,12 @@ from lakevilla.formats.delta.actions import Commit
 from lakevilla.formats.delta.checkpoint_reading import gather, part_readers
 from lakevilla.formats.delta.checkpoint_rows import Shape, checkpoint_tables, remove_column
 from lakevilla.formats.delta.checkpoint_schema import REMOVE
-from lakevilla.formats.delta.create import dashed
 from lakevilla.formats.delta.entry import VECTOR_MARK, identity_of, parse_entry
 from lakevilla.formats.delta.log import Checkpoint, list_log, read_hint
 from lakevilla.formats.delta.paths import LAST_CHECKPOINT, LOG, checkpoint_key, checkpoint_v2_key
 from lakevilla.formats.delta.properties import whole_number
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
+from lakevilla.formats.uuids import dashed
 from lakevilla.store.port import Exists, Store
 
 _INTERVAL = 10

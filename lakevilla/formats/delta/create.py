@@ -21,6 +21,7 @@ from lakevilla.formats.delta.properties import (
 )
 from lakevilla.formats.delta.schema import to_delta
 from lakevilla.formats.delta.upgrade import FIRST, upgraded
+from lakevilla.formats.uuids import dashed
 from lakevilla.model import Change
 
 
@@ -60,11 +61,6 @@ def create_table(
         "properties": json.dumps(dict(properties or {}), ensure_ascii=False),
     }
     return Change("CREATE TABLE", parameters, metadata=metadata, protocol=upgraded(FIRST, metadata))
-
-
-def dashed(digits: str) -> str:
-    """32 hexadecimal digits as a UUID is written."""
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def _check_partitioning(schema: pa.Schema, columns: Sequence[str]) -> None:
