@@ -9,13 +9,26 @@ from lakevilla.formats.delta.table import DeltaTable
 from lakevilla.formats.port import Table
 from lakevilla.store.port import Store
 
-FORMATS = {"delta": LOG}
+FORMATS = {"delta": LOG, "iceberg": "metadata/"}
 
 
 def open_table(
     format_name: str, store: Store, environment: Environment, opener: Callable[[str], Store]
 ) -> Table:
     """A table of this format at the root of a store; `opener` gives stores of other locations."""
-    if format_name != "delta":
-        raise Unsupported(f"tables of format {format_name!r} are not supported; use format='delta'")
-    return DeltaTable(store, environment, opener)
+    if format_name == "delta":
+        return DeltaTable(store, environment, opener)
+    if format_name == "iceberg":
+        return _iceberg(store, environment, opener)
+    raise Unsupported(f"tables of format {format_name!r} are not supported; use format='delta' or 'iceberg'")
+
+
+def _iceberg(store: Store, environment: Environment, opener: Callable[[str], Store]) -> Table:
+    try:
+        # Only who has Iceberg tables needs what reads them.
+        from lakevilla.formats.iceberg.table import IcebergTable
+    except ImportError as error:
+        raise Unsupported(
+            f"Iceberg tables need more packages ({error}): pip install 'lakevilla[iceberg]'"
+        ) from error
+    return IcebergTable(store, environment, opener)

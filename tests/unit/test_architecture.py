@@ -18,7 +18,7 @@ ARROWS = {
     "sql": FOUNDATION,
     "store": FOUNDATION,
     "files": FOUNDATION | {"store"},
-    "formats": FOUNDATION | {"sql", "store", "files"},
+    "formats": FOUNDATION | {"sql", "store", "files", "encoding"},
     "versions": FOUNDATION | {"store", "encoding"},
     "markers": FOUNDATION | {"store"},
     "sublogs": FOUNDATION | {"store", "encoding"},

@@ -12,13 +12,13 @@ from functools import partial
 from typing import Any
 
 from lakevilla.environment import Environment
+from lakevilla.formats.creating import gone, read_back, unknown
 from lakevilla.formats.delta.encode import attempt_of, encode_entry, is_pending, marker_info, marker_of
 from lakevilla.formats.delta.entry import commit_of, parse_entry
 from lakevilla.formats.delta.landing import ground_of, land
 from lakevilla.formats.delta.log import list_log
 from lakevilla.formats.delta.opening import read_entry
 from lakevilla.formats.delta.paths import entry_key
-from lakevilla.formats.delta.publish import gone, read_back, unknown
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.port import Displaced, Published
 from lakevilla.model import Author, Change
@@ -60,7 +60,7 @@ def fill(
     try:
         answer = store.replace(entry_key(version), encode_entry(actions), etag)
     except Ambiguous as ambiguous:
-        found = read_back(store, version, author.txn)
+        found = read_back(store, entry_key(version), version, author.txn)
         if found is not None and found.etag == etag:
             # The marker is still there: the write may still be on its way.
             raise unknown(store, version, author.txn) from ambiguous
@@ -72,7 +72,7 @@ def fill(
 
 def _met(store: Store, version: int, base: DeltaSnapshot, author: Author) -> Published | Displaced:
     """What it means that the entry is no longer our marker. Nobody rewrites what is not a marker."""
-    found = read_back(store, version, author.txn)
+    found = read_back(store, entry_key(version), version, author.txn)
     if found is None:
         raise gone(store, version)
     commit = parse_entry(version, found.data)

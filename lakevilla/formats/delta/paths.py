@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import unquote
 
+from lakevilla.formats.urls import is_absolute
+
 LOG = "_delta_log/"
 SIDECARS = "_delta_log/_sidecars/"
 LAST_CHECKPOINT = "_delta_log/_last_checkpoint"
@@ -17,7 +19,6 @@ _NAME = re.compile(
     r"|(?P<uuid>\.checkpoint\.[0-9a-fA-F-]{36}\.(?:json|parquet))"
     r"|\.(?P<end>\d{20})\.compacted\.json)"
 )
-_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)", re.DOTALL)
 
 LogKind = Literal["commit", "classic", "multipart", "uuid", "compacted"]
 
@@ -79,11 +80,6 @@ def parse_log_key(key: str) -> LogName | None:
     return LogName("multipart", version, version, part, parts) if 1 <= part <= parts else None
 
 
-def is_absolute(path: str) -> bool:
-    """Whether a path in the log does not start at the table's root."""
-    return path.startswith("/") or _URL.fullmatch(path) is not None
-
-
 def data_key(path: str, root: str) -> str:
     """The key of a data file from its path in the log: relative to the table's root, or a URL.
 
@@ -105,13 +101,3 @@ def _url(path: str, root: str) -> str:
         return f"file://{path}"
     # `file:/a` and `file:///a` are the same.
     return "file:///" + path[5:].lstrip("/") if path[:5].lower() == "file:" else path
-
-
-def split_url(url: str) -> tuple[str, str]:
-    """The folder of a data file's URL, as stores are opened by it, and the name of the file in it.
-
-    The path of a `file:` URL stays encoded, because that is how such URLs are; other stores take keys as
-    they are.
-    """
-    folder, _, name = url.rpartition("/")
-    return folder if folder.startswith("file:") else unquote(folder), unquote(name)

@@ -1,14 +1,14 @@
 """Publishing a change: one create of the next log entry, and what its answer means.
 
-The create decides. An answer that got lost is found again by reading the entry: if it names our attempt,
-the change is published, whoever wrote it; if it names somebody else's, the version is taken. Only where
-even that cannot be read the outcome is unknown, and nobody may rerun the change blindly.
+The create decides: if the entry that is there in the end names our attempt, the change is published, whoever
+wrote it; if it names somebody else's, the version is taken.
 """
 
 from dataclasses import replace
 
 from lakevilla.environment import Environment
-from lakevilla.errors import CommitUnknown, Corrupt, Unavailable, Unsupported
+from lakevilla.errors import Unsupported
+from lakevilla.formats.creating import create_version
 from lakevilla.formats.delta.actions import Commit
 from lakevilla.formats.delta.encode import Action, attempt_of, commit_info, encode_entry, is_pending
 from lakevilla.formats.delta.entry import commit_of, parse_entry
@@ -20,7 +20,7 @@ from lakevilla.formats.delta.paths import entry_key
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.port import Published, Taken
 from lakevilla.model import Author, Change, Notice
-from lakevilla.store.port import Ambiguous, Created, Object, Store
+from lakevilla.store.port import Store
 
 
 def publish(
@@ -94,47 +94,5 @@ def _told(notice: Notice, author: Author, version: int, before: Commit | None, n
 
 def _create(store: Store, version: int, data: bytes, txn: str) -> Commit | None:
     """None if we created the entry of this version, else the entry that is there: perhaps our own."""
-    key = entry_key(version)
-    try:
-        answer = store.create(key, data)
-        if isinstance(answer, Created):
-            return None
-        if answer.found is not None:
-            return parse_entry(version, answer.found.data)
-    except Ambiguous as ambiguous:
-        found = _read_back(store, version, txn)
-        if found is None:
-            # The write may still be on its way: that it is not there yet proves nothing.
-            raise unknown(store, version, txn) from ambiguous
-        return parse_entry(version, found)
-    found = _read_back(store, version, txn)
-    if found is None:
-        raise gone(store, version)
-    return parse_entry(version, found)
-
-
-def gone(store: Store, version: int) -> Corrupt:
-    """The error for an entry that vanished."""
-    return Corrupt(f"entry {version} of {store.url} was there and is gone: nobody may remove it so soon")
-
-
-def _read_back(store: Store, version: int, txn: str) -> bytes | None:
-    found = read_back(store, version, txn)
-    return None if found is None else found.data
-
-
-def read_back(store: Store, version: int, txn: str) -> Object | None:
-    """The entry that a conditional write of ours met; CommitUnknown if it cannot be read."""
-    try:
-        return store.get(entry_key(version))
-    except Unavailable as error:
-        # Even a create that met an entry may have met its own: a proxy can repeat a request.
-        raise unknown(store, version, txn) from error
-
-
-def unknown(store: Store, version: int, txn: str) -> CommitUnknown:
-    """The error for a commit whose fate the store does not tell."""
-    return CommitUnknown(
-        f"the store did not say whether transaction {txn} was committed as version {version} of {store.url}: "
-        f"once the store answers again ask lake.outcome({txn!r}), and do not rerun it blindly"
-    )
+    found = create_version(store, entry_key(version), data, version, txn)
+    return None if found is None else parse_entry(version, found)

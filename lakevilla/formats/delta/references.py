@@ -25,8 +25,9 @@ from lakevilla.formats.delta.deletion_vectors import vector_key
 from lakevilla.formats.delta.encode import is_pending
 from lakevilla.formats.delta.log import Listing, list_log
 from lakevilla.formats.delta.opening import follow, read_entry
-from lakevilla.formats.delta.paths import data_key, is_absolute
+from lakevilla.formats.delta.paths import data_key
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
+from lakevilla.formats.urls import is_absolute
 from lakevilla.store.port import Store
 
 logger = logging.getLogger("lakevilla.formats")

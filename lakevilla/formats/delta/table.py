@@ -20,12 +20,12 @@ from lakevilla.formats.delta.filling import DeltaMarkerEntries, fill
 from lakevilla.formats.delta.footprint import footprint_of
 from lakevilla.formats.delta.log import Listing, adjusted_times, list_log, newest_at
 from lakevilla.formats.delta.opening import follow, open_state, read_entry
-from lakevilla.formats.delta.paths import is_absolute, split_url
 from lakevilla.formats.delta.publish import encode_first, publish, publish_first, publish_notice
 from lakevilla.formats.delta.references import DeltaReferences
 from lakevilla.formats.delta.replay import State
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.port import Displaced, Published, Snapshot, Taken
+from lakevilla.formats.urls import is_absolute, split_url
 from lakevilla.model import (
     Author,
     Change,

@@ -21,7 +21,7 @@ from pyiceberg.types import StructType
 from pyiceberg.utils.schema_conversion import AvroSchemaConversion
 
 from lakevilla.errors import Corrupt
-from lakevilla.formats.iceberg.entries import DATA, DELETED, EXISTING, Entry
+from lakevilla.formats.iceberg.entries import ADDED, DATA, DELETED, EXISTING, Entry
 from lakevilla.formats.iceberg.specs import Spec
 
 Record = Mapping[str, Any]
@@ -91,13 +91,14 @@ def encode_manifest_list(format_version: int, records: Sequence[Record], snapsho
 def record_of(entry: Entry, status: int, snapshot_id: int, spec: Spec) -> dict[str, Any]:
     """The record of a file in a manifest of this snapshot.
 
-    A file that is new inherits its numbers, unless it comes back with those that it had.
+    A file that is new inherits its numbers; one that comes back has the data sequence number that it had, so
+    that the same deletes apply.
     """
     return {
         "status": status,
         "snapshot_id": entry.snapshot_id if status == EXISTING else snapshot_id,
         "sequence_number": entry.sequence if entry.sequence >= 0 else None,
-        "file_sequence_number": entry.file_sequence if entry.file_sequence >= 0 else None,
+        "file_sequence_number": None if status == ADDED else entry.file_sequence,
         "data_file": {**entry.file, "partition": _partition_record(entry.partition, spec)},
     }
 
@@ -131,7 +132,7 @@ def _manifest_schema(format_version: int, partition: StructType) -> Any:
         if len(_SCHEMAS) >= _KEPT_SCHEMAS:
             _SCHEMAS.clear()
         avro = AvroSchemaConversion().iceberg_to_avro(whole, schema_name="manifest_entry")
-        found = _SCHEMAS[key] = fastavro.parse_schema(avro)  # type: ignore[arg-type]
+        found = _SCHEMAS[key] = fastavro.parse_schema(avro)
     return found
 
 
@@ -139,4 +140,4 @@ def _manifest_schema(format_version: int, partition: StructType) -> Any:
 def _list_schema(format_version: int) -> Any:
     schema = MANIFEST_LIST_FILE_SCHEMAS[format_version]
     avro = AvroSchemaConversion().iceberg_to_avro(schema, schema_name="manifest_file")
-    return fastavro.parse_schema(avro)  # type: ignore[arg-type]
+    return fastavro.parse_schema(avro)

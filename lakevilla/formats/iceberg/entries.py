@@ -1,7 +1,7 @@
 """One file of an Iceberg table as a manifest tells of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 DATA, POSITION_DELETES, EQUALITY_DELETES = 0, 1, 2
@@ -34,3 +34,7 @@ class Entry:
     def map_of(self, name: str) -> dict[int, Any]:
         """A map of the record by column id; empty where there is none."""
         return {pair["key"]: pair["value"] for pair in self.file.get(name) or ()}
+
+    def with_numbers(self, sequence: int, file_sequence: int, snapshot_id: int) -> "Entry":
+        """The same file as part of a snapshot."""
+        return replace(self, sequence=sequence, file_sequence=file_sequence, snapshot_id=snapshot_id)

@@ -54,6 +54,16 @@ def manifest_list_key(txn: str, unique: str, snapshot_id: int) -> str:
     return f"{METADATA}snap-{snapshot_id}-{txn}-{unique}.avro"
 
 
+def location_of(url: str) -> str:
+    """The location of a table at this URL of a store, as Iceberg's clients read it: they decode nothing."""
+    return unquote(url) if url.startswith("file:") else url
+
+
+def recorded_path(location: str, key: str) -> str:
+    """How a table at this location records a file of its own."""
+    return f"{location.rstrip('/')}/{key}"
+
+
 def without_scheme(path: str) -> str:
     """A path without scheme and authority: tables that were moved between file systems differ in them."""
     found = _SCHEME.fullmatch(path)
@@ -89,7 +99,7 @@ class Places:
 
     def path_of(self, key: str) -> str:
         """How a file at this key is recorded."""
-        return f"{self.location.rstrip('/')}/{key}"
+        return recorded_path(self.location, key)
 
 
 def _below(path: str, base: str) -> str | None:

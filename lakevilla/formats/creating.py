@@ -1,0 +1,50 @@
+"""The create that decides a version of a table, and what its answer means.
+
+An answer that got lost is found again by reading what is there. Only where even that cannot be read the
+outcome is unknown, and nobody may rerun the change blindly.
+"""
+
+from lakevilla.errors import CommitUnknown, Corrupt, Unavailable
+from lakevilla.store.port import Ambiguous, Created, Object, Store
+
+
+def create_version(store: Store, key: str, data: bytes, version: int, txn: str) -> bytes | None:
+    """None if we created the object that makes this version, else the one that is there: perhaps our own."""
+    try:
+        answer = store.create(key, data)
+        if isinstance(answer, Created):
+            return None
+        if answer.found is not None:
+            return answer.found.data
+    except Ambiguous as ambiguous:
+        found = read_back(store, key, version, txn)
+        if found is None:
+            # The write may still be on its way: that it is not there yet proves nothing.
+            raise unknown(store, version, txn) from ambiguous
+        return found.data
+    found = read_back(store, key, version, txn)
+    if found is None:
+        raise gone(store, version)
+    return found.data
+
+
+def read_back(store: Store, key: str, version: int, txn: str) -> Object | None:
+    """The object that a conditional write of ours met; CommitUnknown if it cannot be read."""
+    try:
+        return store.get(key)
+    except Unavailable as error:
+        # Even a create that met an object may have met its own: a proxy can repeat a request.
+        raise unknown(store, version, txn) from error
+
+
+def gone(store: Store, version: int) -> Corrupt:
+    """The error for a version that vanished."""
+    return Corrupt(f"entry {version} of {store.url} was there and is gone: nobody may remove it so soon")
+
+
+def unknown(store: Store, version: int, txn: str) -> CommitUnknown:
+    """The error for a commit whose fate the store does not tell."""
+    return CommitUnknown(
+        f"the store did not say whether transaction {txn} was committed as version {version} of {store.url}: "
+        f"once the store answers again ask lake.outcome({txn!r}), and do not rerun it blindly"
+    )

@@ -1,0 +1,88 @@
+"""A change that is not published: what the table would be with it, and its form in a transaction's record.
+
+The record holds files as entries of manifests, with all that a snapshot needs of them: whoever publishes it
+later, on whichever version, needs nothing else.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from lakevilla.errors import Corrupt
+from lakevilla.formats.iceberg.entries import Entry
+from lakevilla.formats.iceberg.metadata import Raw
+from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
+from lakevilla.formats.iceberg.written import decode_entry, encode_entry, entry_of, removed_entry
+from lakevilla.model import Change, DataFile, WrittenFile
+
+_FORMAT = "iceberg"
+
+
+def preview(base: IcebergSnapshot, change: Change) -> IcebergSnapshot:
+    """The table as it would be after the change."""
+    raw = _with(base.raw, change)
+    layout = base.layout_of(raw)
+    added = [entry_of(file, layout, raw) for file in change.added]
+    return base.overlaid(raw, added, (file.identity for file in change.removed))
+
+
+def inverse(base: IcebergSnapshot, change: Change) -> Change:
+    """The change that undoes this one, which was published on `base`."""
+    raw = _with(base.raw, change)
+    layout = base.layout_of(raw)
+    back = {key: base.raw[key] for key in change.metadata or () if key in base.raw}
+    return Change(
+        operation="ROLLBACK",
+        parameters={"of": change.operation},
+        added=tuple(_written(removed_entry(file), file.key) for file in change.removed),
+        removed=tuple(_live(entry_of(file, layout, raw), file.key) for file in change.added),
+        metadata=back if change.metadata is not None else None,
+    )
+
+
+def encode_change(base: IcebergSnapshot, change: Change) -> dict[str, Any]:
+    """A change as a JSON object."""
+    raw = _with(base.raw, change)
+    layout = base.layout_of(raw)
+    record: dict[str, Any] = {
+        "format": _FORMAT,
+        "operation": change.operation,
+        "parameters": dict(change.parameters),
+        "metrics": dict(change.metrics),
+        "added": [{"key": file.key, **encode_entry(entry_of(file, layout, raw))} for file in change.added],
+        "removed": [
+            {"key": file.key, "identity": file.identity, **encode_entry(removed_entry(file))}
+            for file in change.removed
+        ],
+    }
+    return record if change.metadata is None else {**record, "metadata": dict(change.metadata)}
+
+
+def decode_change(record: Mapping[str, Any]) -> Change:
+    """The change of such an object."""
+    try:
+        return Change(
+            operation=str(record["operation"]),
+            parameters={str(name): str(value) for name, value in record["parameters"].items()},
+            metrics={str(name): int(value) for name, value in record["metrics"].items()},
+            added=tuple(_written(decode_entry(file), str(file["key"])) for file in record["added"]),
+            removed=tuple(
+                _live(decode_entry(file), str(file["key"]), str(file["identity"]))
+                for file in record["removed"]
+            ),
+            metadata=dict(record["metadata"]) if "metadata" in record else None,
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Corrupt(f"the record of a change is malformed: {error!r}") from error
+
+
+def _with(raw: Raw, change: Change) -> Raw:
+    """The metadata with what the change gives it, but without what only a publisher can write."""
+    return raw if change.metadata is None else {**raw, **change.metadata}
+
+
+def _written(entry: Entry, key: str) -> WrittenFile:
+    return WrittenFile(key, entry.size, entry.rows, {}, {}, 0, entry=entry)
+
+
+def _live(entry: Entry, key: str, identity: str | None = None) -> DataFile:
+    return DataFile(key, identity or entry.path, entry.size, entry.rows, {}, entry=entry, format=entry.format)

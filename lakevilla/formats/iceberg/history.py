@@ -1,0 +1,97 @@
+"""The versions of an Iceberg table for people, and which of them was current at a time."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from lakevilla.environment import Environment
+from lakevilla.formats.iceberg import commits, log
+from lakevilla.formats.iceberg.footprint import changed_files
+from lakevilla.formats.iceberg.log import Version
+from lakevilla.formats.iceberg.metadata import current_snapshot
+from lakevilla.formats.iceberg.paths import parse_metadata_key
+from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
+from lakevilla.model import HistoryEntry
+from lakevilla.store.port import Store
+
+
+def history(
+    store: Store, environment: Environment, newest: IcebergSnapshot, limit: int | None
+) -> Sequence[HistoryEntry]:
+    """The versions whose metadata still exists, newest first; which files came and went is asked of all that
+    are told."""
+    numbers = sorted(
+        {n.version for n in log.listed(store).values() if n.by_files == newest.at.by_files}, reverse=True
+    )
+    wanted = [number for number in numbers if number <= newest.version]
+    # One more than is told: what a version did is its difference to the one before.
+    some = wanted if limit is None else wanted[: limit + 1]
+    read = environment.fan_out([_reader(store, number, newest.at) for number in some])
+    versions = [version for version in read if version is not None]
+    snapshots = [
+        newest.advance(version) if version.number != newest.version else newest for version in versions
+    ]
+    told = snapshots if limit is None else snapshots[:limit]
+    before: list[IcebergSnapshot | None] = [*snapshots[1:], None]
+    pairs = zip(told, before[: len(told)], strict=True)
+    return environment.fan_out([_teller(snapshot, previous) for snapshot, previous in pairs])
+
+
+def version_at(store: Store, newest: IcebergSnapshot, timestamp_ms: int) -> int | None:
+    """The newest version that was committed at or before this time, as far as metadata files still tell."""
+    if newest.timestamp_ms <= timestamp_ms:
+        return newest.version
+    raw = newest.raw
+    for entry in reversed(raw.get("metadata-log") or ()):
+        name = parse_metadata_key("metadata/" + str(entry["metadata-file"]).rpartition("/metadata/")[2])
+        if name is not None and entry["timestamp-ms"] <= timestamp_ms:
+            return name.version
+    return _search(store, newest, timestamp_ms)
+
+
+def _search(store: Store, newest: IcebergSnapshot, timestamp_ms: int) -> int | None:
+    """The same for versions that the newest does not list any more: times grow with versions."""
+    numbers = sorted({n.version for n in log.listed(store).values() if n.version < newest.version})
+    low, high = 0, len(numbers)
+    while low < high:
+        middle = (low + high) // 2
+        version = log.at(store, numbers[middle], newest.at)
+        time = None if version is None else version.raw.get("last-updated-ms")
+        if isinstance(time, int) and time <= timestamp_ms:
+            low = middle + 1
+        else:
+            high = middle
+    return numbers[low - 1] if low else None
+
+
+def _reader(store: Store, number: int, like: Version) -> Callable[[], Version | None]:
+    return lambda: log.at(store, number, like)
+
+
+def _teller(snapshot: IcebergSnapshot, before: IcebergSnapshot | None) -> Callable[[], HistoryEntry]:
+    return lambda: _entry(snapshot, before)
+
+
+def _entry(snapshot: IcebergSnapshot, before: IcebergSnapshot | None) -> HistoryEntry:
+    info = commits.info_of(snapshot.raw, snapshot.version)
+    current = current_snapshot(snapshot.raw) or {}
+    summary: Mapping[str, Any] = current.get("summary") or {}
+    removed, added = ({}, {}) if before is None else changed_files(before, snapshot)
+    return HistoryEntry(
+        version=snapshot.version,
+        timestamp_ms=snapshot.timestamp_ms,
+        operation=str(info.get("operation") or summary.get("operation") or ""),
+        parameters=_texts(info.get("parameters")),
+        metrics=_texts(info.get("metrics")),
+        engine=str(info.get("engine") or summary.get("engine-name") or ""),
+        txn=commits.txn_of(info),
+        attempt=commits.attempt_of(info),
+        slot=commits.slot_of(info),
+        added=tuple(added),
+        removed=tuple(removed),
+    )
+
+
+def _texts(values: Any) -> dict[str, str]:
+    if not isinstance(values, dict):
+        return {}
+    return {str(name): str(value) for name, value in values.items()}

@@ -1,0 +1,132 @@
+"""Which files an Iceberg table names, for vacuum: data and delete files, manifests, lists and metadata.
+
+A snapshot that the newest metadata lists is anybody's to read, so its files are needed until it is expired.
+So are those of versions that were written since the moment that was asked for, and of the one before them.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakevilla.environment import Environment
+from lakevilla.errors import InvalidInput
+from lakevilla.formats.iceberg import log
+from lakevilla.formats.iceberg.manifests import Manifest
+from lakevilla.formats.iceberg.paths import METADATA, parse_metadata_key
+from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
+from lakevilla.formats.urls import is_absolute
+from lakevilla.store.port import Store
+
+
+class Names:
+    """Files that snapshots name. `odd` are the last segments of files that lie outside of the root."""
+
+    def __init__(self) -> None:
+        self._keys: set[str] = set()
+        self._odd: set[str] = set()
+        self._seen: set[int] = set()
+        self._manifests: dict[str, Manifest] = {}
+
+    def add(self, version: IcebergSnapshot) -> None:
+        """All that the snapshots of a version name which were not added yet."""
+        for snapshot in version.raw.get("snapshots") or ():
+            if snapshot["snapshot-id"] not in self._seen:
+                self._seen.add(snapshot["snapshot-id"])
+                self._add_snapshot(version, snapshot)
+
+    def _add_snapshot(self, version: IcebergSnapshot, snapshot: Mapping[str, Any]) -> None:
+        manifests = version.reader.of(snapshot, self._manifests.values())
+        fresh = [manifest for manifest in manifests if manifest.path not in self._manifests]
+        version.reader.load(manifest for manifest in fresh if not manifest.is_empty)
+        paths = [str(snapshot["manifest-list"])] if "manifest-list" in snapshot else []
+        for manifest in fresh:
+            self._manifests[manifest.path] = manifest
+            paths.append(manifest.path)
+            paths += [entry.path for entry in manifest.entries or ()]
+        self._add_keys(version.places.key_of(path) for path in paths)
+
+    def _add_keys(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            if is_absolute(key):
+                self._odd.add(key.rpartition("/")[2])
+            else:
+                self._keys.add(key)
+
+    def hold(self, keys: pa.Array) -> pa.BooleanArray:
+        """Which of these keys are among the files."""
+        found = pc.is_in(keys, value_set=pa.array(sorted(self._keys), pa.string()))
+        if self._odd:
+            last = pc.replace_substring_regex(keys, "^.*/", "")
+            found = pc.or_(found, pc.is_in(last, value_set=pa.array(sorted(self._odd), pa.string())))
+        return found
+
+
+class IcebergReferences:
+    """What `formats.port.References` promises, for one table at one moment."""
+
+    def __init__(
+        self, store: Store, environment: Environment, newest: IcebergSnapshot, needed: Names, older: list[int]
+    ) -> None:
+        self._store, self._environment = store, environment
+        self._newest = newest
+        self._needed, self._removed, self._newer = needed, Names(), Names()
+        self._older = older
+
+    @staticmethod
+    def read(
+        store: Store,
+        environment: Environment,
+        newest: IcebergSnapshot,
+        since_ms: int,
+        also: Collection[int],
+        at_version: Callable[[int], IcebergSnapshot],
+    ) -> "IcebergReferences":
+        """One LIST of the metadata, and every version since the moment."""
+        needed = Names()
+        needed.add(newest)
+        written = _written(store)
+        young = [number for number, modified_ms in written.items() if modified_ms >= since_ms]
+        # The version that was current at the moment is the one before those that came since.
+        first = min([newest.version, *young]) - 1
+        wanted = {number for number in written if first <= number < newest.version} | set(also)
+        for number in sorted(wanted, reverse=True):
+            try:
+                needed.add(at_version(number))
+            except InvalidInput:
+                # Metadata that is gone is nobody's to read any more.
+                continue
+        older = [number for number in written if number < first and number not in wanted]
+        return IcebergReferences(store, environment, newest, needed, older)
+
+    def needed(self, keys: pa.Array) -> pa.BooleanArray:
+        """Metadata files and the hint are always needed: they are the table's history."""
+        history = pc.and_(pc.starts_with(keys, METADATA), pc.invert(pc.ends_with(keys, ".avro")))
+        return pc.or_(history, self._needed.hold(keys))
+
+    def removed(self, keys: pa.Array) -> pa.BooleanArray:
+        """Reads older versions, newest first, until every key is found or there are no more."""
+        found = self._removed.hold(keys)
+        while self._older and not pc.all(found).as_py():
+            version = log.at(self._store, self._older.pop(), self._newest.at)
+            if version is not None:
+                self._removed.add(self._newest.advance(version))
+                found = self._removed.hold(keys)
+        return found
+
+    def named_since(self, keys: pa.Array) -> pa.BooleanArray:
+        for version in log.follow(self._store, self._environment, self._newest.at):
+            self._newest = self._newest.advance(version)
+            self._newer.add(self._newest)
+        return self._newer.hold(keys)
+
+
+def _written(store: Store) -> dict[int, int]:
+    """When each version was written, by the store's clock, in the order of the versions."""
+    found = {}
+    for meta in store.list(METADATA):
+        name = parse_metadata_key(meta.key)
+        if name is not None:
+            found[name.version] = meta.modified_ms
+    return dict(sorted(found.items()))

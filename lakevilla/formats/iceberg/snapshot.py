@@ -1,0 +1,227 @@
+"""A version of an Iceberg table, as the format port wants it: schema, properties, live files by predicate.
+
+Immutable. Manifests are read when files are first asked for, and shared with the versions before and after.
+A change that is not published yet lies over the version that it is for, as files added and hidden.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+
+from lakevilla.environment import Environment
+from lakevilla.errors import Unsupported
+from lakevilla.formats.iceberg import commits, metadata
+from lakevilla.formats.iceberg.deletes import DeleteIndex
+from lakevilla.formats.iceberg.entries import Entry
+from lakevilla.formats.iceberg.layout import Layout, same_shape
+from lakevilla.formats.iceberg.log import Version
+from lakevilla.formats.iceberg.manifests import Locate, Manifest, Manifests
+from lakevilla.formats.iceberg.metadata import Raw
+from lakevilla.formats.iceberg.paths import Places
+from lakevilla.formats.iceberg.properties import refuse_write, retention_ms, shown
+from lakevilla.formats.iceberg.pruning import matching
+from lakevilla.formats.lazily import lazy_property
+from lakevilla.formats.properties import EXCLUSIVE, is_true, markers_in_log
+from lakevilla.model import DataFile, Notice, Partitioning
+from lakevilla.predicates import ANYTHING, Predicate
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """What a version needs of the world: where the table lies, and how recorded paths are found."""
+
+    root: str
+    locate: Locate
+    environment: Environment
+
+
+@dataclass(frozen=True, eq=False)
+class IcebergSnapshot:
+    """One version. `known` are manifests that were read for a version near it, `whole` all that it has, where
+    we know them without reading. `added` and `hidden` are what changes that are not published add and remove,
+    the latter by identity."""
+
+    at: Version
+    layout: Layout
+    ground: Ground
+    known: tuple[Manifest, ...] = field(default=(), repr=False)
+    whole: tuple[Manifest, ...] | None = field(default=None, repr=False)
+    added: tuple[Entry, ...] = ()
+    hidden: frozenset[str] = frozenset()
+
+    @staticmethod
+    def of(version: Version, ground: Ground) -> "IcebergSnapshot":
+        return IcebergSnapshot(version, Layout.of(version.raw), ground)
+
+    def advance(self, version: Version, whole: tuple[Manifest, ...] | None = None) -> "IcebergSnapshot":
+        """A later version of this table; `whole` are its manifests, where we wrote it."""
+        known = self.__dict__.get("manifests", self.known)
+        return IcebergSnapshot(version, self.layout_of(version.raw), self.ground, known, whole)
+
+    def layout_of(self, raw: Raw) -> Layout:
+        """The layout of a version near this one."""
+        return self.layout if same_shape(raw, self.raw) else Layout.of(raw)
+
+    def overlaid(self, raw: Raw, added: Sequence[Entry], removed: Iterable[str]) -> "IcebergSnapshot":
+        """The version after this one if a change were published: nothing is written."""
+        version = replace(self.at, number=self.version + 1, raw=raw)
+        gone = frozenset(removed)
+        kept = tuple(entry for entry in self.added if entry.path not in gone)
+        hidden = self.hidden | gone
+        whole = self.manifests
+        return IcebergSnapshot(
+            version, self.layout_of(raw), self.ground, whole, whole, (*kept, *added), hidden
+        )
+
+    @property
+    def version(self) -> int:
+        return self.at.number
+
+    @property
+    def raw(self) -> Raw:
+        return self.at.raw
+
+    @property
+    def timestamp_ms(self) -> int:
+        return int(self.raw.get("last-updated-ms", 0))
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.layout.schema
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        return self.layout.partition_columns
+
+    @property
+    def partitioning(self) -> Partitioning:
+        return self.layout.partitioning
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        return shown(metadata.properties(self.raw))
+
+    @property
+    def markers_in_log(self) -> bool:
+        return markers_in_log(self.properties)
+
+    @property
+    def exclusive(self) -> bool:
+        return is_true(self.properties, EXCLUSIVE)
+
+    @property
+    def checks(self) -> Mapping[str, str]:
+        return {}
+
+    @property
+    def retention_ms(self) -> int:
+        return retention_ms(self.properties)
+
+    @property
+    def notice(self) -> Notice | None:
+        return commits.newest_notice(commits.told(self.raw))
+
+    @property
+    def ticket(self) -> int:
+        return commits.newest_ticket(commits.told(self.raw))
+
+    @property
+    def slot(self) -> int:
+        return commits.newest_slot(commits.told(self.raw))
+
+    @property
+    def contended(self) -> bool:
+        return commits.ticket_of(commits.info_of(self.raw, self.version)) > 0
+
+    @property
+    def places(self) -> Places:
+        return Places(self.raw["location"], self.ground.root)
+
+    def refuse_writes(self) -> None:
+        if not self.at.by_files:
+            raise Unsupported(
+                f"the table at {self.ground.root} is kept by a catalog, which alone decides its versions: "
+                "register it by that catalog to write"
+            )
+        if self.places.moved:
+            raise Unsupported(
+                f"the table at {self.ground.root} says that it lies at {self.raw['location']}: other clients "
+                "would look for its files there. It is only read; write to it where it was made"
+            )
+        refuse_write(self.raw)
+
+    @lazy_property
+    def manifests(self) -> tuple[Manifest, ...]:
+        """The manifests of the version, without what is not published."""
+        if self.whole is not None:
+            return self.whole
+        return self.reader.of(metadata.current_snapshot(self.raw), self.known)
+
+    @lazy_property
+    def reader(self) -> Manifests:
+        return Manifests(self.ground.locate, self.ground.environment, self.layout.specs)
+
+    @property
+    def has_deletes(self) -> bool:
+        return any(not manifest.is_data and not manifest.is_empty for manifest in self.manifests)
+
+    def about_bytes(self) -> int:
+        return sum(entry.size for manifest in self._loaded() for entry in manifest.entries or ())
+
+    def files(self, predicate: Predicate = ANYTHING) -> list[DataFile]:
+        found: list[DataFile] = []
+        for manifest in self._loaded():
+            files = self._files_of(manifest, predicate)
+            found += [file for file in files if file.identity not in self.hidden]
+        if self.added:
+            by_spec: dict[int, list[Entry]] = {}
+            for entry in self.added:
+                by_spec.setdefault(entry.spec_id, []).append(entry)
+            for spec_id, entries in by_spec.items():
+                found += self._files_of(Manifest({"partition_spec_id": spec_id}, entries), predicate)
+        return found
+
+    def _loaded(self) -> list[Manifest]:
+        """The manifests of data files, read, and with them those of deletes: in one round."""
+        living = [manifest for manifest in self.manifests if not manifest.is_empty]
+        self.reader.load(living)
+        return [manifest for manifest in living if manifest.is_data]
+
+    @lazy_property
+    def deletes(self) -> DeleteIndex | None:
+        """Which rows are deleted; None if none are."""
+        manifests = [m for m in self.manifests if not m.is_data and not m.is_empty]
+        self.reader.load(manifests)
+        entries = [entry for manifest in manifests for entry in manifest.entries or ()]
+        return DeleteIndex(entries, self.ground.locate, self.layout) if entries else None
+
+    def _files_of(self, manifest: Manifest, predicate: Predicate) -> Iterator[DataFile]:
+        entries = manifest.entries or ()
+        for at in np.flatnonzero(matching(manifest, predicate, self.layout)):
+            yield self.data_file(entries[int(at)])
+
+    def data_file(self, entry: Entry) -> DataFile:
+        """A live file as engines see it."""
+        spec = self.layout.specs[entry.spec_id]
+        values = {
+            name[0]: value
+            for name, value in zip(spec.names, entry.partition, strict=True)
+            if name is not None and name[0] in self.partition_columns and len(name) == 1
+        }
+        file = DataFile(
+            key=self.places.key_of(entry.path),
+            identity=entry.path,
+            size=entry.size,
+            rows=entry.rows,
+            partition=values,
+            entry=entry,
+            format=entry.format,
+        )
+        deletes = None
+        if self.deletes is not None and entry.sequence >= 0:
+            deletes = self.deletes.of(entry)
+        if deletes is None:
+            return file
+        return replace(file, identity=f"{entry.path}#{deletes.identity}", deletes=deletes)

@@ -1,0 +1,191 @@
+"""One Iceberg table behind the format port: versions and their history, found by its metadata files."""
+
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from lakevilla.environment import Environment
+from lakevilla.errors import InvalidInput, LakeVillaError, Unsupported
+from lakevilla.formats.iceberg import changes
+from lakevilla.formats.iceberg.alter import alter
+from lakevilla.formats.iceberg.create import create_table
+from lakevilla.formats.iceberg.footprint import footprint_of
+from lakevilla.formats.iceberg.history import history, version_at
+from lakevilla.formats.iceberg.log import Version, at, follow, newest
+from lakevilla.formats.iceberg.paths import DATA, HINT, Places, location_of, metadata_key
+from lakevilla.formats.iceberg.properties import NO_MARKERS
+from lakevilla.formats.iceberg.publish import encode_first, publish, publish_first, publish_notice
+from lakevilla.formats.iceberg.references import IcebergReferences
+from lakevilla.formats.iceberg.snapshot import Ground, IcebergSnapshot
+from lakevilla.formats.port import Displaced, MarkerEntries, Published, Snapshot, Taken
+from lakevilla.formats.urls import is_absolute, split_url
+from lakevilla.model import (
+    Author,
+    Change,
+    DataFile,
+    Footprint,
+    HistoryEntry,
+    Notice,
+    PartitionField,
+    WrittenFile,
+)
+from lakevilla.sql.statements import Action
+from lakevilla.store.port import Store
+
+logger = logging.getLogger("lakevilla.iceberg")
+
+Opener = Callable[[str], Store]
+"""From the URL of a folder to its store."""
+
+
+class IcebergTable:
+    """An Iceberg table at a store's root, kept by files alone. `opener` finds stores of files elsewhere."""
+
+    data_folder = DATA
+
+    def __init__(self, store: Store, environment: Environment, opener: Opener) -> None:
+        self._store = store
+        self._environment = environment
+        self._opener = opener
+
+    def open(self, file: DataFile) -> tuple[Store, str]:
+        return self._place(file.key)
+
+    def latest(self, base: Snapshot | None = None) -> IcebergSnapshot | None:
+        if base is not None:
+            known = _ours(base)
+            versions = follow(self._store, self._environment, known.at)
+            return known.advance(versions[-1]) if versions else known
+        found = newest(self._store, self._environment)
+        return None if found is None else self._snapshot(found)
+
+    def at_version(self, version: int) -> IcebergSnapshot:
+        if version < 0:
+            raise InvalidInput(f"a version cannot be {version}")
+        top = self._newest()
+        found = top.at if version == top.version else at(self._store, version, top.at)
+        if found is None or version > top.version:
+            raise InvalidInput(
+                f"version {version} is not available: the newest is {top.version}, and metadata files of "
+                "earlier ones may have been cleaned up"
+            )
+        return self._snapshot(found)
+
+    def at_time(self, timestamp_ms: int) -> IcebergSnapshot:
+        top = self._newest()
+        version = version_at(self._store, top, timestamp_ms)
+        if version is None:
+            raise InvalidInput("the table has no version as old as that, or its log has been cleaned up")
+        return top if version == top.version else self.at_version(version)
+
+    def history(self, limit: int | None = None) -> Sequence[HistoryEntry]:
+        """The versions whose metadata still exists, newest first."""
+        return history(self._store, self._environment, self._newest(), limit)
+
+    def first(
+        self,
+        schema: pa.Schema,
+        partition_by: Sequence[PartitionField],
+        properties: Mapping[str, str],
+        comment: str | None,
+    ) -> Change:
+        return create_table(
+            schema,
+            partition_by=partition_by,
+            properties=properties,
+            comment=comment,
+            location=location_of(self._store.url),
+            now_ms=self._environment.now_ms(),
+            new_id=self._environment.new_id,
+        )
+
+    def describe(self, first: Change) -> IcebergSnapshot:
+        return self._snapshot(Version(-1, metadata_key(0), first.metadata))
+
+    def encode_first(self, first: Change, author: Author) -> bytes:
+        return encode_first(self.describe(first), first, author, self._environment)
+
+    def publish_first(self, data: bytes, attempt: str) -> bool:
+        return publish_first(self._store, self._environment, data, attempt)
+
+    def publish_notice(self, base: int, notice: Notice, txn: str, attempt: str) -> None:
+        author = Author(txn, attempt, self._environment.new_id())
+        publish_notice(self._store, self._environment, self.at_version(base), notice, author)
+
+    def alter(self, snapshot: Snapshot, action: Action) -> Change:
+        return alter(_ours(snapshot).raw, action)
+
+    def publish(self, base: Snapshot, change: Change, author: Author) -> Published | Taken:
+        return publish(self._store, self._environment, _ours(base), change, author)
+
+    def marker_entries(self) -> MarkerEntries:
+        raise Unsupported(NO_MARKERS)
+
+    def fill(self, base: Snapshot, change: Change, author: Author, etag: str) -> Published | Displaced:  # noqa: ARG002
+        raise Unsupported(NO_MARKERS)
+
+    def preview(self, base: Snapshot, change: Change) -> IcebergSnapshot:
+        return changes.preview(_ours(base), change)
+
+    def footprint(self, base: Snapshot, change: Change) -> Footprint:
+        before = _ours(base)
+        return footprint_of(before, changes.preview(before, change))
+
+    def inverse(self, base: Snapshot, change: Change) -> Change:
+        return changes.inverse(_ours(base), change)
+
+    def encode_change(self, base: Snapshot, change: Change) -> Mapping[str, Any]:
+        return changes.encode_change(_ours(base), change)
+
+    def decode_change(self, record: Mapping[str, Any]) -> Change:
+        return changes.decode_change(record)
+
+    def since(self, base: Snapshot) -> list[Taken]:
+        before, found = _ours(base), []
+        for version in follow(self._store, self._environment, before.at):
+            after = before.advance(version)
+            found.append(Taken(footprint_of(before, after), after))
+            before = after
+        return found
+
+    def missing(self, files: Sequence[WrittenFile]) -> list[str]:
+        found = self._environment.fan_out([partial(self._store.head, file.key) for file in files])
+        return [file.key for file, meta in zip(files, found, strict=True) if meta is None]
+
+    def references(self, snapshot: Snapshot, since_ms: int, also: Collection[int] = ()) -> IcebergReferences:
+        return IcebergReferences.read(
+            self._store, self._environment, _ours(snapshot), since_ms, also, self.at_version
+        )
+
+    def maintain(self, snapshot: Snapshot) -> None:
+        """Leave the hint for those who look for the newest version by it. The commit stands without it."""
+        try:
+            self._store.put(HINT, str(snapshot.version).encode())
+        except LakeVillaError as error:
+            logger.warning("no hint of version %d of %s: %s", snapshot.version, self._store.url, error)
+
+    def _newest(self) -> IcebergSnapshot:
+        found = self.latest()
+        if found is None:
+            raise InvalidInput(f"there is no Iceberg table in {self._store.url}")
+        return found
+
+    def _snapshot(self, version: Version) -> IcebergSnapshot:
+        places = Places(version.raw["location"], self._store.url)
+        ground = Ground(self._store.url, lambda path: self._place(places.key_of(path)), self._environment)
+        return IcebergSnapshot.of(version, ground)
+
+    def _place(self, key: str) -> tuple[Store, str]:
+        if not is_absolute(key):
+            return self._store, key
+        folder, name = split_url(key)
+        return self._opener(folder), name
+
+
+def _ours(snapshot: Snapshot) -> IcebergSnapshot:
+    if not isinstance(snapshot, IcebergSnapshot):
+        raise TypeError(f"{snapshot!r} is not a snapshot of an Iceberg table")
+    return snapshot
