@@ -96,11 +96,12 @@ class Division:
                 return _period_text(value, PERIODS[field.transform])
             if isinstance(value, bytes):
                 return b64encode(value).decode()
-        source = _type_of(self.schema, field.source)
+        source = type_of(self.schema, field.source)
         return partition_text(value, result_type(field.transform, source))
 
 
-def _type_of(schema: pa.Schema, column: Column) -> pa.DataType:
+def type_of(schema: pa.Schema, column: Column) -> pa.DataType:
+    """The type of a column, which may lie in structs."""
     data_type = schema.field(column[0]).type
     for name in column[1:]:
         data_type = data_type.field(name).type

@@ -23,6 +23,7 @@ from lakevilla.engines.spark.jvm import driver_side
 from lakevilla.engines.spark.places import Access, refuse_memory
 from lakevilla.engines.spark.queries import Statement
 from lakevilla.engines.spark.session import Session
+from lakevilla.engines.spark.spreading import spread as spread_out
 from lakevilla.engines.spark.types import quoted
 from lakevilla.engines.writing import write
 from lakevilla.errors import InvalidInput
@@ -137,7 +138,7 @@ class Writer:
         few = self._few(rows.frame, at_most)
         if few is not None:
             return joined([task.run_here(few, target.store)])
-        frame = _spread(rows.frame, target) if spread else rows.frame
+        frame = spread_out(rows.frame, target) if spread else rows.frame
         written = frame.mapInArrow(task.function(), tasks.REPORT)
 
         def collect() -> Any:
@@ -183,12 +184,6 @@ def rows_in(frame: Any) -> int | None:
         return None
     found = frame._jdf.queryExecution().analyzed().maxRows()
     return int(found.get()) if found.isDefined() else None
-
-
-def _spread(frame: Any, target: Target) -> Any:
-    if not target.partitioning.fields:
-        return frame
-    return frame.hint("rebalance", *(quoted(field.name) for field in target.partitioning.fields))
 
 
 def joined(reports: Sequence[tasks.Report]) -> Done:
