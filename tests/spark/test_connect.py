@@ -27,6 +27,7 @@ from tests.spark.interrupting import SLEEP_SECONDS, interrupted
 from tests.spark.processes import free_ports, running, wait_for
 from tests.spark.test_changes import CHANGES
 from tests.spark.test_queries import QUERIES
+from tests.spark.test_spreading import written
 from tests.spark.test_tables import VECTORS
 
 
@@ -132,6 +133,11 @@ def test_missing_data_file_is_corrupt_through_connect(remote: Any, tmp_path: Pat
     with pytest.raises(lv.Corrupt, match="cannot be read"):
         lake.sql("UPDATE t SET id = id + 1")
     assert lake.history("t")[0].operation != "UPDATE"
+
+
+def test_rows_of_a_bucket_are_brought_together_through_connect(remote: Any, tmp_path: Path) -> None:
+    files = written(remote, tmp_path, "id", "bucket[3]")
+    assert [file.partition["f"] for file in sorted(files, key=lambda f: f.key)] == [0, 1, 2]
 
 
 def test_frames_and_braces_travel_through_connect(remote: Any, tmp_path: Path) -> None:

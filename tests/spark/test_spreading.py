@@ -10,7 +10,7 @@ import pytest
 from lakevilla.engines.port import Target
 from lakevilla.engines.spark.engine import SparkEngine
 from lakevilla.environment import SystemEnvironment
-from lakevilla.model import PartitionField, Partitioning
+from lakevilla.model import PartitionField, Partitioning, WrittenFile
 from lakevilla.store.opening import open_store
 
 SCHEMA = pa.schema(
@@ -23,6 +23,27 @@ SCHEMA = pa.schema(
     ]
 )
 ROWS = 30_000
+
+
+def written(spark: Any, folder: Path, source: str, transform: str) -> tuple[WrittenFile, ...]:
+    """What a DataFrame of `ROWS` rows is written as, by one partition field `f`."""
+    numbers = count()
+    target = Target(
+        "t",
+        SCHEMA,
+        Partitioning((PartitionField("f", tuple(source.split(".")), transform),), stored=True),
+        open_store(str(folder)),
+        lambda: f"data/part-{next(numbers)}.parquet",
+        lambda: 0,
+    )
+    rows = spark.range(0, ROWS, 1, 8).selectExpr(
+        "id",
+        "timestamp_seconds(19727 * 86400 + id % 3 * 86400 + id % 86400) AS at",
+        "concat('n', id % 3, '-', id) AS name",
+        "CAST(id / 100 AS DECIMAL(9, 2)) AS price",
+        "named_struct('x', id % 3) AS s",
+    )
+    return SparkEngine(SystemEnvironment(), spark).append(target, rows).added
 
 
 @pytest.mark.parametrize(
@@ -38,24 +59,8 @@ ROWS = 30_000
 def test_partition_by_a_transform_has_one_file(
     spark: Any, tmp_path: Path, source: str, transform: str, values: set[Any]
 ) -> None:
-    numbers = count()
-    target = Target(
-        "t",
-        SCHEMA,
-        Partitioning((PartitionField("f", tuple(source.split(".")), transform),), stored=True),
-        open_store(str(tmp_path)),
-        lambda: f"data/part-{next(numbers)}.parquet",
-        lambda: 0,
-    )
-    rows = spark.range(0, ROWS, 1, 8).selectExpr(
-        "id",
-        "timestamp_seconds(19727 * 86400 + id % 3 * 86400 + id % 86400) AS at",
-        "concat('n', id % 3, '-', id) AS name",
-        "CAST(id / 100 AS DECIMAL(9, 2)) AS price",
-        "named_struct('x', id % 3) AS s",
-    )
-    done = SparkEngine(SystemEnvironment(), spark).append(target, rows)
-    assert sum(file.rows for file in done.added) == ROWS
-    assert {file.partition["f"] for file in done.added} == values
-    assert len(done.added) == len(values)
-    assert all(file.key.startswith("data/f=") for file in done.added)
+    files = written(spark, tmp_path, source, transform)
+    assert sum(file.rows for file in files) == ROWS
+    assert {file.partition["f"] for file in files} == values
+    assert len(files) == len(values)
+    assert all(file.key.startswith("data/f=") for file in files)

@@ -28,7 +28,8 @@ def spread(frame: Any, target: Target) -> Any:
         elif field.transform != "void":
             added[f"{_KEY}{number}"] = _expression(field, type_of(target.schema, field.source))
             keys.append(f"{_KEY}{number}")
-    return frame.withColumns(added).hint("rebalance", *keys) if keys else frame
+    frame = frame.withColumns(added) if added else frame
+    return frame.hint("rebalance", *keys) if keys else frame
 
 
 def _expression(field: PartitionField, data_type: pa.DataType) -> Any:
