@@ -42,7 +42,9 @@ def keys_of(rows: pa.Table) -> pa.Table:
         column = rows.column(position)
         while pa.types.is_struct(column.type):
             column = pc.struct_field(column, [0])
-        columns.append(column)
+        # Arrow compares what an extension type stands for, not the type itself.
+        stored = getattr(column.type, "storage_type", column.type)
+        columns.append(column.cast(stored))
     return pa.table(columns, names=[str(position) for position in range(len(columns))])
 
 
@@ -51,20 +53,9 @@ def among(rows: pa.Table, others: pa.Table) -> _Flags:
     codes = np.zeros(rows.num_rows + others.num_rows, dtype=np.int64)
     for position in range(rows.num_columns):
         both = pa.chunked_array([*rows.column(position).chunks, *others.column(position).chunks])
-        encoded = _distinct(both.combine_chunks()).dictionary_encode(null_encoding="encode")
+        encoded = both.combine_chunks().dictionary_encode(null_encoding="encode")
         codes = codes * (len(encoded.dictionary) + 1) + encoded.indices.to_numpy(zero_copy_only=False)
         # Dense again, so that the next column cannot overflow.
         _, codes = np.unique(codes, return_inverse=True)
     flags: _Flags = np.isin(codes[: rows.num_rows], codes[rows.num_rows :])
     return flags
-
-
-def _distinct(values: pa.Array) -> pa.Array:
-    """Floats by their bits, so that equal means the same for all of them."""
-    if not pa.types.is_floating(values.type):
-        return values
-    whole = values.cast(pa.float64())
-    bits = whole.fill_null(0.0).to_numpy(zero_copy_only=False).view(np.int64).copy()
-    nan = np.float64("nan").view(np.int64)
-    bits[np.isnan(whole.fill_null(0.0).to_numpy(zero_copy_only=False))] = nan
-    return pa.array(bits, pa.int64(), mask=values.is_null().to_numpy(zero_copy_only=False))

@@ -54,7 +54,8 @@ def read(
     store.put("f", sink.getvalue())
     deletes = None if deleted is None else Deletes("d", None, lambda: pa.array(deleted, pa.int64()))
     file = DataFile("f", "f", len(sink.getvalue()), None, partition or {}, deletes, format=format)
-    return read_file(store, "f", file, schema, partition_columns, predicate).to_pylist()
+    rows: list[dict[str, Any]] = read_file(store, "f", file, schema, partition_columns, predicate).to_pylist()
+    return rows
 
 
 def _with_attributes(table: pa.Table) -> pa.Table:
