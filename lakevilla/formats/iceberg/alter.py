@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakevilla.errors import InvalidInput, Unsupported
+from lakevilla.errors import Corrupt, InvalidInput, Unsupported
 from lakevilla.formats.columns import check_columns
 from lakevilla.formats.iceberg.metadata import Raw, current_schema, format_version, properties, specs
 from lakevilla.formats.iceberg.names import NAME_MAPPING, name_mapping, with_columns
@@ -190,21 +190,18 @@ def _column(columns: list[Column], name: str) -> Column:
 
 
 def _last_id(raw: Raw) -> int:
-    used = (number for schema in _schemas(raw) for column in schema["fields"] for number in _ids(column))
-    return max(int(raw.get("last-column-id", 0)), *used)
+    try:
+        return int(raw["last-column-id"])
+    except (KeyError, ValueError, TypeError) as error:
+        raise Corrupt("the Iceberg metadata does not tell which column ids were used") from error
 
 
-def _ids(node: Any) -> Iterator[int]:
-    """The ids of a column and of everything below it."""
-    if not isinstance(node, dict):
-        return
-    for key in ("id", "element-id", "key-id", "value-id"):
-        if key in node:
-            yield node[key]
-    for key in ("type", "element", "key", "value"):
-        yield from _ids(node.get(key))
-    for member in node.get("fields", ()):
-        yield from _ids(member)
+def _ids(column: Column) -> Iterator[int]:
+    """The ids of a column and of the members of a struct: nothing refers to what is in lists and maps."""
+    yield column["id"]
+    if isinstance(column["type"], dict):
+        for member in column["type"].get("fields", ()):
+            yield from _ids(member)
 
 
 def _refuse_used(raw: Raw, name: str, ids: set[int]) -> None:

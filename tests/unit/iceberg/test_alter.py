@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pyiceberg.table.metadata import TableMetadataUtil
 from pyiceberg.table.name_mapping import create_mapping_from_schema
 
-from lakevilla.errors import InvalidInput, LakeVillaError, Unsupported
+from lakevilla.errors import Corrupt, InvalidInput, LakeVillaError, Unsupported
 from lakevilla.formats.iceberg.alter import alter
 from lakevilla.formats.iceberg.metadata import current_schema, schemas
 from lakevilla.formats.iceberg.schema import to_arrow
@@ -44,6 +44,18 @@ def test_id_of_a_dropped_column_is_not_used_again() -> None:
     assert set(columns(raw)) == {"id", "ts", "p"}
     raw = altered(raw, added(pa.field("s", pa.string())))
     assert columns(raw)["s"] == 9
+
+
+def test_ids_of_schemas_that_are_gone_are_not_used_again() -> None:
+    raw = altered(create() | {"last-column-id": 50}, added(pa.field("a", pa.int64())))
+    assert (columns(raw)["a"], raw["last-column-id"]) == (51, 51)
+
+
+def test_metadata_that_does_not_tell_the_last_id_is_corrupt() -> None:
+    raw = create()
+    del raw["last-column-id"]
+    with pytest.raises(Corrupt):
+        alter(raw, added(pa.field("a", pa.int64())))
 
 
 def test_old_schemas_stay_and_an_equal_one_is_used_again() -> None:
@@ -128,6 +140,14 @@ def test_column_of_an_old_spec_cannot_be_dropped() -> None:
 def test_column_that_partitions_nothing_any_more_can_be_dropped() -> None:
     raw = create(partition_by=[PartitionField("part", ("p",), "void")])
     assert "p" not in columns(altered(raw, sql.DropColumns(("p",))))
+
+
+@pytest.mark.parametrize(("name", "number"), [("id", 1), ("s", 5)])
+def test_column_that_identifies_rows_cannot_be_dropped(name: str, number: int) -> None:
+    raw = create()
+    raw["schemas"][0]["identifier-field-ids"] = [number]
+    with pytest.raises(InvalidInput, match="identifies"):
+        alter(raw, sql.DropColumns((name,)))
 
 
 def test_last_column_cannot_be_dropped() -> None:
