@@ -117,4 +117,7 @@ def _numbered(fields: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def _reason(error: Exception) -> str:
-    return str(error).partition("\n")[0]
+    if not isinstance(error, ValidationError):
+        return str(error)
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
