@@ -292,8 +292,13 @@ class Table(Protocol):
         """
         ...
 
+    def expiry(self, snapshot: Snapshot, since_ms: int, also: Collection[int] = ()) -> Change | None:
+        """The change by which the newest version forgets what nobody needs who reads versions that were
+        current at this moment or later, or one of `also`; None if it holds nothing of the kind."""
+        ...
+
     def maintain(self, snapshot: Snapshot) -> None:
-        """After a publish: write the checkpoint if this version is due. Failure harms nobody."""
+        """After a publish: write the checkpoint or the hint if this version is due. Failure harms nobody."""
         ...
 
     def history(self, limit: int | None = None) -> Sequence[HistoryEntry]: ...

@@ -5,7 +5,7 @@ entries are never deleted, nor anything outside of the table's folder, nor files
 """
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput, Unsupported
 from lakevilla.formats.opening import FORMATS
-from lakevilla.formats.port import References
+from lakevilla.formats.port import Published, References, Snapshot, Table
 from lakevilla.maintenance.deciding import (
     DEFAULT_MS,
     FLOOR_MS,
@@ -31,7 +31,7 @@ from lakevilla.maintenance.reports import DroppedVacuum, Files, Leftovers, Table
 from lakevilla.maintenance.surveying import LakeView, settle_all, survey_queues, unsettled
 from lakevilla.maintenance.transactions import Dead, Transactions
 from lakevilla.markers.survey import survey
-from lakevilla.model import TableRef
+from lakevilla.model import Author, TableRef
 from lakevilla.store import keys
 from lakevilla.store.port import Store
 
@@ -153,12 +153,31 @@ class Vacuum:
         self._progress(f"{ref.name}: {files.num_rows:,} files, version {newest.version}")
         old = files.filter(pc.less(files.column("modified_ms"), now_ms - retention_ms))
         also = self._kept.versions.get(ref.location, frozenset())
+        newest = self._without_past(pinned.table, newest, now_ms - retention_ms, also)
         references = pinned.table.references(newest, now_ms - retention_ms, also)
         unneeded = old.filter(pc.invert(references.needed(_keys(old))))
         found = sort_files(unneeded, references.removed(_keys(unneeded)))
         report = TableVacuum(ref.name, newest.version, retention_ms / HOUR_MS)
         report = self._files(report, found, store, references)
         return replace(report, tickets=self._tickets(store, now_ms))
+
+    def _without_past(self, table: Table, newest: Snapshot, since_ms: int, also: Collection[int]) -> Snapshot:
+        """The newest version without what it holds of versions that nobody needs.
+
+        A table that only the global log's transactions change keeps it: this is none of them.
+        """
+        while not newest.exclusive:
+            change = table.expiry(newest, since_ms, also)
+            if change is None:
+                return newest
+            if self._wish.dry_run:
+                return table.preview(newest, change)
+            txn = self._environment.new_id()
+            done = table.publish(newest, change, Author(txn, txn, self._environment.new_id()))
+            newest = done.snapshot
+            if isinstance(done, Published):
+                table.maintain(newest)
+        return newest
 
     def _files(self, report: TableVacuum, found: Sorted, store: Store, references: References) -> TableVacuum:
         """Delete the files that may go."""

@@ -42,8 +42,9 @@ MARKERS = "_lakevilla/markers/"
 OWNER = "_lakevilla/owner.json"
 """Which lake a table belongs to, below the table's root."""
 
-DATA_FILE = r"(?:^|/)part-(?P<txn>[0-9a-f]{32})-[^/]*\.parquet$"
-"""The keys of data files that LakeVilla wrote, as a pattern that Python and RE2 understand alike."""
+DATA_FILE = r"(?:^|/)part-(?P<txn>[0-9a-f]{32})-[^/]*\.(?:parquet|avro)$"
+"""The keys of data files and manifests that LakeVilla wrote, as a pattern that Python and RE2 understand
+alike."""
 
 
 def slot(seq: int) -> str:

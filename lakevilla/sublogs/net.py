@@ -6,7 +6,8 @@ and vacuum finds it by its name.
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from lakevilla.model import Change, DataFile, ReadSet, WrittenFile
 
@@ -27,7 +28,7 @@ def net(changes: Sequence[Change]) -> Change | None:
             if added.pop(gone.key, None) is None:
                 removed[gone.identity] = gone
         added |= {file.key: file for file in change.added}
-        metadata, protocol = change.metadata or metadata, change.protocol or protocol
+        metadata, protocol = _together(metadata, change.metadata), change.protocol or protocol
         read = read.union(change.read)
         metrics.update(change.metrics)
     names = [change.operation for change in changes]
@@ -43,6 +44,13 @@ def net(changes: Sequence[Change]) -> Change | None:
         metrics=metrics,
     )
     return total if _does_something(total) else None
+
+
+def _together(earlier: Any, later: Any) -> Any:
+    """The metadata of two changes: a mapping holds the parts that a change gives, anything else is whole."""
+    if isinstance(earlier, Mapping) and isinstance(later, Mapping):
+        return {**earlier, **later}
+    return later or earlier
 
 
 def _does_something(change: Change) -> bool:

@@ -175,6 +175,9 @@ class DeltaTable:
         newest = _ours(snapshot)
         return DeltaReferences.read(self._store, self._environment, newest, since_ms, also, self.at_version)
 
+    def expiry(self, snapshot: Snapshot, since_ms: int, also: Collection[int] = ()) -> None:
+        """A Delta log holds no older state than its checkpoint."""
+
     def maintain(self, snapshot: Snapshot) -> None:
         """Write the checkpoint if this version is due. The commit stands without it."""
         due = _ours(snapshot)

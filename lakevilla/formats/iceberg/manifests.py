@@ -18,6 +18,10 @@ Locate = Callable[[str], tuple[Store, str]]
 """From a recorded path to the store and the key of the file."""
 
 
+class Gone(Corrupt):
+    """What a snapshot needs is not there any more."""
+
+
 class Manifest:
     """One manifest. `record` is what the manifest list says of it; `entries` are None until it is read."""
 
@@ -87,7 +91,7 @@ class Manifests:
         store, key = self._locate(path)
         found = store.get(key)
         if found is None:
-            raise Corrupt(f"{path} is gone: the snapshot was expired by another client, or the table damaged")
+            raise Gone(f"{path} is gone: the snapshot was expired by another client, or the table is damaged")
         return found.data
 
 

@@ -46,12 +46,12 @@ def parse_metadata_key(key: str) -> MetadataName | None:
 
 def manifest_key(txn: str, unique: str, number: int) -> str:
     """The key of a manifest: it names the transaction, so that vacuum knows whose it was."""
-    return f"{METADATA}{txn}-{unique}-m{number}.avro"
+    return f"{METADATA}part-{txn}-{unique}-m{number}.avro"
 
 
 def manifest_list_key(txn: str, unique: str, snapshot_id: int) -> str:
-    """The key of a snapshot's manifest list."""
-    return f"{METADATA}snap-{snapshot_id}-{txn}-{unique}.avro"
+    """The key of a snapshot's manifest list, which names the transaction too."""
+    return f"{METADATA}part-{txn}-{unique}-snap-{snapshot_id}.avro"
 
 
 def location_of(url: str) -> str:
@@ -115,7 +115,7 @@ def _spelt(path: str) -> str:
     """A path in one spelling: Iceberg's writers have several for the same place."""
     found = _SCHEME.fullmatch(path)
     if found is None:
-        return f"file:{path}".rstrip("/") if path.startswith("/") else path.rstrip("/")
+        return f"file:{path}".rstrip("/") if path.startswith("/") else path.removeprefix("./").rstrip("/")
     scheme, rest = found["scheme"].lower(), found["rest"].rstrip("/")
     if scheme == "file":
         return "file:/" + unquote(rest).lstrip("/")

@@ -4,6 +4,7 @@ A snapshot that the newest metadata lists is anybody's to read, so its files are
 So are those of versions that were written since the moment that was asked for, and of the one before them.
 """
 
+import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
@@ -13,11 +14,14 @@ import pyarrow.compute as pc
 from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput
 from lakevilla.formats.iceberg import log
-from lakevilla.formats.iceberg.manifests import Manifest
+from lakevilla.formats.iceberg.manifests import Gone, Manifest
+from lakevilla.formats.iceberg.metadata import current_snapshot
 from lakevilla.formats.iceberg.paths import METADATA, parse_metadata_key
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
 from lakevilla.formats.urls import is_absolute
 from lakevilla.store.port import Store
+
+logger = logging.getLogger("lakevilla.formats")
 
 
 class Names:
@@ -29,12 +33,27 @@ class Names:
         self._seen: set[int] = set()
         self._manifests: dict[str, Manifest] = {}
 
-    def add(self, version: IcebergSnapshot) -> None:
-        """All that the snapshots of a version name which were not added yet."""
+    def add(self, version: IcebergSnapshot, *, may_be_gone: bool = False) -> None:
+        """All that the snapshots of a version name which were not added yet.
+
+        Of those that were expired, manifests may be gone already: then they tell nothing more.
+        """
         for snapshot in version.raw.get("snapshots") or ():
             if snapshot["snapshot-id"] not in self._seen:
                 self._seen.add(snapshot["snapshot-id"])
-                self._add_snapshot(version, snapshot)
+                try:
+                    self._add_snapshot(version, snapshot)
+                except Gone as gone:
+                    if not may_be_gone:
+                        raise
+                    logger.info("snapshot %s tells nothing more: %s", snapshot["snapshot-id"], gone)
+
+    def add_current(self, version: IcebergSnapshot) -> None:
+        """All that the current snapshot of a version names."""
+        snapshot = current_snapshot(version.raw)
+        if snapshot is not None and snapshot["snapshot-id"] not in self._seen:
+            self._seen.add(snapshot["snapshot-id"])
+            self._add_snapshot(version, snapshot)
 
     def _add_snapshot(self, version: IcebergSnapshot, snapshot: Mapping[str, Any]) -> None:
         manifests = version.reader.of(snapshot, self._manifests.values())
@@ -93,7 +112,7 @@ class IcebergReferences:
         wanted = {number for number in written if first <= number < newest.version} | set(also)
         for number in sorted(wanted, reverse=True):
             try:
-                needed.add(at_version(number))
+                needed.add_current(at_version(number))
             except InvalidInput:
                 # Metadata that is gone is nobody's to read any more.
                 continue
@@ -111,7 +130,7 @@ class IcebergReferences:
         while self._older and not pc.all(found).as_py():
             version = log.at(self._store, self._older.pop(), self._newest.at)
             if version is not None:
-                self._removed.add(self._newest.advance(version))
+                self._removed.add(self._newest.advance(version), may_be_gone=True)
                 found = self._removed.hold(keys)
         return found
 

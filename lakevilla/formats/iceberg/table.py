@@ -12,9 +12,11 @@ from lakevilla.errors import InvalidInput, LakeVillaError, Unsupported
 from lakevilla.formats.iceberg import changes
 from lakevilla.formats.iceberg.alter import alter
 from lakevilla.formats.iceberg.create import create_table
+from lakevilla.formats.iceberg.expiring import expire
 from lakevilla.formats.iceberg.footprint import footprint_of
 from lakevilla.formats.iceberg.history import history, version_at
 from lakevilla.formats.iceberg.log import Version, at, follow, newest
+from lakevilla.formats.iceberg.metadata import current_snapshot
 from lakevilla.formats.iceberg.paths import DATA, HINT, Places, location_of, metadata_key
 from lakevilla.formats.iceberg.properties import NO_MARKERS
 from lakevilla.formats.iceberg.publish import encode_first, publish, publish_first, publish_notice
@@ -159,6 +161,14 @@ class IcebergTable:
         return IcebergReferences.read(
             self._store, self._environment, _ours(snapshot), since_ms, also, self.at_version
         )
+
+    def expiry(self, snapshot: Snapshot, since_ms: int, also: Collection[int] = ()) -> Change | None:
+        newest, needed = _ours(snapshot), set()
+        for version in also:
+            found = at(self._store, version, newest.at)
+            current = None if found is None else current_snapshot(found.raw)
+            needed |= set() if current is None else {current["snapshot-id"]}
+        return expire(newest.raw, since_ms, needed)
 
     def maintain(self, snapshot: Snapshot) -> None:
         """Leave the hint for those who look for the newest version by it. The commit stands without it."""
