@@ -20,7 +20,7 @@ from bench.jars import S3A, JarsMissing, resolve
 from bench.seaweed import S3Server
 from lakevilla.engines.spark.connect import is_connect
 from lakevilla.engines.spark.places import Access
-from tests.golden.test_delta import GOLDEN, MANIFEST
+from tests.golden.tables import GOLDEN, needed
 from tests.quick_spark import INTERPRETED, YOUNG_JVM
 from tests.spark.both import Both, content
 from tests.spark.interrupting import SLEEP_SECONDS, interrupted
@@ -156,7 +156,7 @@ def test_frames_and_braces_travel_through_connect(remote: Any, tmp_path: Path) -
     assert content(lake.read("t")) == content(judge.read("t"))
 
 
-@pytest.mark.skipif(not MANIFEST.exists(), reason="there are no golden tables")
+@needed
 def test_deleted_rows_stay_away_through_connect(remote: Any, tmp_path: Path) -> None:
     for root in ("s", "l"):
         shutil.copytree(GOLDEN / VECTORS, tmp_path / root / "t")

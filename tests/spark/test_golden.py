@@ -8,22 +8,20 @@ from lakevilla.engines.port import Source
 from lakevilla.engines.spark import reading
 from lakevilla.engines.spark.engine import SparkEngine
 from lakevilla.environment import SystemEnvironment
-from lakevilla.formats.delta.snapshot import DeltaSnapshot
-from lakevilla.formats.delta.table import DeltaTable
 from tests.golden.canonical import checksum
-from tests.golden.test_delta import MANIFEST, open_table, tables
+from tests.golden.tables import Golden, needed, tables
 
-pytestmark = pytest.mark.skipif(not MANIFEST.exists(), reason="there are no golden tables")
+pytestmark = needed
 
 
-def rows_on_spark(spark: Any, table: DeltaTable, snapshot: DeltaSnapshot | None) -> Any:
-    assert snapshot is not None
+def rows_on_spark(spark: Any, golden: Golden) -> Any:
+    snapshot = golden.latest
     source = Source(
         "golden",
         snapshot.schema,
         snapshot.partition_columns,
         snapshot.files,
-        table.open,
+        golden.open,
         snapshot.about_bytes,
         snapshot.has_deletes,
     )
@@ -35,18 +33,18 @@ NARROW = "kernel-data/type-widening"
 stores a byte as any other 32-bit integer."""
 
 
-@pytest.mark.parametrize("entry", tables("read"))
+@pytest.mark.parametrize("entry", tables("read", formats=("delta",)))
 def test_golden_table_on_spark_has_the_known_rows(quick: Any, entry: dict[str, Any]) -> None:
     if entry["id"] == NARROW:
         pytest.skip("Spark cannot read a byte as decimal(4,1)")
-    table = open_table(entry)
-    assert checksum(rows_on_spark(quick, table, table.latest())) == entry["expected"]["sha256"]
+    assert checksum(rows_on_spark(quick, Golden(entry))) == entry["expected"]["sha256"]
 
 
-@pytest.mark.parametrize("entry", [e for e in tables("read") if "partition" in e.id or "dv" in e.id])
+@pytest.mark.parametrize(
+    "entry", [e for e in tables("read", formats=("delta",)) if "partition" in e.id or "dv" in e.id]
+)
 def test_golden_table_without_a_file_index_has_the_known_rows(
     quick: Any, entry: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "driver_side", lambda session: None)
-    table = open_table(entry)
-    assert checksum(rows_on_spark(quick, table, table.latest())) == entry["expected"]["sha256"]
+    assert checksum(rows_on_spark(quick, Golden(entry))) == entry["expected"]["sha256"]

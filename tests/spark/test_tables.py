@@ -13,7 +13,7 @@ import lakevilla as lv
 from lakevilla.model import ReadSet
 from lakevilla.predicates import Compare
 from lakevilla.transaction.workspace import Workspace
-from tests.golden.test_delta import GOLDEN, MANIFEST
+from tests.golden.tables import GOLDEN, needed
 from tests.spark.both import content
 
 VECTORS = "delta/delta-kernel-java/basic-dv-no-checkpoint/table"
@@ -26,7 +26,7 @@ def twins(tmp_path: Path, spark: Any) -> tuple[lv.Lake, lv.Lake, lv.Lake]:
     return lv.Lake(spark_lake, spark=spark), judge, lv.Lake(local, engine="local")
 
 
-@pytest.mark.skipif(not MANIFEST.exists(), reason="there are no golden tables")
+@needed
 @pytest.mark.parametrize(
     "change", ["UPDATE t SET id = id + 100 WHERE id > 4", "DELETE FROM t WHERE id = 5", "DELETE FROM t"]
 )
