@@ -8,6 +8,7 @@ from sqlglot import exp
 from lakevilla.errors import InvalidInput, Unsupported
 from lakevilla.model import PartitionField
 from lakevilla.sql.dialect import spark_text
+from lakevilla.sql.partitioned import partition_field
 from lakevilla.sql.statements import CreateTable
 from lakevilla.sql.tables import table_name, tables_of
 from lakevilla.sql.types import field_of
@@ -94,11 +95,6 @@ def _clauses(properties: exp.Properties | None) -> dict[str, Any]:
 
 def _partitioned(fields: list[pa.Field], by: list[exp.Expr]) -> tuple[pa.Schema, tuple[PartitionField, ...]]:
     """Partition columns are named, or defined right there, and then come last as in Spark."""
-    found = []
-    for entry in by:
-        if isinstance(entry, exp.ColumnDef):
-            fields = [*fields, field_of(entry)]
-        elif not isinstance(entry, exp.Identifier | exp.Column):
-            raise Unsupported(f"PARTITIONED BY takes columns, found {spark_text(entry)}")
-        found.append(PartitionField(entry.name, (entry.name,)))
-    return pa.schema(fields), tuple(found)
+    defined = [field_of(entry) for entry in by if isinstance(entry, exp.ColumnDef)]
+    found = [partition_field(entry.this if isinstance(entry, exp.ColumnDef) else entry) for entry in by]
+    return pa.schema([*fields, *defined]), tuple(found)

@@ -27,6 +27,11 @@ class SparkAsWritten(Spark):
         }
         # `array(1, 2)[0]` indexes the call; it is no literal.
         ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}
+        # So are these in PARTITIONED BY, where sqlglot drops arguments after the second.
+        SCHEMA_UNNAMED_CONSTRAINTS: ClassVar[set[str]] = SparkParser.SCHEMA_UNNAMED_CONSTRAINTS - {
+            "BUCKET",
+            "TRUNCATE",
+        }
         STRICT_CAST = True
 
     class Generator(SparkGenerator):

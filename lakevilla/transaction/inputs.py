@@ -9,10 +9,12 @@ from sqlglot import exp
 
 from lakevilla.engines.port import Engine
 from lakevilla.errors import InvalidInput
+from lakevilla.model import PartitionField
 from lakevilla.sql import statements as sql
 from lakevilla.sql.dialect import spark_text
 from lakevilla.sql.parameters import literal
 from lakevilla.sql.parsing import parse, parse_expression, select_from
+from lakevilla.sql.partitioned import partition_field
 from lakevilla.sql.statements import MatchedClause, MergeClauses, NotMatchedClause, TableName
 from lakevilla.store.names import check_table_name
 
@@ -39,6 +41,16 @@ def assignments(columns: Mapping[str, Any]) -> dict[str, exp.Expr]:
         column: parse_expression(value) if isinstance(value, str) else literal(value)
         for column, value in columns.items()
     }
+
+
+def partition_fields(entries: Sequence[str], schema: pa.Schema) -> list[PartitionField]:
+    """What a table is partitioned by: names of columns, or transforms as in PARTITIONED BY."""
+    if isinstance(entries, str):
+        raise InvalidInput(f"partition_by is a list of columns; found {entries!r}")
+    return [
+        PartitionField(entry, (entry,)) if entry in schema.names else partition_field(parse_expression(entry))
+        for entry in entries
+    ]
 
 
 def update_text(name: str, assigned: Mapping[str, exp.Expr], where: exp.Expr | None) -> str:

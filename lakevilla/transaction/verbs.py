@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakevilla.engines.port import Result
-from lakevilla.model import Counts, PartitionField
+from lakevilla.model import Counts
 from lakevilla.sql.parsing import parse
 from lakevilla.sql.statements import Insert
 from lakevilla.sql.tables import tables_of
@@ -23,6 +23,7 @@ from lakevilla.transaction.inputs import (
     delete_text,
     merge_clauses,
     merge_source,
+    partition_fields,
     table_schema,
     update_text,
     why_once,
@@ -128,13 +129,16 @@ class Verbs(ABC):
         name: str,
         schema_or_data: object,
         *,
-        format: str = "delta",
+        format: str | None = None,
         partition_by: Sequence[str] = (),
         location: str | None = None,
         properties: Mapping[str, str] | None = None,
         comment: str | None = None,
     ) -> Counts:
-        """Make a table from an Arrow schema, columns as DDL text (`"id BIGINT, day DATE"`), or data."""
+        """Make a table from an Arrow schema, columns as DDL text (`"id BIGINT, day DATE"`), or data.
+
+        `format` is `"delta"` or `"iceberg"`; left out, it is the lake's `default_format`.
+        """
         given = self._kept(schema_or_data)
         once = "" if isinstance(given, pa.Schema) else why_once(given)
 
@@ -146,7 +150,7 @@ class Verbs(ABC):
                 schema,
                 data=data,
                 format_name=format,
-                partition_by=[PartitionField(column, (column,)) for column in partition_by],
+                partition_by=partition_fields(partition_by, schema),
                 location=location,
                 properties=properties,
                 comment=comment,

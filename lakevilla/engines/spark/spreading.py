@@ -54,4 +54,5 @@ def _applied(transform: str) -> Any:
     def applied(values: pa.Array) -> pa.Array:
         return apply(transform, values)
 
-    return arrow_udf(applied, "int")
+    # The kind follows from the hints above, which PySpark prefers; its stubs ask for it all the same.
+    return arrow_udf(applied, "int")  # type: ignore[call-overload]
