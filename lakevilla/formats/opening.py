@@ -11,16 +11,24 @@ from lakevilla.store.port import Store
 
 FORMATS = {"delta": LOG, "iceberg": "metadata/"}
 
+MARKS = {"delta": (LOG,), "iceberg": ("metadata/v", "metadata/0")}
+"""How keys begin by which a table of each format is found: metadata files are `v<N>` or `<N>-<id>`."""
+
+
+def check_format(name: str) -> None:
+    """Raise Unsupported if there is no format of this name."""
+    if name not in FORMATS:
+        raise Unsupported(f"tables of format {name!r} are not supported; use format='delta' or 'iceberg'")
+
 
 def open_table(
     format_name: str, store: Store, environment: Environment, opener: Callable[[str], Store]
 ) -> Table:
     """A table of this format at the root of a store; `opener` gives stores of other locations."""
-    if format_name == "delta":
-        return DeltaTable(store, environment, opener)
+    check_format(format_name)
     if format_name == "iceberg":
         return _iceberg(store, environment, opener)
-    raise Unsupported(f"tables of format {format_name!r} are not supported; use format='delta' or 'iceberg'")
+    return DeltaTable(store, environment, opener)
 
 
 def _iceberg(store: Store, environment: Environment, opener: Callable[[str], Store]) -> Table:

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from lakevilla.environment import Environment
 from lakevilla.errors import Conflict, InvalidInput
-from lakevilla.formats.opening import FORMATS, open_table
+from lakevilla.formats.opening import FORMATS, MARKS, check_format, open_table
 from lakevilla.formats.port import Snapshot, Table
 from lakevilla.model import Author, Notice, TableRef
 from lakevilla.settle.entries import Decided, decide_entry, entry_after, settle_up_to
@@ -81,9 +81,17 @@ class CatalogPlaces:
 
 
 class Catalog:
-    """The tables of one lake."""
+    """The tables of one lake. `default_format` is that of new tables that name none."""
 
-    def __init__(self, store: Store, environment: Environment, open_location: Callable[[str], Store]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        environment: Environment,
+        open_location: Callable[[str], Store],
+        default_format: str,
+    ) -> None:
+        check_format(default_format)
+        self.default_format = default_format
         self._store = store
         self._environment = environment
         self._open_location = open_location
@@ -208,7 +216,8 @@ class Catalog:
         found = self._format_at(location, meter)
         if found is None:
             raise InvalidInput(
-                f"there is no table at {location!r}: expected a Delta log in the folder _delta_log"
+                f"there is no table at {location!r}: expected a Delta log in the folder _delta_log, or "
+                "Iceberg's metadata files in the folder metadata"
             )
         return found
 
@@ -283,8 +292,8 @@ class Catalog:
 
     def _format_at(self, location: str, meter: Meter) -> str | None:
         store = self.store_of(location, meter)
-        for name, folder in FORMATS.items():
-            if next(iter(store.list(folder)), None) is not None:
+        for name, marks in MARKS.items():
+            if any(next(iter(store.list(mark)), None) is not None for mark in marks):
                 return name
         return None
 

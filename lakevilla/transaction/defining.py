@@ -31,14 +31,17 @@ def create(
     schema: pa.Schema,
     *,
     data: object = None,
-    format_name: str = "delta",
+    format_name: str | None = None,
     partition_by: Sequence[PartitionField] = (),
     location: str | None = None,
     properties: Mapping[str, str] | None = None,
     comment: str | None = None,
 ) -> Effect:
-    """A new table, with rows if data is given. Rows are uploaded now; the table appears at the commit."""
-    ref = _place(workspace, name, format_name, location)
+    """A new table, with rows if data is given. Rows are uploaded now; the table appears at the commit.
+
+    Without `format_name` it is of the format that the lake gives new tables.
+    """
+    ref = _place(workspace, name, format_name or workspace.catalog.default_format, location)
     table = workspace.catalog.open(ref, workspace.meter)
     change = table.first(schema, partition_by, dict(properties or {}), comment)
     pinned = Pinned(ref, table, table.describe(change), workspace.environment.elapsed())

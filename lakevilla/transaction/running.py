@@ -86,7 +86,7 @@ def _create(workspace: Workspace, statement: sql.CreateTable) -> Effect:
         statement.name,
         schema,
         data=data,
-        format_name=statement.format or "delta",
+        format_name=statement.format,
         partition_by=statement.partitioned_by,
         location=statement.location,
         properties={**statement.properties, **checks},

@@ -1,11 +1,30 @@
-"""What all tests of a lake in this process need on a machine that is slow now and then."""
+"""What all tests of a lake in this process need: patience, and a format for its tables.
+
+Tests marked `formats("delta", "iceberg")` run once with each of these formats; those without run on Delta.
+"""
 
 import pytest
 
+import lakevilla as lv
 from lakevilla.transaction import turns
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    marker = metafunc.definition.get_closest_marker("formats")
+    if marker is not None:
+        metafunc.parametrize("table_format", marker.args, indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def table_format(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The format of all tables that the test makes without naming one."""
+    name: str = getattr(request, "param", "delta")
+    monkeypatch.setitem(lv.Lake.__init__.__kwdefaults__, "default_format", name)
+    return name
 
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody takes a place in the queue because a test was held up: tests say who waits, and for whom."""
+    """On a machine that is slow now and then nobody takes a place in the queue because a test was held up:
+    tests say who waits, and for whom."""
     monkeypatch.setattr(turns, "OPEN_SECONDS", 1e9)

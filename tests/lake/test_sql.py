@@ -6,6 +6,8 @@ import pytest
 
 import lakevilla as lv
 
+pytestmark = pytest.mark.formats("delta", "iceberg")
+
 
 @pytest.fixture
 def lake() -> lv.Lake:
@@ -90,11 +92,27 @@ def test_table_is_created_from_a_query_and_described(lake: lv.Lake) -> None:
     assert [row.tableName for row in lake.sql("SHOW TABLES LIKE 'c|t*'").collect()] == ["c", "t"]
 
 
-def test_columns_are_added_renamed_and_dropped(lake: lv.Lake) -> None:
+@pytest.mark.formats("delta")
+def test_table_that_names_no_format_has_the_one_of_the_lake() -> None:
+    lake = lv.Lake("memory://", engine="local", default_format="iceberg")
+    lake.create("made", "id BIGINT")
+    lake.create("made_delta", "id BIGINT", format="delta")
+    lake.sql("CREATE TABLE defined (id BIGINT)")
+    lake.sql("CREATE TABLE defined_delta (id BIGINT) USING DELTA")
+    lake.sql("CREATE TABLE copied AS SELECT * FROM made_delta")
+    formats = {table.name: table.format for table in lake.export().tables}
+    assert {name for name, kind in formats.items() if kind == "iceberg"} == {"made", "defined", "copied"}
+    assert {name for name, kind in formats.items() if kind == "delta"} == {"made_delta", "defined_delta"}
+    with pytest.raises(lv.Unsupported, match="'parquet'"):
+        lv.Lake("memory://", engine="local", default_format="parquet")
+
+
+def test_columns_are_added_renamed_and_dropped(lake: lv.Lake, table_format: str) -> None:
     lake.sql("ALTER TABLE t ADD COLUMNS (note STRING COMMENT 'free', day DATE)")
-    with pytest.raises(lv.InvalidInput, match=r"delta\.columnMapping\.mode"):
-        lake.sql("ALTER TABLE t RENAME COLUMN v TO amount")
-    lake.sql("ALTER TABLE t SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
+    if table_format == "delta":
+        with pytest.raises(lv.InvalidInput, match=r"delta\.columnMapping\.mode"):
+            lake.sql("ALTER TABLE t RENAME COLUMN v TO amount")
+        lake.sql("ALTER TABLE t SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
     lake.sql("ALTER TABLE t RENAME COLUMN v TO amount")
     lake.sql("ALTER TABLE t DROP COLUMN day")
     lake.sql("UPDATE t SET note = 'x', amount = 5 WHERE id = 2")
@@ -104,6 +122,7 @@ def test_columns_are_added_renamed_and_dropped(lake: lv.Lake) -> None:
     assert lake.sql("SELECT v FROM t VERSION AS OF 0 WHERE id = 2").collect() == [(0,)]
 
 
+@pytest.mark.formats("delta")
 def test_constraint_is_kept_by_every_verb(lake: lv.Lake) -> None:
     lake.sql("ALTER TABLE t ADD CONSTRAINT small CHECK (v < 10)")
     for change in (
@@ -139,6 +158,7 @@ def test_not_null_is_kept_by_every_verb() -> None:
     assert lake.read("n").count() == 1
 
 
+@pytest.mark.formats("delta")
 def test_append_only_table_refuses_changes_of_rows() -> None:
     lake = lv.Lake("memory://")
     lake.create("a", "id INT", properties={"delta.appendOnly": "true"})

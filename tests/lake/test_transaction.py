@@ -9,6 +9,8 @@ import pytest
 
 import lakevilla as lv
 
+pytestmark = pytest.mark.formats("delta", "iceberg")
+
 
 @pytest.fixture
 def lake(tmp_path: Path) -> lv.Lake:
@@ -116,7 +118,7 @@ def test_second_update_of_one_file_conflicts_and_names_the_winner(lake: lv.Lake)
         second.commit()
     assert caught.value.table == "t"
     assert caught.value.operation == "UPDATE"
-    assert caught.value.file.startswith("part-")
+    assert "part-" in caught.value.file
     assert "version 3" in caught.value.winner
     assert (_value(lake, 5), _value(lake, 6)) == (1, 0)
 
