@@ -25,6 +25,8 @@ KEYS = 3
 BANK = ("left", "right")
 TOTAL = 2 * KEYS * 100
 """What the tables of the bank hold together, whoever transfers."""
+AUDITOR = "auditor"
+"""Who looks at everything at the end, and takes torn tables as they are."""
 AGAIN = 500_000
 """What is added to a value that a transaction appends second to the same list."""
 RETRIES = 30

@@ -190,7 +190,7 @@ def _start_reader(world: World, history: History, tables: list[str]) -> None:
 
 def _audit(world: World, history: History, engine: EngineOf) -> Final:
     """Without faults a transfer and a look at everything succeed; all tables as they are then."""
-    client = world.client("auditor")
+    client = world.client(isolated.AUDITOR)
     final = Final()
     sure = isolated.Wish(isolated.ALL, "serializable", again=True)
 

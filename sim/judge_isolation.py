@@ -24,7 +24,7 @@ from sim.checkers.published import SLOT
 from sim.checkers.serial import find_serial_order
 from sim.checkers.torn import Torn
 from sim.checkers.whole import Standing, standing
-from sim.isolated import BANK, TOTAL
+from sim.isolated import AUDITOR, BANK, TOTAL
 
 ENTRIES = 12
 """So many entries one transaction may have: each but the last was refused by somebody else's commit."""
@@ -64,9 +64,10 @@ def judge(bucket: Bucket, history: History, final: Final) -> list[str]:
     stands = {op.number: standing(op, deed.appends, final.lists, torn) for op, deed in deeds}
     for op, deed in deeds:
         violations += stands[op.number].violations
-        violations += _judge_looks(instants, op, deed, stands[op.number])
+        violations += _judge_looks(instants, op, deed, stands[op.number], torn)
     violations += _judge_legacy(instants, history)
-    if (total := sum(final.sums[table] for table in BANK)) != TOTAL:
+    # Half of a transfer that was torn stays where somebody built on it.
+    if (total := sum(final.sums[table] for table in BANK)) != TOTAL and not torn.flagged & set(BANK):
         violations.append(f"the bank holds {total} in the end, and began with {TOTAL}")
     for key, values in final.lists.items():
         if len(set(values)) != len(values):
@@ -91,13 +92,15 @@ def _deeds(history: History) -> list[tuple[Operation, Deed]]:
     return sorted(found, key=lambda pair: pair[0].number)
 
 
-def _judge_looks(instants: Instants, op: Operation, deed: Deed, stands: Standing) -> list[str]:
+def _judge_looks(instants: Instants, op: Operation, deed: Deed, stands: Standing, torn: Torn) -> list[str]:
     if not deed.isolated:
         return check_tables(instants, op, [look for look in deed.looks if not look.own])
     violations = check_instant(instants, op, deed, stands.committed)
     complete = [look for look in deed.looks if look.key is None and not look.inserted and not look.own]
     shown = {look.table: look for look in complete}
-    if all(table in shown for table in BANK):
+    # Before the auditor takes torn tables as they are, nobody with isolation sees them so.
+    accepted = op.client == AUDITOR and torn.flagged & set(BANK)
+    if all(table in shown for table in BANK) and not accepted:
         total = sum(row[1] for table in BANK for row in shown[table].rows)
         if total != TOTAL:
             violations.append(f"operation {op.number} saw {total} in the bank, which holds {TOTAL}")

@@ -55,3 +55,9 @@ def test_planted_bug_of_isolation_is_caught(name: str, capsys: pytest.CaptureFix
     assert violations, f"not caught in {PLANTED_SEEDS} seeds"
     with capsys.disabled():
         print(f"\n{name:45} caught after {seed + 1:4} seeds: {violations[0].splitlines()[0][:90]}", end="")
+
+
+def test_transfer_that_was_torn_is_no_violation_of_the_bank() -> None:
+    """Seed 203267: an outside writer compacts a table of the bank on which half of a transfer has to be taken
+    back, and nothing can take it back then."""
+    assert play(203267).violations == []
