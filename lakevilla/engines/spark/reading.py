@@ -154,9 +154,11 @@ def _text(values: Mapping[str, Any], field: pa.Field) -> str | None:
 
 def _deleted(deletes: Deletes | None) -> str | None:
     """The deleted rows of a file as bits, in base 64."""
-    if deletes is None or not deletes.count:
+    if deletes is None or deletes.count == 0:
         return None
     rows = deletes.rows().to_numpy(zero_copy_only=False)
+    if not len(rows):
+        return None
     bits = np.zeros((int(rows[-1]) // _BITS + 1) * _BITS, dtype=np.uint8)
     bits[rows] = 1
     weights = np.left_shift(np.uint8(1), np.arange(_BITS, dtype=np.uint8))
