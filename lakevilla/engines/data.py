@@ -97,6 +97,8 @@ def table_type(data_type: pa.DataType, name: str) -> pa.DataType:
         return TIMESTAMP_NTZ if data_type.tz is None else TIMESTAMP
     if pa.types.is_date64(data_type):
         return pa.date32()
+    if pa.types.is_time(data_type):
+        return pa.time64("us")
     if pa.types.is_unsigned_integer(data_type):
         wider = {8: pa.int16(), 16: pa.int32(), 32: pa.int64(), 64: pa.decimal128(20, 0)}
         return wider[data_type.bit_width]
@@ -233,6 +235,10 @@ def _lossless(given: pa.DataType, wanted: pa.DataType) -> bool:
         return bool(pa.types.is_decimal(given) or pa.types.is_integer(given))
     if pa.types.is_timestamp(wanted):
         return bool(pa.types.is_timestamp(given) and (given.tz is None or wanted.tz is not None))
+    if pa.types.is_fixed_size_binary(wanted):
+        return bool(pa.types.is_fixed_size_binary(given) or table_type(given, "") == pa.binary())
+    if wanted == pa.uuid():
+        return bool(given in (wanted, wanted.storage_type))
     return bool(table_type(given, "") == wanted)
 
 

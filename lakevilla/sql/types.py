@@ -44,6 +44,8 @@ _NAMES: dict[pa.DataType, str] = {
     pa.binary(): "binary",
     pa.large_binary(): "binary",
     pa.date32(): "date",
+    pa.time64("us"): "time",
+    pa.uuid(): "uuid",
     TIMESTAMP: "timestamp",
     TIMESTAMP_NTZ: "timestamp_ntz",
 }
@@ -99,6 +101,8 @@ def type_name(data_type: pa.DataType) -> str:
         return f"decimal({data_type.precision},{data_type.scale})"
     if pa.types.is_timestamp(data_type):
         return "timestamp_ntz" if data_type.tz is None else "timestamp"
+    if pa.types.is_fixed_size_binary(data_type):
+        return f"fixed({data_type.byte_width})"
     if pa.types.is_map(data_type):
         return f"map<{type_name(data_type.key_type)},{type_name(data_type.item_type)}>"
     if pa.types.is_list(data_type) or pa.types.is_large_list(data_type):

@@ -1,7 +1,7 @@
 """Arrow on its way into DuckDB and out of it.
 
-Inside, timestamps have no zone (see `translation.typed`) and columns have our names; outside, a result has
-exactly the types that the translation promised.
+Inside, timestamps have no zone and UUIDs are bytes (see `translation.typed`), and columns have our names;
+outside, a result has exactly the types that the translation promised.
 """
 
 from collections.abc import Sequence
@@ -9,12 +9,14 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from lakevilla.engines.local.translation.scope import Output
+from lakevilla.engines.local.translation.typed import is_uuid
+from lakevilla.errors import InvalidInput
 
 
 def inward(table: pa.Table, names: Sequence[str]) -> pa.Table:
     """The table under these names, as DuckDB reads it. No value is copied."""
     columns = [
-        column.cast(_inner(column.type)) if _zoned(column.type) else column for column in table.columns
+        column.cast(_inner(column.type)) if _differs(column.type) else column for column in table.columns
     ]
     return pa.table(columns, names=list(names))
 
@@ -31,14 +33,29 @@ def outward(table: pa.Table, outputs: Sequence[Output]) -> pa.Table:
 
 
 def as_type(column: pa.ChunkedArray | pa.Array, data_type: pa.DataType) -> pa.ChunkedArray | pa.Array:
-    """The column as this type; only names of children, zones and widths of offsets change."""
+    """The column as this type; only names of children, zones and widths of offsets change.
+
+    InvalidInput for bytes that are longer or shorter than the type has them.
+    """
     if column.type == data_type:
         return column
     if pa.types.is_null(data_type):
         return pa.nulls(len(column))
     if _void(data_type):
         return pa.array(column.to_pylist(), data_type)
-    return column.cast(data_type)
+    try:
+        return column.cast(data_type)
+    except pa.ArrowInvalid as error:
+        if _holds_fixed(data_type):
+            raise InvalidInput(f"a value has not as many bytes as {data_type} has: {error}") from error
+        raise
+
+
+def _holds_fixed(data_type: pa.DataType) -> bool:
+    """Whether values of a fixed number of bytes are inside."""
+    inside = [data_type.field(i).type for i in range(data_type.num_fields)]
+    fixed = pa.types.is_fixed_size_binary(data_type) or is_uuid(data_type)
+    return bool(fixed or any(map(_holds_fixed, inside)))
 
 
 def _void(data_type: pa.DataType) -> bool:
@@ -47,15 +64,18 @@ def _void(data_type: pa.DataType) -> bool:
     return any(pa.types.is_null(one) or _void(one) for one in inside)
 
 
-def _zoned(data_type: pa.DataType) -> bool:
+def _differs(data_type: pa.DataType) -> bool:
+    """Whether the type, or one inside it, is another one in DuckDB."""
     if pa.types.is_timestamp(data_type):
         return data_type.tz is not None
-    return any(_zoned(data_type.field(i).type) for i in range(data_type.num_fields))
+    return is_uuid(data_type) or any(_differs(data_type.field(i).type) for i in range(data_type.num_fields))
 
 
 def _inner(data_type: pa.DataType) -> pa.DataType:
-    if not _zoned(data_type):
+    if not _differs(data_type):
         return data_type
+    if is_uuid(data_type):
+        return data_type.storage_type
     if pa.types.is_timestamp(data_type):
         return pa.timestamp(data_type.unit)
     if pa.types.is_struct(data_type):

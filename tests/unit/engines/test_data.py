@@ -33,6 +33,10 @@ def test_other_objects_are_not_data() -> None:
         (pa.date32(), pa.array([datetime(2024, 1, 1)])),
         (pa.bool_(), pa.array([1])),
         (pa.struct([("a", pa.int32())]), pa.array([{"b": 1}])),
+        (pa.binary(3), pa.array([b"abcd"])),
+        (pa.binary(3), pa.array(["abc"])),
+        (pa.uuid(), pa.array([b"abc"], pa.binary(3))),
+        (pa.time64("us"), pa.array([1], pa.time64("ns"))),
     ],
 )
 def test_value_that_would_change_is_refused(data_type: pa.DataType, values: pa.Array) -> None:
@@ -52,6 +56,9 @@ def test_value_that_would_change_is_refused(data_type: pa.DataType, values: pa.A
         (pa.timestamp("us", "UTC"), pa.array([datetime(2024, 1, 1)], pa.timestamp("ns"))),
         (pa.list_(pa.field("element", pa.int32())), pa.array([[1, None]])),
         (pa.int32(), pa.nulls(1)),
+        (pa.binary(3), pa.array([b"abc"])),
+        (pa.uuid(), pa.array([b"x" * 16], pa.binary(16))),
+        (pa.time64("us"), pa.array([1], pa.time32("ms"))),
     ],
 )
 def test_value_that_stays_itself_is_cast(data_type: pa.DataType, values: pa.Array) -> None:

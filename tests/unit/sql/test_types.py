@@ -49,3 +49,8 @@ def test_text_that_is_no_type_is_invalid(text: str) -> None:
 def test_type_that_tables_cannot_hold_is_refused(text: str) -> None:
     with pytest.raises(Unsupported):
         type_named(text)
+
+
+def test_types_that_only_iceberg_has_are_named() -> None:
+    fields = [pa.field("t", pa.time64("us")), pa.field("u", pa.uuid()), pa.field("f", pa.binary(5))]
+    assert type_name(pa.struct(fields)) == "struct<t:time,u:uuid,f:fixed(5)>"

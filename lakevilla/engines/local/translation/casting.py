@@ -16,6 +16,7 @@ from lakevilla.engines.local.translation.typed import (
     is_list,
     is_numeric,
     is_text,
+    is_uuid,
     refuse,
     text,
 )
@@ -33,7 +34,10 @@ _ODD_MOMENT = (
     "(?i)[+-]?[0-9]{4,7}(-[0-9]{1,2}(-[0-9]{1,2}([ T].*)?)?)?|T?[0-9]{1,2}:.*"
     "|(epoch|now|today|yesterday|tomorrow)( .*)?"
 )
-_TIME_TEXT = "[ T][0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}([.][0-9]{1,6})?"
+_HOURS_TEXT = "[0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}([.][0-9]{1,6})?"
+_UUID_TEXT = "(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_UUID_DIGITS = "(.{8})(.{4})(.{4})(.{4})(.{12})"
+_TIME_TEXT = f"[ T]{_HOURS_TEXT}"
 
 
 def cast(value: Typed, to: pa.DataType) -> Typed:
@@ -151,6 +155,10 @@ def _from_text(sql: str, to: pa.DataType, mode: _Strict) -> str:
         )
     if pa.types.is_timestamp(to):
         return _text_to_timestamp(trimmed, to, mode)
+    if pa.types.is_time(to):
+        return _read(trimmed, _HOURS_TEXT, trimmed, to, mode)
+    if is_uuid(to):
+        return _read(trimmed, _UUID_TEXT, f"unhex(replace({trimmed}, '-', ''))", to, mode)
     if is_binary(to):
         return f"encode({sql})"
     raise InvalidInput(f"Spark SQL has no cast from string to {type_name(to)}")
@@ -208,6 +216,10 @@ def _to_text(sql: str, source: pa.DataType) -> str:
             f"CASE WHEN year({sql}) BETWEEN 1 AND 9999 THEN CAST({sql} AS VARCHAR) WHEN {sql} IS NOT NULL "
             f"THEN {fails_unsupported('text of a year beyond 9999')} END"
         )
+    if pa.types.is_time(source):
+        return cast_sql(sql, pa.string())
+    if is_uuid(source):
+        return f"regexp_replace(lower(hex({sql})), '{_UUID_DIGITS}', '\\1-\\2-\\3-\\4-\\5')"
     if is_binary(source):
         refused = fails_unsupported("text of bytes that are not UTF-8")
         return f"CASE WHEN {sql} IS NOT NULL THEN coalesce(TRY(decode({sql})), {refused}) END"
@@ -261,6 +273,9 @@ def store_assignable(source: pa.DataType, to: pa.DataType) -> bool:
         return True
     if is_text(to):
         return not pa.types.is_nested(source)
+    if is_text(source) and is_uuid(to):
+        # As with Spark and Iceberg, where a UUID is a text.
+        return True
     if _is_time(source) and _is_time(to):
         return True
     if is_list(source) and is_list(to):

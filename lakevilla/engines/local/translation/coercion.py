@@ -9,7 +9,7 @@ from functools import reduce
 
 import pyarrow as pa
 
-from lakevilla.engines.local.translation.typed import is_list, is_text, refuse
+from lakevilla.engines.local.translation.typed import is_binary, is_list, is_text, refuse
 from lakevilla.errors import InvalidInput
 from lakevilla.sql.types import TIMESTAMP, type_name
 
@@ -37,6 +37,8 @@ def common(one: pa.DataType, other: pa.DataType) -> pa.DataType:
     if _plain_number(one) and _plain_number(other):
         # Not float: an int would lose digits in it.
         return pa.float64()
+    if is_binary(one) and is_binary(other):
+        return pa.binary()
     if _moment(one) and _moment(other):
         return TIMESTAMP if TIMESTAMP in (one, other) else one if pa.types.is_timestamp(one) else other
     return _nested(one, other)

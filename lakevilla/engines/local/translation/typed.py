@@ -1,7 +1,8 @@
 """A translated expression: DuckDB text and Spark type; and how Spark types are called in DuckDB.
 
 Both of Spark's timestamp types are DuckDB's TIMESTAMP, which has no zone: the session's zone is UTC, so
-they hold the same microseconds, and the Spark type beside the text tells them apart.
+they hold the same microseconds, and the Spark type beside the text tells them apart. A UUID is a BLOB: DuckDB
+would give its own type back as text.
 """
 
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ _NAMES: dict[pa.DataType, str] = {
     pa.binary(): "BLOB",
     pa.large_binary(): "BLOB",
     pa.date32(): "DATE",
+    pa.time64("us"): "TIME",
+    pa.uuid(): "BLOB",
     pa.null(): "INTEGER",
 }
 
@@ -58,6 +61,8 @@ def duckdb_type(data_type: pa.DataType) -> str:
         return f"DECIMAL({data_type.precision},{data_type.scale})"
     if pa.types.is_timestamp(data_type):
         return "TIMESTAMP"
+    if pa.types.is_fixed_size_binary(data_type):
+        return "BLOB"
     if pa.types.is_map(data_type):
         return f"MAP({duckdb_type(data_type.key_type)}, {duckdb_type(data_type.item_type)})"
     if pa.types.is_list(data_type) or pa.types.is_large_list(data_type):
@@ -118,7 +123,15 @@ def is_text(data_type: pa.DataType) -> bool:
 
 
 def is_binary(data_type: pa.DataType) -> bool:
-    return bool(pa.types.is_binary(data_type) or pa.types.is_large_binary(data_type))
+    return bool(
+        pa.types.is_binary(data_type)
+        or pa.types.is_large_binary(data_type)
+        or pa.types.is_fixed_size_binary(data_type)
+    )
+
+
+def is_uuid(data_type: pa.DataType) -> bool:
+    return bool(data_type == pa.uuid())
 
 
 def is_numeric(data_type: pa.DataType) -> bool:
