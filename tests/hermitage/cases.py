@@ -17,7 +17,13 @@ LAYOUTS = {
     "apart": Layout(apart=True),
     "together": Layout(apart=False),
     ACROSS: Layout(tables=("a", "b")),
+    "apart, iceberg": Layout(apart=True, formats=("iceberg",)),
+    "together, iceberg": Layout(apart=False, formats=("iceberg",)),
+    "across, iceberg": Layout(tables=("a", "b"), formats=("iceberg",)),
+    "across, mixed": Layout(tables=("a", "b"), formats=("delta", "iceberg")),
 }
+ONE_TABLE = tuple(name for name, layout in LAYOUTS.items() if not layout.several)
+SEVERAL_TABLES = tuple(name for name, layout in LAYOUTS.items() if layout.several)
 
 BY_HAND = ("R", "R,CT", "R,CT,I", "R,CT,I snapshot")
 WITHOUT_RECOVERY = ("CT", "I")
@@ -38,7 +44,7 @@ def judge(case: Case, queued: bool = False, shared: bool = False) -> tuple[Case,
         outcome = play(place, script, order, SHORT_PATIENCE_SECONDS if queued else PATIENCE_SECONDS)
     if way in SNAPSHOT:
         found = complaint_snapshot(script, outcome)
-    elif layout == ACROSS and way not in WITH_I:
+    elif layout in SEVERAL_TABLES and way not in WITH_I:
         found = complaint_across(script, outcome, LAYOUTS[layout])
     else:
         found = complaint(script, outcome)

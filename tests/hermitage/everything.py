@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from functools import partial
 
-from tests.hermitage.cases import ACROSS, BY_NAME, LAYOUTS, Case, judge
+from tests.hermitage.cases import BY_NAME, LAYOUTS, SEVERAL_TABLES, Case, judge
 from tests.hermitage.orders import all_orders
 from tests.hermitage.ours import WAYS, WITH_I
 from tests.hermitage.outcome import End
@@ -40,9 +40,9 @@ def main() -> int:
 
 
 def _cases(layout: str, options: argparse.Namespace) -> list[Case]:
-    known = ACROSS_TABLES if layout == ACROSS else SCRIPTS
+    known = ACROSS_TABLES if layout in SEVERAL_TABLES else SCRIPTS
     orders = all_orders(script for script in known if script.name in options.scripts)
-    less = ["R,CT", "R,CT, lake.run"] if layout == ACROSS else ["R", "R, lake.run"]
+    less = ["R,CT", "R,CT, lake.run"] if layout in SEVERAL_TABLES else ["R", "R, lake.run"]
     ways = options.ways or [*less, *(way for way in WITH_I if "verbs" not in way)]
     return [(script.name, order, way, layout) for way in ways for script, order in orders]
 

@@ -102,11 +102,16 @@ class Layout:
 
     tables: tuple[str, ...] = ("t",)
     apart: bool = True
+    formats: tuple[str, ...] = ("delta",)
+    """Those of the tables, in turn."""
 
     @property
     def several(self) -> bool:
         """Whether rows lie in more than one table."""
         return len(self.tables) > 1
+
+    def format_of(self, table: str) -> str:
+        return self.formats[self.tables.index(table) % len(self.formats)]
 
     def table_of(self, row_id: int) -> str:
         return self.tables[(row_id - 1) % len(self.tables)]

@@ -11,7 +11,7 @@ after a conflict, and nobody is refused.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import lakevilla as lv
 from lakevilla.store.opening import open_store
@@ -125,7 +125,7 @@ def ways_shown(layout: Layout) -> tuple[str, ...]:
 def fill(lake: lv.Lake, layout: Layout) -> None:
     """Make the tables and the first rows."""
     for name in layout.tables:
-        lake.create(name, COLUMNS)
+        lake.create(name, COLUMNS, format=layout.format_of(name))
     for name, rows in layout.inserts(FIRST_ROWS):
         lake.sql(f"INSERT INTO {name} VALUES {', '.join(map(str, rows))}")
 
@@ -169,7 +169,17 @@ class MemoryLakes:
             found = self._first.get(meta.key)
             assert found is not None
             store.create(meta.key, found.data)
-        return store
+        return cast(Store, _Copy(store, self._first.url))
+
+
+class _Copy:
+    """A store that says it is where it was copied from: Iceberg's tables know where they lie."""
+
+    def __init__(self, store: Store, url: str) -> None:
+        self._store, self.url = store, url
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
 
 
 def _execute_verb(tx: lv.Transaction, operation: Operation, layout: Layout) -> Rows | None:

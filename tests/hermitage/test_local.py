@@ -36,8 +36,11 @@ def test_steps_in_many_orders_with_r_are_explained_by_a_serial_order(script: Scr
 
 @every_script
 @both_ways
-def test_rows_in_one_file_with_r_are_explained_by_a_serial_order(script: Script, way: str) -> None:
-    _, wrong, _ = judge((script.name, script.order, way, "together"))
+@pytest.mark.parametrize("layout", ["together", "together, iceberg", "apart, iceberg"])
+def test_rows_in_one_file_and_apart_with_r_are_explained_by_a_serial_order(
+    script: Script, way: str, layout: str
+) -> None:
+    _, wrong, _ = judge((script.name, script.order, way, layout))
     assert not wrong
 
 
@@ -91,6 +94,15 @@ def test_two_tables_in_many_orders_with_isolation_are_explained_by_an_order(scri
 def test_two_tables_with_isolation_in_other_ways_are_explained_by_an_order(script: Script, way: str) -> None:
     for order in telling_orders(script, 2):
         _, wrong, _ = judge((script.name, order, way, ACROSS))
+        assert not wrong
+
+
+@pytest.mark.parametrize("script", ACROSS_TABLES, ids=lambda script: f"{script.name}-MT")
+@pytest.mark.parametrize("way", ["R,CT", "R,CT,I", "R,CT,I snapshot"])
+@pytest.mark.parametrize("layout", ["across, iceberg", "across, mixed"])
+def test_two_tables_of_other_formats_are_explained_by_an_order(script: Script, way: str, layout: str) -> None:
+    for order in telling_orders(script, 2):
+        _, wrong, _ = judge((script.name, order, way, layout))
         assert not wrong
 
 
