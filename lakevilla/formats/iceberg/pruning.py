@@ -5,12 +5,16 @@ neither says no. Bounds are made once for each column of a manifest.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pyiceberg.transforms import BucketTransform
 from pyiceberg.types import NestedField, PrimitiveType
 
+from lakevilla.files.partition_bounds import buckets, source_bounds
+from lakevilla.files.transforms import PERIODS
 from lakevilla.formats.iceberg.layout import Layout
 from lakevilla.formats.iceberg.manifests import Manifest
 from lakevilla.formats.iceberg.values import from_bytes
@@ -27,7 +31,7 @@ def matching(manifest: Manifest, predicate: Predicate, layout: Layout) -> Mask:
         return keep
     keep &= may_match(predicate, lambda column: _statistics(manifest, column, layout), len(entries))
     keep &= may_match(predicate, lambda column: _partitions(manifest, column, layout), len(entries))
-    return keep
+    return keep & _in_buckets(manifest, predicate, layout)
 
 
 def _statistics(manifest: Manifest, column: Column, layout: Layout) -> Bounds | None:
@@ -64,27 +68,46 @@ def _bounds(manifest: Manifest, leaf: NestedField, arrow: pa.DataType) -> Bounds
 def _partitions(manifest: Manifest, column: Column, layout: Layout) -> Bounds | None:
     """Bounds of a column by the partition field that tells most of it."""
     spec = layout.specs[manifest.record["partition_spec_id"]]
-    arrow = _arrow_type(layout.schema, column)
     found = None
     for position, (field, name) in enumerate(zip(spec.fields, spec.names, strict=True)):
         transform = str(field.transform)
-        if name == column and transform == "identity":
+        if name == column and (found is None or transform == "identity"):
+            arrow = _arrow_type(layout.schema, column)
             key = ("partition", field.field_id, arrow)
-            made = _noted(manifest, key, lambda at=position: _made(manifest, at, arrow))  # type: ignore[misc]
-            found = made if found is None or transform == "identity" else found
+            made = _noted(manifest, key, partial(_of_partition, manifest, position, transform, arrow))
+            found = found if made is None else made
     return found
 
 
-def _made(manifest: Manifest, position: int, arrow: pa.DataType) -> Bounds | None:
+def _of_partition(manifest: Manifest, position: int, transform: str, arrow: pa.DataType) -> Bounds | None:
     entries = manifest.entries or ()
     values = [entry.partition[position] for entry in entries]
-    same = pa.array(values, arrow)
-    rows = pa.array([entry.rows for entry in entries], pa.int64())
+    try:
+        array = pa.array(values, pa.int32() if transform in PERIODS else arrow)
+        ends = source_bounds(transform, array, arrow)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        # Somebody's values are none of the column's type: they do not count.
+        return None
+    if ends is None:
+        return None
     # A partition value is null just where the source is, in all rows.
-    nulls = pa.array(
-        [entry.rows if value is None else 0 for entry, value in zip(entries, values, strict=True)]
-    )
-    return Bounds(same, same, nulls.cast(pa.int64()), rows)
+    nulls = [entry.rows if value is None else 0 for entry, value in zip(entries, values, strict=True)]
+    rows = [entry.rows for entry in entries]
+    return Bounds(*ends, pa.array(nulls, pa.int64()), pa.array(rows, pa.int64()))
+
+
+def _in_buckets(manifest: Manifest, predicate: Predicate, layout: Layout) -> Mask:
+    entries = manifest.entries or ()
+    keep: Mask = np.ones(len(entries), dtype=np.bool_)
+    spec = layout.specs[manifest.record["partition_spec_id"]]
+    for position, (field, name) in enumerate(zip(spec.fields, spec.names, strict=True)):
+        if name is not None and isinstance(field.transform, BucketTransform):
+            arrow = _arrow_type(layout.schema, name)
+            wanted = buckets(predicate, name, field.transform.num_buckets, arrow)
+            if wanted is not None:
+                flags = [entry.partition[position] in wanted for entry in entries]
+                keep &= np.array(flags, dtype=np.bool_)
+    return keep
 
 
 def _noted(manifest: Manifest, key: Any, make: Callable[[], Bounds | None]) -> Bounds | None:
