@@ -7,6 +7,7 @@ doubles.
 import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime, time
 from functools import cache
 from typing import Any
 
@@ -18,6 +19,7 @@ from pyiceberg.manifest import (
 )
 from pyiceberg.schema import Schema
 from pyiceberg.types import StructType
+from pyiceberg.utils.datetime import date_to_days, datetime_to_micros, time_to_micros
 from pyiceberg.utils.schema_conversion import AvroSchemaConversion
 
 from lakevilla.errors import Corrupt
@@ -104,7 +106,20 @@ def record_of(entry: Entry, status: int, snapshot_id: int, spec: Spec) -> dict[s
 
 
 def _partition_record(values: Sequence[Any], spec: Spec) -> dict[str, Any]:
-    return dict(zip(_partition_names(spec), values, strict=True))
+    return dict(zip(_partition_names(spec), map(_counted, values), strict=True))
+
+
+def _counted(value: Any) -> Any:
+    """Dates and times as Avro counts them: fastavro would take a time without a zone for our own zone's."""
+    match value:
+        case datetime():
+            plain = value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
+            return datetime_to_micros(plain)
+        case date():
+            return date_to_days(value)
+        case time():
+            return time_to_micros(value)
+    return value
 
 
 def _partition_names(spec: Spec) -> list[str]:

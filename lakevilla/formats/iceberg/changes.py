@@ -25,6 +25,11 @@ def preview(base: IcebergSnapshot, change: Change) -> IcebergSnapshot:
     return base.overlaid(raw, added, (file.identity for file in change.removed))
 
 
+def entries_of(after: IcebergSnapshot, change: Change) -> list[Entry]:
+    """The files that a change adds; `after` is its preview."""
+    return [entry_of(file, after.layout, after.raw) for file in change.added]
+
+
 def inverse(base: IcebergSnapshot, change: Change) -> Change:
     """The change that undoes this one, which was published on `base`."""
     raw = _with(base.raw, change)

@@ -5,21 +5,23 @@ that only one of the two versions has are compared: a file that was only brought
 both, and is no difference. Where deletes changed, files whose deletes changed went and came again.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 
 from lakevilla.formats.iceberg import commits
+from lakevilla.formats.iceberg.changes import entries_of, preview
 from lakevilla.formats.iceberg.entries import Entry
 from lakevilla.formats.iceberg.layout import Layout, same_shape
 from lakevilla.formats.iceberg.manifests import Manifest
-from lakevilla.formats.iceberg.metadata import Raw, current_snapshot, format_version, properties
+from lakevilla.formats.iceberg.metadata import Raw, format_version, properties
 from lakevilla.formats.iceberg.properties import shown
 from lakevilla.formats.iceberg.pruning import matching
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
-from lakevilla.model import Footprint
+from lakevilla.model import Change, Footprint
 from lakevilla.predicates import Predicate
 
 
@@ -43,15 +45,28 @@ class AddedFiles:
 
 
 def footprint_of(before: IcebergSnapshot, after: IcebergSnapshot) -> Footprint:
-    """What `after` did, which is the version that follows `before`, published or not."""
-    removed, added = _difference(before, after)
+    """What `after` did, which is the published version that follows `before`."""
+    removed, added = changed_files(before, after)
+    return _footprint(before, after, removed, added)
+
+
+def footprint_of_change(before: IcebergSnapshot, change: Change) -> Footprint:
+    """What a change would do that is not published."""
+    after = preview(before, change)
+    added = {entry.path: entry for entry in entries_of(after, change)}
+    return _footprint(before, after, [file.identity for file in change.removed], added)
+
+
+def _footprint(
+    before: IcebergSnapshot, after: IcebergSnapshot, removed: Iterable[str], added: dict[str, Entry]
+) -> Footprint:
     info = commits.info_of(after.raw, after.version)
     notice = commits.notice_of(info)
     return Footprint(
         version=after.version,
         txn=commits.txn_of(info),
         attempt=commits.attempt_of(info),
-        summary=summary(after.raw, after.version),
+        summary=_in_words(before, after),
         removed=frozenset(removed),
         added=AddedFiles(added, after.layout),
         metadata_changed=_redefined(before.raw, after.raw),
@@ -64,10 +79,6 @@ def changed_files(
     before: IcebergSnapshot, after: IcebergSnapshot
 ) -> tuple[dict[str, Entry], dict[str, Entry]]:
     """The files that went and those that came, by identity."""
-    return _difference(before, after)
-
-
-def _difference(before: IcebergSnapshot, after: IcebergSnapshot) -> tuple[dict[str, Entry], dict[str, Entry]]:
     if before.raw.get("current-snapshot-id") == after.raw.get("current-snapshot-id"):
         return {}, {}
     old = {manifest.path: manifest for manifest in before.manifests if not manifest.is_empty}
@@ -95,16 +106,45 @@ def _redefined(before: Raw, after: Raw) -> bool:
     return shown(properties(before)) != shown(properties(after))
 
 
-def summary(raw: Raw, version: int) -> str:
-    """A version in words."""
-    info = commits.info_of(raw, version)
-    snapshot = current_snapshot(raw) or {}
-    told = snapshot.get("summary") or {}
-    engine = info.get("engine") or told.get("engine-name") or ("Spark" if "spark.app.id" in told else "")
-    words = [str(info.get("operation") or told.get("operation") or "a commit")]
+def operation_and_engine(before: IcebergSnapshot | None, after: IcebergSnapshot) -> tuple[str, str]:
+    """What the version `after` says that it did, and who did it; empty where it does not say.
+
+    Another client's version tells it by the snapshots that it brought. `before` is the version before it,
+    None if that is not known.
+    """
+    info = commits.info_of(after.raw, after.version)
+    told = _new_summaries(before, after)
+    engines = [summary.get("engine-name") or _engine(summary) for summary in told]
+    operations = [summary.get("operation", "") for summary in told]
+    operation = operations[-1] if operations else ""
+    if len(set(operations)) > 1:
+        operation = "overwrite"
+    elif not operations and before is not None and _redefined(before.raw, after.raw):
+        operation = "ALTER TABLE"
+    engine = engines[-1] if engines else ""
+    return str(info.get("operation") or operation), str(info.get("engine") or engine)
+
+
+def _new_summaries(before: IcebergSnapshot | None, after: IcebergSnapshot) -> list[dict[str, Any]]:
+    known = set() if before is None else {s["snapshot-id"] for s in before.raw.get("snapshots") or ()}
+    snapshots = [s for s in after.raw.get("snapshots") or () if s["snapshot-id"] not in known]
+    if before is None:
+        current = after.raw.get("current-snapshot-id")
+        snapshots = [s for s in snapshots if s["snapshot-id"] == current]
+    return [snapshot.get("summary") or {} for snapshot in snapshots]
+
+
+def _engine(summary: Mapping[str, Any]) -> str:
+    return "Spark" if "spark.app.id" in summary else ""
+
+
+def _in_words(before: IcebergSnapshot, after: IcebergSnapshot) -> str:
+    info, version = commits.info_of(after.raw, after.version), after.version
+    operation, engine = operation_and_engine(before, after)
+    words = [operation or "a commit"]
     if engine:
         words.append(f"by {engine}")
-    timestamp = raw.get("last-updated-ms")
+    timestamp = after.raw.get("last-updated-ms")
     if isinstance(timestamp, int):
         words.append(f"at {datetime.fromtimestamp(timestamp / 1000, UTC).isoformat(timespec='milliseconds')}")
     txn = commits.txn_of(info)

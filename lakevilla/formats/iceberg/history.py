@@ -1,13 +1,12 @@
 """The versions of an Iceberg table for people, and which of them was current at a time."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from lakevilla.environment import Environment
 from lakevilla.formats.iceberg import commits, log
-from lakevilla.formats.iceberg.footprint import changed_files
+from lakevilla.formats.iceberg.footprint import changed_files, operation_and_engine
 from lakevilla.formats.iceberg.log import Version
-from lakevilla.formats.iceberg.metadata import current_snapshot
 from lakevilla.formats.iceberg.paths import parse_metadata_key
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
 from lakevilla.model import HistoryEntry
@@ -73,16 +72,15 @@ def _teller(snapshot: IcebergSnapshot, before: IcebergSnapshot | None) -> Callab
 
 def _entry(snapshot: IcebergSnapshot, before: IcebergSnapshot | None) -> HistoryEntry:
     info = commits.info_of(snapshot.raw, snapshot.version)
-    current = current_snapshot(snapshot.raw) or {}
-    summary: Mapping[str, Any] = current.get("summary") or {}
+    operation, engine = operation_and_engine(before, snapshot)
     removed, added = ({}, {}) if before is None else changed_files(before, snapshot)
     return HistoryEntry(
         version=snapshot.version,
         timestamp_ms=snapshot.timestamp_ms,
-        operation=str(info.get("operation") or summary.get("operation") or ""),
+        operation=operation,
         parameters=_texts(info.get("parameters")),
         metrics=_texts(info.get("metrics")),
-        engine=str(info.get("engine") or summary.get("engine-name") or ""),
+        engine=engine,
         txn=commits.txn_of(info),
         attempt=commits.attempt_of(info),
         slot=commits.slot_of(info),

@@ -11,7 +11,7 @@ from typing import Any
 
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt
-from lakevilla.formats.iceberg.avro import encode_manifest, encode_manifest_list, record_of
+from lakevilla.formats.iceberg.avro import Record, encode_manifest, encode_manifest_list, record_of
 from lakevilla.formats.iceberg.commits import COMMIT, make_info
 from lakevilla.formats.iceberg.entries import ADDED, DATA, DELETED, EXISTING, Entry
 from lakevilla.formats.iceberg.manifests import Manifest
@@ -28,6 +28,13 @@ _GATHER_FROM = "commit.manifest.min-count-to-merge"
 _GATHER_UP_TO = "commit.manifest.target-size-bytes"
 _MERGES = "commit.manifest-merge.enabled"
 _SNAPSHOT_BITS = 63
+_ASKED = (
+    "content",
+    "sequence_number",
+    "min_sequence_number",
+    *(f"{kind}_{what}_count" for kind in ("added", "existing", "deleted") for what in ("files", "rows")),
+)
+"""What format 2 asks of every manifest in a list."""
 
 
 @dataclass
@@ -83,7 +90,7 @@ class _Work:
             snapshot["sequence-number"] = self._sequence
         key = manifest_list_key(self._txn, self._unique, self._snapshot_id)
         snapshot["manifest-list"] = self._base.places.path_of(key)
-        records = [manifest.record for manifest in manifests]
+        records = [self._complete(manifest) for manifest in manifests]
         self._objects[key] = encode_manifest_list(self._format, records, snapshot)
         raw = metadata_after(self._base, self._raw, snapshot, now_ms)
         return Landing(raw, self._objects, tuple(manifests))
@@ -160,6 +167,24 @@ class _Work:
             rows = [entry.rows for entry, status in statuses if status == wanted]
             record[f"{name}_files_count"], record[f"{name}_rows_count"] = len(rows), sum(rows)
         return Manifest(record, living)
+
+    def _complete(self, manifest: Manifest) -> Record:
+        """The manifest's record in the list; earlier writers left out what later formats ask for."""
+        record = manifest.record
+        if self._format == 1 or all(record.get(name) is not None for name in _ASKED):
+            return record
+        self._base.reader.load([manifest])
+        entries = manifest.entries or ()
+        counts = {f"{kind}_{what}_count": 0 for kind in ("added", "deleted") for what in ("files", "rows")}
+        return {
+            "content": DATA,
+            "sequence_number": 0,
+            "min_sequence_number": 0,
+            **counts,
+            "existing_files_count": len(entries),
+            "existing_rows_count": sum(entry.rows for entry in entries),
+            **{name: value for name, value in record.items() if value is not None},
+        }
 
     def _numbered(self, entry: Entry, status: int) -> Entry:
         """The entry as somebody reads it who reads the manifest."""

@@ -13,7 +13,7 @@ from lakevilla.formats.iceberg import changes
 from lakevilla.formats.iceberg.alter import alter
 from lakevilla.formats.iceberg.create import create_table
 from lakevilla.formats.iceberg.expiring import expire
-from lakevilla.formats.iceberg.footprint import footprint_of
+from lakevilla.formats.iceberg.footprint import footprint_of, footprint_of_change
 from lakevilla.formats.iceberg.history import history, version_at
 from lakevilla.formats.iceberg.log import Version, at, follow, newest
 from lakevilla.formats.iceberg.metadata import current_snapshot
@@ -133,8 +133,7 @@ class IcebergTable:
         return changes.preview(_ours(base), change)
 
     def footprint(self, base: Snapshot, change: Change) -> Footprint:
-        before = _ours(base)
-        return footprint_of(before, changes.preview(before, change))
+        return footprint_of_change(_ours(base), change)
 
     def inverse(self, base: Snapshot, change: Change) -> Change:
         return changes.inverse(_ours(base), change)
