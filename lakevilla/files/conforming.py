@@ -83,9 +83,14 @@ def _rebuild(
         if pa.types.is_struct(data_type):
             return pa.struct([_rebuild(child, name, metadata) for child in data_type])
         if pa.types.is_map(data_type):
-            return pa.map_(again(data_type.key_type), pa.field("value", again(data_type.item_type)))
+            key, item = data_type.key_field, data_type.item_field
+            return pa.map_(
+                pa.field("key", again(key.type), nullable=False, metadata=metadata(key)),
+                pa.field("value", again(item.type), metadata=metadata(item)),
+            )
         if pa.types.is_list(data_type):
-            return pa.list_(pa.field("element", again(data_type.value_type)))
+            element = data_type.value_field
+            return pa.list_(pa.field("element", again(element.type), metadata=metadata(element)))
         return data_type
 
     return pa.field(name(field), again(field.type), metadata=metadata(field))

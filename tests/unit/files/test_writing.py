@@ -283,6 +283,18 @@ def test_physical_names_and_ids_reach_the_file_at_every_level(shelf: Shelf) -> N
     assert stored.field("col-1").type.field("col-4").metadata[FIELD_ID] == b"4"
 
 
+def test_ids_of_elements_keys_and_values_reach_the_file(shelf: Shelf) -> None:
+    def numbered(name: str, data_type: pa.DataType, number: int) -> pa.Field:
+        return pa.field(name, data_type, name != "key", {FIELD_ID: str(number)})
+
+    maps = pa.map_(numbered("key", pa.string(), 3), numbered("value", pa.int64(), 4))
+    schema = pa.schema([numbered("l", pa.list_(numbered("element", maps, 2)), 1)])
+    (file,) = write(shelf, pa.table({"l": [[[("a", 1)]]]}, schema=schema), schema=schema)
+    element = shelf.table(file.key).schema.field("l").type.value_field
+    fields = [element, element.type.key_field, element.type.item_field]
+    assert [field.metadata[FIELD_ID] for field in fields] == [b"2", b"3", b"4"]
+
+
 @pytest.mark.parametrize(
     ("data_type", "value", "where"),
     [
