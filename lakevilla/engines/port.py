@@ -45,7 +45,8 @@ class Source:
     `schema` is the logical Arrow schema; field metadata carries physical names and ids (see
     `files.mapping`). `files` prunes by a predicate and records it. `open` finds the store and the key
     of a data file, which may lie outside the table's root. `about_bytes` estimates the size of the whole
-    table, for plans; `has_deletes` is False where no file can have deleted rows.
+    table, for plans; `has_deletes` is False where no file can have deleted rows; `formats` are those of its
+    data files.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Source:
     open: Callable[[DataFile], tuple[Store, str]]
     about_bytes: Callable[[], int] = lambda: 1 << 40
     has_deletes: bool = True
+    formats: Callable[[], frozenset[str]] = lambda: frozenset({"parquet"})
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,9 @@ from lakevilla.store.port import Store
 WHOLE_BYTES = 8 * 1024 * 1024
 """Up to this size one GET of everything beats several of parts."""
 
-_FOOTER_BYTES = 256 * 1024
+FOOTER_BYTES = 256 * 1024
+"""So much of the end of an object is fetched for its footer."""
+
 _GAP_BYTES = 1024 * 1024
 _FETCH_BYTES = 16 * 1024 * 1024
 _BATCH_ROWS = 8 * 1024
@@ -25,12 +27,15 @@ _THREADS_BYTES = 1024 * 1024
 
 
 class ParquetObject:
-    """An opened Parquet object. Row groups and columns are fetched when they are read."""
+    """An opened Parquet object. Row groups and columns are fetched when they are read.
 
-    def __init__(self, store: Store, key: str, size: int | None) -> None:
+    One of up to `whole_bytes` is fetched whole; FOOTER_BYTES is for who wants its footer alone.
+    """
+
+    def __init__(self, store: Store, key: str, size: int | None, whole_bytes: int | None = None) -> None:
         self._name = f"{store.url}/{key}"
         self._ranges: _Ranges | None = None
-        if size is not None and size > WHOLE_BYTES:
+        if size is not None and size > (WHOLE_BYTES if whole_bytes is None else whole_bytes):
             self._ranges = _Ranges(store, key, size, self._name)
             source = pa.PythonFile(self._ranges, mode="r")
         else:
@@ -155,7 +160,7 @@ class _Ranges(io.RawIOBase):
     def __init__(self, store: Store, key: str, size: int, name: str) -> None:
         self._store, self._key, self._size, self._name = store, key, size, name
         self._position = 0
-        self._footer = (max(0, size - _FOOTER_BYTES), self._get(max(0, size - _FOOTER_BYTES), size))
+        self._footer = (max(0, size - FOOTER_BYTES), self._get(max(0, size - FOOTER_BYTES), size))
         self._here: list[tuple[int, bytes]] = [self._footer]
 
     def fetch(self, spans: list[tuple[int, int]]) -> None:

@@ -104,6 +104,10 @@ class Snapshot(Protocol):
         """Whether files may have deleted rows."""
         ...
 
+    def formats(self) -> frozenset[str]:
+        """The formats of the live data files, see `DataFile.format`."""
+        ...
+
     def about_bytes(self) -> int:
         """About how many bytes the live files have, without making an object of each."""
         ...

@@ -288,6 +288,7 @@ class Workspace:
             pinned.table.open,
             snapshot.about_bytes,
             snapshot.has_deletes,
+            snapshot.formats,
         )
 
     def target(self, pinned: Pinned) -> Target:

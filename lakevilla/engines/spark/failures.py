@@ -1,5 +1,6 @@
 """Spark's exceptions as ours: what the user got wrong, what the store has lost, and the rest as it came."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -12,10 +13,11 @@ from pyspark.errors import (
     NumberFormatException,
     ParseException,
     PySparkException,
+    PythonException,
     SparkRuntimeException,
 )
 
-from lakevilla.errors import Corrupt, InvalidInput, Unsupported
+from lakevilla.errors import Corrupt, InvalidInput, Unavailable, Unsupported
 
 _USERS = (
     AnalysisException,
@@ -28,6 +30,8 @@ _USERS = (
 )
 
 
+_KINDS = {kind.__name__: kind for kind in (Corrupt, InvalidInput, Unavailable, Unsupported)}
+_OURS = re.compile(rf"lakevilla\.errors\.({'|'.join(_KINDS)}): (.*)")
 _UNREADABLE = "a data file cannot be read: {}"
 _NOT_INSTALLED = (
     "the Python of Spark's executors has no lakevilla: install it there, in the version that you have here, "
@@ -53,6 +57,9 @@ def explained() -> Iterator[None]:
             raise Corrupt(_UNREADABLE.format(text)) from error
         if "No module named 'lakevilla'" in str(error):
             raise InvalidInput(_NOT_INSTALLED) from error
+        if isinstance(error, PythonException) and (ours := _OURS.findall(str(error))):
+            # What a task of ours raised in a Python worker.
+            raise _KINDS[ours[-1][0]](ours[-1][1]) from error
         if condition.startswith(("UNSUPPORTED", "NOT_SUPPORTED")):
             raise Unsupported(f"Spark cannot do this: {text}") from error
         if isinstance(error, _USERS):

@@ -17,11 +17,13 @@ import pyarrow as pa
 from pyspark.sql import types as spark
 
 from lakevilla.engines.port import Source
-from lakevilla.engines.spark import bypaths, fileindex, types
+from lakevilla.engines.spark import bypaths, fileindex, foreign, types
 from lakevilla.engines.spark.filters import predicate_of
+from lakevilla.engines.spark.foreign import Numbered
 from lakevilla.engines.spark.jvm import driver_side
 from lakevilla.engines.spark.places import Access, hadoop_path
 from lakevilla.engines.spark.types import quoted
+from lakevilla.errors import Unsupported
 from lakevilla.files.mapping import by_id, physical_name
 from lakevilla.files.partitioning import partition_text
 from lakevilla.model import DataFile, Deletes
@@ -38,15 +40,14 @@ _ROW_INDEX = "_metadata.row_index"
 _BYTE = f"ascii(CAST(substring({_DELETED}, CAST({_ROW_INDEX} DIV {_BITS} AS INT) + 1, 1) AS STRING))"
 _LIVING = f"{_DELETED} IS NULL OR ({_BYTE} & shiftleft(1, CAST({_ROW_INDEX} % {_BITS} AS INT))) = 0"
 
+_CASE_SENSITIVE = "spark.sql.caseSensitive"
 _OPTIONS = {
     # Values as they are in the file, also those of a calendar before 1582.
     "datetimeRebaseMode": "CORRECTED",
     "int96RebaseMode": "CORRECTED",
 }
-_BY_ID = {
-    "spark.sql.parquet.fieldId.read.enabled": "true",
-    "spark.sql.parquet.fieldId.read.ignoreMissing": "true",
-}
+# A file without any id makes Spark fail: its columns would all be null.
+_BY_ID = {"spark.sql.parquet.fieldId.read.enabled": "true"}
 # Parquet looks for the 0.0 of a filter in the dictionary of a row group, where -0.0 is another value.
 _WITH_FLOATS = {"parquet.filter.dictionary.enabled": "false"}
 
@@ -59,15 +60,39 @@ class Reader:
     access: Access
 
     def table(self, source: Source) -> Any:
-        """The whole table, lazily: files are chosen when Spark plans a query, by its filters."""
+        """The whole table, lazily: files are chosen when Spark plans a query, by its filters.
+
+        Of a table with files that Spark cannot read itself, all files are chosen at once.
+        """
+        self._refuse_ambiguous(source)
+        if foreign.may_be_foreign(source):
+            return self._divided(source, list(enumerate(source.files(ANYTHING))), ())
         return self._frame(source, None, ())
 
     def files(self, source: Source, files: Sequence[DataFile]) -> Any:
         """These files of the table, with columns FILE, their position here, and ROW, the row's in the
         file."""
-        return self._frame(source, files, (FILE, ROW))
+        if foreign.may_be_foreign(source):
+            return self._divided(source, list(enumerate(files)), (FILE, ROW))
+        return self._frame(source, list(enumerate(files)), (FILE, ROW))
 
-    def _frame(self, source: Source, files: Sequence[DataFile] | None, extra: Sequence[str]) -> Any:
+    def _refuse_ambiguous(self, source: Source) -> None:
+        """Names that differ in case alone are one name to Spark, unless its session tells them apart."""
+        if types.is_ambiguous(source.schema) and self.session.conf.get(_CASE_SENSITIVE) != "true":
+            raise Unsupported(
+                f"table {source.name} has columns whose names differ in case alone, which Spark tells apart "
+                f"only with {_CASE_SENSITIVE}=true"
+            )
+
+    def _divided(self, source: Source, files: Sequence[Numbered], extra: Sequence[str]) -> Any:
+        ours, others = foreign.divided(source, files)
+        frames = [self._frame(source, ours, extra)] if ours or not others else []
+        if others:
+            wanted = [name if name in extra else None for name in (FILE, ROW)]
+            frames.append(foreign.relation(self.session, self.access, source, others, *wanted))
+        return frames[0] if len(frames) == 1 else frames[0].union(frames[1])
+
+    def _frame(self, source: Source, files: Sequence[Numbered] | None, extra: Sequence[str]) -> Any:
         ids = by_id(source.schema)
         own = [source.schema.field(name) for name in source.partition_columns]
         data = [
@@ -78,7 +103,7 @@ class Reader:
         partition = [spark.StructField(physical_name(f), types.logical(f.type)) for f in own]
         if FILE in extra:
             partition.append(spark.StructField(FILE, spark.IntegerType()))
-        deletes = source.has_deletes if files is None else any(file.deletes for file in files)
+        deletes = source.has_deletes if files is None else any(file.deletes for _, file in files)
         if deletes:
             partition.append(spark.StructField(_DELETED, spark.BinaryType()))
         listing = _Listing(source, files, tuple(field.name for field in partition))
@@ -94,7 +119,7 @@ class Reader:
         columns = [_column(field, source) for field in source.schema]
         columns += [f"{_ROW_INDEX} AS {ROW}" if name == ROW else name for name in extra]
         if driver_side(self.session) is not None:
-            size = source.about_bytes() if files is None else sum(file.size for file in files)
+            size = source.about_bytes() if files is None else sum(file.size for _, file in files)
             return fileindex.relation(self.session, listing.answer, *structs, options, size, living, columns)
         frame = bypaths.relation(self.session, listing.files(ANYTHING), *structs, options)
         return (frame.where(living) if living else frame).selectExpr(*columns)
@@ -105,7 +130,7 @@ class _Listing:
     """Answers the file index: which files, with which values of these partition columns."""
 
     source: Source
-    fixed: Sequence[DataFile] | None
+    fixed: Sequence[Numbered] | None
     columns: tuple[str, ...]
 
     def answer(self, filters: str) -> str:
@@ -113,8 +138,8 @@ class _Listing:
 
     def files(self, predicate: Any) -> list[dict[str, Any]]:
         # Files that a statement has chosen already are all given, under the same numbers each time.
-        chosen = self.source.files(predicate) if self.fixed is None else self.fixed
-        return [self._described(number, file) for number, file in enumerate(chosen)]
+        chosen = enumerate(self.source.files(predicate)) if self.fixed is None else self.fixed
+        return [self._described(number, file) for number, file in chosen]
 
     def _described(self, number: int, file: DataFile) -> dict[str, Any]:
         store, key = self.source.open(file)

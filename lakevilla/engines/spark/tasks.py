@@ -86,7 +86,7 @@ class WriteTask:
         def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             task, context = _unpacked(packed), TaskContext.get()
             attempt = 0 if context is None else context.taskAttemptId()
-            report = _Running(task, _store(task.place), attempt).run(batches)
+            report = _Running(task, opened(task.place), attempt).run(batches)
             _ready_for_the_next_task()
             yield pa.record_batch([pa.array([pickle.dumps(report)], pa.binary())], names=["report"])
 
@@ -110,8 +110,8 @@ def _unpacked(packed: bytes) -> WriteTask:
 
 
 @lru_cache(maxsize=4)
-def _store(packed: bytes) -> Store:
-    """A worker serves many tasks, and keeps its connections between them."""
+def opened(packed: bytes) -> Store:
+    """The store of such a place. A worker serves many tasks, and keeps its connections between them."""
     url, access = pickle.loads(packed)
     store: Store = access.open(url)
     return store

@@ -4,13 +4,15 @@ Everything is nullable towards Spark: whether a value may be missing is checked 
 promise that a file breaks would make Spark read garbage.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import types as spark
 
 from lakevilla.errors import Unsupported
-from lakevilla.files.mapping import field_id, physical_name
+from lakevilla.files.mapping import DEFAULT, default_of, field_id, physical_name
+from lakevilla.files.partitioning import partition_text
 from lakevilla.sql.types import TIMESTAMP, TIMESTAMP_NTZ, type_name
 
 _PAIRS: list[tuple[pa.DataType, spark.DataType]] = [
@@ -31,6 +33,7 @@ _PAIRS: list[tuple[pa.DataType, spark.DataType]] = [
 _TO_SPARK = {str(arrow): ours for arrow, ours in _PAIRS}
 _TO_ARROW = {type(ours): arrow for arrow, ours in _PAIRS}
 _FIELD_ID = "parquet.field.id"
+_DEFAULT = "EXISTS_DEFAULT"
 
 
 def logical(data_type: pa.DataType) -> spark.DataType:
@@ -39,11 +42,27 @@ def logical(data_type: pa.DataType) -> spark.DataType:
 
 
 def stored(field: pa.Field, with_id: bool) -> spark.StructField:
-    """The column as data files have it: physical names, and ids where files are matched by id."""
+    """The column as data files have it: physical names, ids where files are matched by id, and defaults.
+
+    Spark goes by a default only if it is that of a whole column.
+    """
     number = field_id(field) if with_id else None
-    metadata = None if number is None else {_FIELD_ID: number}
+    metadata: dict[str, Any] = {} if number is None else {_FIELD_ID: number}
+    if DEFAULT in (field.metadata or {}):
+        metadata[_DEFAULT] = _literal(default_of(field).as_py(), field.type)
     data_type = _spark_type(field.type, lambda child: stored(child, with_id))
-    return spark.StructField(physical_name(field), data_type, True, metadata)
+    return spark.StructField(physical_name(field), data_type, True, metadata or None)
+
+
+def _literal(value: Any, data_type: pa.DataType) -> str:
+    """A value in SQL."""
+    if isinstance(value, bytes):
+        return f"X'{value.hex()}'"
+    text = partition_text(value, data_type)
+    if text is None:
+        return "NULL"
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"CAST('{escaped}' AS {sql_type(data_type)})"
 
 
 def arrow_schema(schema: spark.StructType) -> pa.Schema:
@@ -76,6 +95,14 @@ def sql_type(data_type: pa.DataType) -> str:
     if pa.types.is_map(data_type):
         return f"MAP<{sql_type(data_type.key_type)}, {sql_type(data_type.item_type)}>"
     return type_name(data_type)
+
+
+def is_ambiguous(fields: Iterable[pa.Field]) -> bool:
+    """Whether two of these columns, or two members of one of them, have names that differ in case alone."""
+    known = list(fields)
+    names = {field.name.lower() for field in known}
+    inside = ([field.type.field(i) for i in range(field.type.num_fields)] for field in known)
+    return len(names) < len(known) or any(map(is_ambiguous, inside))
 
 
 def quoted(name: str) -> str:

@@ -139,6 +139,9 @@ class DeltaSnapshot:
         """The protocol tells, also where rows were deleted before the table's property was turned off."""
         return "deletionVectors" in (self.protocol.reader_features or ())
 
+    def formats(self) -> frozenset[str]:
+        return frozenset({"parquet"})
+
     def about_bytes(self) -> int:
         total = sum(int(add.get("size", 0)) for add in self.state.added.values())
         for live in self.state.blocks:

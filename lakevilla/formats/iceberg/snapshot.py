@@ -167,6 +167,14 @@ class IcebergSnapshot:
     def has_deletes(self) -> bool:
         return any(not manifest.is_data and not manifest.is_empty for manifest in self.manifests)
 
+    def formats(self) -> frozenset[str]:
+        found: frozenset[str] = frozenset()
+        for manifest in self._loaded():
+            if "formats" not in manifest.notes:
+                manifest.notes["formats"] = frozenset(entry.format for entry in manifest.entries or ())
+            found |= manifest.notes["formats"]
+        return found
+
     def about_bytes(self) -> int:
         return sum(entry.size for manifest in self._loaded() for entry in manifest.entries or ())
 

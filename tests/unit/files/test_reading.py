@@ -179,7 +179,7 @@ def test_deleted_row_behind_the_end_is_corrupt() -> None:
 
 def test_large_file_is_read_by_ranges_of_the_wanted_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet, "WHOLE_BYTES", 1000)
-    monkeypatch.setattr(parquet, "_FOOTER_BYTES", 65536)
+    monkeypatch.setattr(parquet, "FOOTER_BYTES", 65536)
     monkeypatch.setattr(parquet, "_GAP_BYTES", 100)
     meter = Meter()
     store = open_store("memory://", meter=meter)
