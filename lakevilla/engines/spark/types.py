@@ -122,5 +122,5 @@ def _spark_type(data_type: pa.DataType, member: Callable[[pa.Field], spark.Struc
         return spark.MapType(key, _spark_type(data_type.item_type, member))
     found = _TO_SPARK.get(str(data_type))
     if found is None:
-        raise Unsupported(f"Spark has no type for {data_type}")
+        raise Unsupported(f"Spark has no type for {data_type} that keeps its values: use engine='local'")
     return found

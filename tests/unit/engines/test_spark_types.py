@@ -1,0 +1,15 @@
+"""Which of a table's types Spark can hold."""
+
+import pyarrow as pa
+import pytest
+
+from lakevilla.engines.spark import types
+from lakevilla.errors import Unsupported
+
+
+@pytest.mark.parametrize("data_type", [pa.uuid(), pa.time64("us"), pa.binary(3), pa.timestamp("ns", "UTC")])
+@pytest.mark.parametrize("inside", [False, True])
+def test_type_that_spark_lacks_is_refused_with_a_way_out(data_type: pa.DataType, inside: bool) -> None:
+    wanted = pa.list_(pa.struct([pa.field("a", data_type)])) if inside else data_type
+    with pytest.raises(Unsupported, match="engine='local'"):
+        types.logical(wanted)
