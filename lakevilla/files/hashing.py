@@ -10,6 +10,7 @@ import pyarrow as pa
 
 _C1 = np.uint32(0xCC9E2D51)
 _C2 = np.uint32(0x1B873593)
+_LAST_BYTES = np.array([0, 0xFF, 0xFFFF, 0xFFFFFF], np.uint32)
 
 Words = npt.NDArray[np.uint32]
 
@@ -29,7 +30,9 @@ def hash_bytes(values: pa.Array) -> Words:
     _, offsets, data = array.buffers()
     bounds = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
     stored = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
-    return _hash_slices(stored, bounds[:-1], np.diff(bounds))
+    # The array may be a small part of what is stored there.
+    first, end = bounds[0], bounds[-1]
+    return _hash_slices(stored[first:end], bounds[:-1] - first, np.diff(bounds))
 
 
 def hash_decimals(values: pa.Decimal128Array) -> Words:
@@ -40,35 +43,30 @@ def hash_decimals(values: pa.Decimal128Array) -> Words:
     digits = np.ascontiguousarray(stored.reshape(-1, 16)[:, ::-1])
     # A leading byte says nothing if it only repeats the sign of the byte after it.
     sign = np.where(digits[:, :1] >> 7, np.uint8(255), np.uint8(0))
-    idle = (digits[:, :-1] == sign) & (digits[:, 1:] >> 7 == sign >> 7)
-    skipped = np.cumprod(idle, axis=1).sum(axis=1).astype(np.int64)
+    idle = np.zeros(digits.shape, np.bool_)
+    idle[:, :-1] = (digits[:, :-1] == sign) & (digits[:, 1:] >> 7 == sign >> 7)
+    skipped = np.argmin(idle, axis=1)
     return _hash_slices(digits.reshape(-1), np.arange(len(values)) * 16 + skipped, 16 - skipped)
 
 
 def _hash_slices(
     data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]
 ) -> Words:
+    # The word that begins at each byte, also where it is not aligned.
+    padded = np.concatenate([data, np.zeros(4, np.uint8)])
+    at = np.ndarray((len(data) + 1,), "<u4", padded, strides=(1,))
     hashes = np.zeros(len(starts), np.uint32)
     words = lengths // 4
     rows = np.flatnonzero(words)
     word = 0
     while len(rows):
-        hashes[rows] = _with_word(hashes[rows], _little_endian(data, starts[rows] + 4 * word, 4))
+        hashes[rows] = _with_word(hashes[rows], at[starts[rows] + 4 * word])
         word += 1
         rows = rows[words[rows] > word]
-    for length in range(1, 4):
-        rows = np.flatnonzero(lengths % 4 == length)
-        rest = _little_endian(data, starts[rows] + 4 * words[rows], length)
-        hashes[rows] ^= _mixed(rest)
+    rows = np.flatnonzero(lengths % 4)
+    rest = at[starts[rows] + 4 * words[rows]] & _LAST_BYTES[lengths[rows] % 4]
+    hashes[rows] ^= _mixed(rest)
     return _finished(hashes, lengths.astype(np.uint32))
-
-
-def _little_endian(data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], length: int) -> Words:
-    """The numbers that so many bytes make from each start on."""
-    found = np.zeros(len(starts), np.uint32)
-    for position in range(length):
-        found |= data[starts + position].astype(np.uint32) << np.uint32(8 * position)
-    return found
 
 
 def _with_word(hashes: Words, word: Words) -> Words:
