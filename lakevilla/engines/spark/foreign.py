@@ -1,10 +1,11 @@
 """Data files that Spark's own Parquet reader does not read rightly, read by Python tasks instead.
 
-They are those of another format, those without the field ids that their table goes by, and those that lack a
-member of a struct that has a default. Filters and the choice of columns do not reach into such a read.
+They are those of another format, those without the field ids that their table goes by, and those that lack
+a value whose default Spark does not fill in: inside a column, or a binary one. Filters and the choice of
+columns do not reach into such a read.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pickle import dumps, loads
 from typing import Any
@@ -27,6 +28,8 @@ from lakevilla.files.reading import read_file
 from lakevilla.model import DataFile
 
 Numbered = tuple[int, DataFile]
+"""A file with its position among those of a statement."""
+
 _PARQUET = frozenset({"parquet"})
 _BATCH_ROWS = 64 * 1024
 _TASK_BYTES = 16 * 1024 * 1024
@@ -68,13 +71,24 @@ def relation(
 
 
 def _suspicious(schema: pa.Schema) -> bool:
-    return has_mapped_names(schema) or any(_inner_default(column) for column in schema)
+    return has_mapped_names(schema) or any(_defaults_beyond_spark(column, True) for column in schema)
 
 
-def _inner_default(column: pa.Field) -> bool:
-    """Whether something inside the column has a default: Spark knows only defaults of whole columns."""
-    inside = [column.type.field(position) for position in range(column.type.num_fields)]
-    return any(DEFAULT in (child.metadata or {}) or _inner_default(child) for child in inside)
+def _defaults_beyond_spark(column: pa.Field, top: bool) -> bool:
+    """Whether the column or something inside it has a default of which Spark's reader does not know."""
+    if DEFAULT in (column.metadata or {}) and not (top and _spark_fills(column.type)):
+        return True
+    return any(_defaults_beyond_spark(child, False) for child in _inside(column))
+
+
+def _spark_fills(data_type: pa.DataType) -> bool:
+    """Whether Spark's reader fills in a default of this type, if it is that of a whole column."""
+    binary = pa.types.is_binary(data_type) or pa.types.is_fixed_size_binary(data_type)
+    return not binary and not pa.types.is_nested(data_type)
+
+
+def _inside(column: pa.Field) -> list[pa.Field]:
+    return [column.type.field(position) for position in range(column.type.num_fields)]
 
 
 def _looking(source: Source, file: DataFile) -> Callable[[], bool]:
@@ -85,19 +99,17 @@ def _looking(source: Source, file: DataFile) -> Callable[[], bool]:
         stored = ParquetObject(store, key, file.size, FOOTER_BYTES).schema
         if by_id(source.schema) and not has_ids(stored):
             return False
-        return not any(_lacks_default(column, stored) for column in source.schema)
+        return not any(_lacks_default(column, stored, True) for column in source.schema)
 
     return look
 
 
-def _lacks_default(column: pa.Field, stored: Any) -> bool:
-    """Whether the file holds the column, but not all of its members that have a default."""
+def _lacks_default(column: pa.Field, stored: Iterable[pa.Field], top: bool) -> bool:
+    """Whether the file lacks something that has a default of which Spark's reader does not know."""
     found = find(column, stored, Match.ID)
     if found is None:
-        return DEFAULT in (column.metadata or {}) and not isinstance(stored, pa.Schema)
-    inside = [column.type.field(position) for position in range(column.type.num_fields)]
-    below = [found.type.field(position) for position in range(found.type.num_fields)]
-    return any(_lacks_default(child, below) for child in inside)
+        return DEFAULT in (column.metadata or {}) and not (top and _spark_fills(column.type))
+    return any(_lacks_default(child, _inside(found), False) for child in _inside(column))
 
 
 @dataclass(frozen=True)
