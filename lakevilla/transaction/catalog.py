@@ -37,6 +37,9 @@ KEPT_SNAPSHOTS = 1000
 KEPT_VERSIONS = 8
 """How many versions of a table are kept, for transactions that see the lake at an earlier instant."""
 
+_Place = tuple[str, str]
+"""A location and a format: what we know of a table of one format is nothing to one of another."""
+
 
 @dataclass(frozen=True)
 class Pinned:
@@ -55,6 +58,10 @@ class Pinned:
     def is_new(self) -> bool:
         """Whether there is no version yet: the transaction makes the table."""
         return self.snapshot.version < 0
+
+
+def _place(ref: TableRef) -> _Place:
+    return ref.location, ref.format
 
 
 def seen(pinned: Pinned) -> int | None:
@@ -99,8 +106,8 @@ class Catalog:
         self._head: Head | None = None
         self._head_read_at: float | None = None
         self._states = States()
-        self._newest: OrderedDict[str, tuple[Snapshot, float]] = OrderedDict()
-        self._earlier: dict[str, OrderedDict[int, Snapshot]] = {}
+        self._newest: OrderedDict[_Place, tuple[Snapshot, float]] = OrderedDict()
+        self._earlier: dict[_Place, OrderedDict[int, Snapshot]] = {}
 
     def head(self, meter: Meter, fresh: bool = False) -> Head | None:
         """The registry, read anew if ours is too old or `fresh` is asked for."""
@@ -139,8 +146,8 @@ class Catalog:
         with self._lock:
             ref = registry.find(self._head, name)
             if ref is None and registry.may_lie_at(self._head, name):
-                ref = TableRef(name, name, next(iter(FORMATS)))
-            newest = None if ref is None else self._newest.get(ref.location)
+                ref = self._in_folder(name)
+            newest = None if ref is None else self._newest.get(_place(ref))
             return None if ref is None or newest is None else (ref, newest[0])
 
     def recent(self, name: str, meter: Meter) -> Pinned | None:
@@ -149,7 +156,7 @@ class Catalog:
         if known is None:
             return None
         with self._lock:
-            snapshot, seen_at = self._newest[known[0].location]
+            snapshot, seen_at = self._newest[_place(known[0])]
         if self._environment.elapsed() - seen_at > REGISTRY_SECONDS or _news(snapshot, self._head, False):
             return None
         return Pinned(known[0], self.open(known[0], meter), snapshot, seen_at)
@@ -174,12 +181,13 @@ class Catalog:
 
     def remember(self, ref: TableRef, snapshot: Snapshot, seen_at: float) -> None:
         """Keep the newest snapshot of a table, and when it was seen to be so, for the next transaction."""
+        place = _place(ref)
         with self._lock:
-            known = self._newest.get(ref.location)
+            known = self._newest.get(place)
             if known is None or known[0].version <= snapshot.version:
-                self._newest[ref.location] = (snapshot, seen_at)
-            self._newest.move_to_end(ref.location)
-            earlier = self._earlier.setdefault(ref.location, OrderedDict())
+                self._newest[place] = (snapshot, seen_at)
+            self._newest.move_to_end(place)
+            earlier = self._earlier.setdefault(place, OrderedDict())
             earlier[snapshot.version] = snapshot
             while len(earlier) > KEPT_VERSIONS:
                 earlier.popitem(last=False)
@@ -253,12 +261,19 @@ class Catalog:
         if ref is not None or not registry.may_lie_at(head, name):
             return ref
         if not fresh:
-            return TableRef(name, name, next(iter(FORMATS)))
+            with self._lock:
+                return self._in_folder(name)
         for folder in (name, *self._in_another_case(name, meter)):
             format_name = self._format_at(folder, meter)
             if format_name is not None and registry.may_lie_at(head, folder):
                 return TableRef(folder, folder, format_name)
         return None
+
+    def _in_folder(self, name: str) -> TableRef:
+        """The table in the folder of this name, which HEAD does not know: of the format that was seen there.
+        Where none was, it is a guess, and whoever finds nothing there asks anew."""
+        refs = [TableRef(name, name, format_name) for format_name in FORMATS]
+        return next((ref for ref in refs if _place(ref) in self._newest), refs[0])
 
     def _in_another_case(self, name: str, meter: Meter) -> list[str]:
         folders = Metered(self._store, meter).list_folders("")
@@ -268,7 +283,7 @@ class Catalog:
         """The newest version of a table; None if nothing lies there."""
         table, now = self.open(ref, meter), self._environment.elapsed()
         with self._lock:
-            known = self._newest.get(ref.location)
+            known = self._newest.get(_place(ref))
         # A miss on the next version proves nothing if that version may have been cleaned away meanwhile.
         fresh = known is not None and now - known[1] < PREMISE_SECONDS
         snapshot = table.latest(known[0] if known is not None and fresh else None)
@@ -281,8 +296,8 @@ class Catalog:
         """A table at a version. Asks nothing if we have seen it there a short while ago."""
         table, now = self.open(ref, meter), self._environment.elapsed()
         with self._lock:
-            newest = self._newest.get(ref.location)
-            snapshot = self._earlier.get(ref.location, OrderedDict()).get(version)
+            newest = self._newest.get(_place(ref))
+            snapshot = self._earlier.get(_place(ref), OrderedDict()).get(version)
         if snapshot is None and newest is not None and newest[0].version < version:
             found = {taken.snapshot.version: taken.snapshot for taken in table.since(newest[0])}
             snapshot = found.get(version)
