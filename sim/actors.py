@@ -122,7 +122,14 @@ def audit_table(session: Session, table: str) -> None:
 def create_table(session: Session, random: Random) -> None:
     name, tag = random.choice(NAMES), _next(session)
     schema = pa.schema([(f"tag_{tag}", pa.int64()), ("v", pa.int64())])
-    change(session, "", "create", name, tag, lambda tx: tx.create(name, schema))
+    change(
+        session,
+        "",
+        "create",
+        name,
+        tag,
+        lambda tx: tx.create(name, schema, format=session.client.formats.of(name)),
+    )
 
 
 def append_to_named(session: Session, random: Random) -> None:

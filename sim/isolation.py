@@ -11,7 +11,6 @@ from functools import cache, partial
 from random import Random
 
 from lakevilla.model import Features
-from lakevilla.store.port import Unanswered
 from sim import isolated, isolated_making, making
 from sim.bucket import Bucket
 from sim.checkers.history import History
@@ -19,9 +18,11 @@ from sim.checkers.looks import INSERTED
 from sim.checkers.published import check_published
 from sim.checkers.torn import Torn
 from sim.faults import Calm
+from sim.formats import PLAIN, Formats
 from sim.judge_isolation import Final, judge
 from sim.lakes import EngineOf, open_lake
-from sim.legacy import LegacyReader, LegacyWriter, Row, encode_json, encode_parquet
+from sim.legacy import LegacyReader, LegacyWriter, place_table
+from sim.legacy_store import Row, encode_json, encode_parquet
 from sim.rows import rows_engine
 from sim.scheduler import Stuck
 from sim.session import Session
@@ -35,7 +36,13 @@ COLUMNS = (("k", "long"), ("v", "long"), ("items", "string"))
 TRANSACTIONS = 5
 
 
-def play(seed: int, *, engine: EngineOf = rows_engine, transactions: int = TRANSACTIONS) -> Report:
+def play(
+    seed: int,
+    *,
+    engine: EngineOf = rows_engine,
+    transactions: int = TRANSACTIONS,
+    formats: Formats = PLAIN,
+) -> Report:
     """Run one seed; each client runs so many transactions, or one more."""
 
     def start(world: World, history: History, random: Random) -> int:
@@ -49,13 +56,13 @@ def play(seed: int, *, engine: EngineOf = rows_engine, transactions: int = TRANS
         return check_published(bucket.writes) + Torn(bucket.writes).check(ended)
 
     bare = Random(seed).random() < 0.3
-    return weather(seed, (20, 40, 80), image(engine, bare), start, audit, published)
+    return weather(seed, (20, 40, 80), image(engine, bare, formats), start, audit, published, formats)
 
 
 @cache
-def image(engine: EngineOf, bare: bool) -> Bucket:
+def image(engine: EngineOf, bare: bool, formats: Formats = PLAIN) -> Bucket:
     """The store of a lake with its tables, made without faults; `bare` if nobody has used LakeVilla there."""
-    with World(0, Calm) as world:
+    with World(0, Calm, formats=formats) as world:
         client, outsider = world.client("maker"), world.client("outsider")
 
         def make() -> None:
@@ -64,7 +71,7 @@ def image(engine: EngineOf, bare: bool) -> Bucket:
                 if bare or table == "found":
                     place(outsider, engine, table)
                 else:
-                    lake.create(table, "k BIGINT, v BIGINT, items STRING")
+                    lake.create(table, "k BIGINT, v BIGINT, items STRING", format=formats.of(table))
                     lake.append(table, first_rows())
             if not bare:
                 # Else the first instant has some of the tables without their rows.
@@ -75,10 +82,10 @@ def image(engine: EngineOf, bare: bool) -> Bucket:
         return world.bucket
 
 
-def images(engine: EngineOf) -> None:
+def images(engine: EngineOf, formats: Formats) -> None:
     """Make the stores from which seeds begin."""
     for bare in (False, True):
-        image(engine, bare)
+        image(engine, bare, formats)
 
 
 def first_rows() -> list[Row]:
@@ -87,12 +94,7 @@ def first_rows() -> list[Row]:
 
 def place(client: Client, engine: EngineOf, table: str) -> bool:
     """A table with its first rows, by a client that knows nothing of us; False if it may not be there."""
-    writer = LegacyWriter(client, History(), _encode(engine))
-    try:
-        first = writer.first_entry(table, making.foreign_entry(COLUMNS), first_rows())
-    except Unanswered:
-        return False
-    return making.place_foreign_table(client, table, first)
+    return place_table(client, table, COLUMNS, first_rows(), encode=_encode(engine))
 
 
 def _encode(engine: EngineOf) -> Callable[[list[Row]], bytes]:

@@ -11,6 +11,7 @@ from lakevilla.store.retrying import Retrying
 from sim import actors
 from sim.bucket import Bucket
 from sim.faults import Calm
+from sim.formats import PLAIN, Formats
 from sim.world import Client, World
 
 EngineOf = Callable[[Environment], Engine]
@@ -21,15 +22,15 @@ LEASE_SECONDS = 1.0
 
 
 @cache
-def first_image(engine: EngineOf) -> Bucket:
+def first_image(engine: EngineOf, formats: Formats = PLAIN) -> Bucket:
     """The store of a lake with its tables and first rows, made without faults; alike for every seed."""
-    with World(0, Calm) as world:
+    with World(0, Calm, formats=formats) as world:
         client = world.client("maker")
 
         def make() -> None:
             lake = open_lake(client, engine)
             for name, schema in actors.SCHEMAS.items():
-                lake.create(name, schema)
+                lake.create(name, schema, format=formats.of(name))
                 if rows := actors.FIRST_ROWS.get(name):
                     lake.append(name, rows)
 

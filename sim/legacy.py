@@ -1,46 +1,92 @@
-"""Clients that have never heard of LakeVilla: a writer and a reader of plain Delta logs.
+"""Clients that have never heard of LakeVilla: a writer and a reader of plain Delta and Iceberg tables.
 
-Contract: they know the Delta protocol and nothing else, with code of their own, as another project's
-library would have. The writer commits by an atomic create of the next version. The reader reads every
-entry each time, and fails if a version that it saw before is not the same any more.
+Contract: they know their format and nothing else, with code of their own, as another project's library would
+have. The writer commits by an atomic create of the next version. The reader reads every entry each time, and
+fails if a version that it saw before is not the same any more.
 """
 
 import hashlib
-import io
-import json
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import count
+from typing import Any, Protocol
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from lakevilla.store.port import Created, Object, Unanswered
-from sim.checkers.delta import Commit, data_key, live_files, log_key, parse_commit, parse_rows
+from lakevilla.store.port import Created, Unanswered
+from sim.checkers.commits import File
 from sim.checkers.history import History, Operation
+from sim.formats import ICEBERG
+from sim.legacy_delta import DeltaDialect
+from sim.legacy_iceberg import IcebergDialect
+from sim.legacy_store import Columns, Encode, GaveUp, Row, SnapshotChanged, encode_json, fetch_rows, get
 from sim.world import Client
 
-Row = dict[str, Any]
+
+class Dialect(Protocol):
+    """How a client that knows one format finds the versions of a table, and what it writes for the next.
+
+    What asks the store may raise `GaveUp` or `Unanswered`: then no version was made.
+    """
+
+    first: int
+    """The version with which a table begins that this client makes."""
+
+    def entry_key(self, root: str, version: int) -> str: ...
+
+    def live(self, root: str, entries: Mapping[int, bytes]) -> dict[str, File]:
+        """The files of the last of these versions, which are all that there are, by number."""
+        ...
+
+    def newest(self, root: str) -> int:
+        """The newest version; -1 if there is no table."""
+        ...
+
+    def upload(self, root: str, rows: list[Row], statistics: bool) -> Any:
+        """A data file with these rows, which is put, and will be known as this."""
+        ...
+
+    def appended(self, root: str, uploaded: Any, version: int) -> bytes:
+        """The entry of a version that adds an uploaded file."""
+        ...
+
+    def compacted(self, root: str) -> tuple[int, bytes]:
+        """The next version, and an entry by which one file takes the place of all."""
+        ...
+
+    def first_entry(self, root: str, columns: Columns, rows: list[Row]) -> bytes:
+        """The first entry of a table that has these rows from the beginning; their file is put."""
+        ...
+
+    def leave_hint(self, root: str, version: int) -> None:
+        """Tell others where the newest version is, if the format has a place for that."""
+        ...
 
 
-class SnapshotChanged(Exception):
-    """A version that a legacy client had read is another one now: a violation."""
+def dialect_of(client: Client, root: str, encode: Encode) -> Dialect:
+    """How this client works with a table."""
+    return (IcebergDialect if client.formats.of(root) == ICEBERG else DeltaDialect)(client, encode)
 
 
-class GaveUp(Exception):
-    """The store did not answer often enough."""
-
-
-def _get(client: Client, key: str) -> Object | None:
-    for _ in range(4):
-        try:
-            return client.store.get(key)
-        except Unanswered:
-            client.environment.sleep(0.2)
-    raise GaveUp(key)
+def place_table(
+    client: Client,
+    root: str,
+    columns: Columns,
+    rows: list[Row] | None = None,
+    *,
+    encode: Encode = encode_json,
+    number: int | None = None,
+) -> bool:
+    """Make a table, which begins with the version `number`; False if it may not be there."""
+    dialect = dialect_of(client, root, encode)
+    try:
+        entry = dialect.first_entry(root, columns, rows or [])
+        key = dialect.entry_key(root, dialect.first if number is None else number)
+        return isinstance(client.store.create(key, entry), Created)
+    except (Unanswered, GaveUp):
+        return False
 
 
 class LegacyReader:
-    """Reads tables from version 0 on, and remembers what each version was."""
+    """Reads tables from their first version on, and remembers what each version was."""
 
     def __init__(self, client: Client, history: History) -> None:
         self._client = client
@@ -59,148 +105,109 @@ class LegacyReader:
         op.completed = self._client.environment.elapsed()
 
     def _rows(self, root: str) -> list[Row]:
-        commits: list[Commit] = []
-        while (found := _get(self._client, log_key(root, len(commits)))) is not None:
-            digest = hashlib.sha256(found.data).hexdigest()
-            if self._seen.setdefault((root, len(commits)), digest) != digest:
-                raise SnapshotChanged(f"{self._client.name} finds version {len(commits)} of {root} changed")
-            commits.append(parse_commit(len(commits), found.data))
-        newest = len(commits) - 1
-        if (root, newest + 1) in self._seen:
-            raise SnapshotChanged(f"{self._client.name} finds version {newest + 1} of {root} gone")
-        rows: list[Row] = []
-        for path in live_files(commits):
-            data = _get(self._client, data_key(root, path))
-            if data is None:
-                raise SnapshotChanged(
-                    f"{self._client.name} finds no {path}, live in version {newest} of {root}"
-                )
-            rows.extend(parse_rows(data.data))
-        return rows
+        dialect = dialect_of(self._client, root, encode_json)
+        live = dialect.live(root, self._entries(dialect, root))
+        return [row for file in live.values() for row in fetch_rows(self._client, file)]
 
-
-def encode_json(rows: list[Row]) -> bytes:
-    """A data file as the row engine writes it."""
-    return json.dumps(rows).encode()
-
-
-def encode_parquet(rows: list[Row]) -> bytes:
-    """A data file as everybody else writes it."""
-    sink = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist(rows), sink)
-    return sink.getvalue()
+    def _entries(self, dialect: Dialect, root: str) -> dict[int, bytes]:
+        entries: dict[int, bytes] = {}
+        for version in count():
+            found = get(self._client, dialect.entry_key(root, version))
+            if found is not None:
+                digest = hashlib.sha256(found.data).hexdigest()
+                if self._seen.setdefault((root, version), digest) != digest:
+                    raise SnapshotChanged(f"{self._client.name} finds version {version} of {root} changed")
+                entries[version] = found.data
+                continue
+            if (root, version) in self._seen:
+                raise SnapshotChanged(f"{self._client.name} finds version {version} of {root} gone")
+            if version >= dialect.first:
+                break
+        return entries
 
 
 class LegacyWriter:
     """Appends rows, and makes one file of all, by plain optimistic commits; `encode` makes its data files."""
 
-    def __init__(self, client: Client, history: History, encode: Callable[[list[Row]], bytes]) -> None:
+    def __init__(self, client: Client, history: History, encode: Encode) -> None:
         self._client = client
         self._history = history
         self._encode = encode
-        self._newest: dict[str, int] = {}
+        self._dialects: dict[str, Dialect] = {}
 
     def append(self, table: str, root: str, rows: list[Row], *, statistics: bool) -> Operation:
-        elapsed = self._client.environment.elapsed
+        dialect, elapsed = self._dialect(root), self._client.environment.elapsed
         op = self._history.begin(self._client.name, table, "append", None, rows, elapsed())
         try:
-            path = f"legacy-{self._client.environment.new_id()}.parquet"
-            data = self._encode(rows)
-            self._client.store.put(data_key(root, path), data)
-            entry = _entry(path, rows, len(data), self._client.environment.now_ms(), statistics)
-            version = self._find_newest(root) + 1
+            uploaded = dialect.upload(root, rows, statistics)
+            version = dialect.newest(root) + 1
         except (GaveUp, Unanswered) as error:
             op.outcome, op.error, op.completed = "failed", str(error), elapsed()
             return op
-        try:
-            op.version = self._commit(root, version, entry)
-            op.outcome = "ok"
-        except GaveUp as error:
-            op.outcome, op.error = "unknown", str(error)
-        op.completed = elapsed()
+        self._publish(op, root, version, partial(dialect.appended, root, uploaded))
         return op
 
-    def first_entry(self, root: str, definition: bytes, rows: list[Row]) -> bytes:
-        """The first entry of a table that has these rows from the beginning; their file is put."""
-        path, data = f"legacy-{self._client.environment.new_id()}.parquet", self._encode(rows)
-        self._client.store.put(data_key(root, path), data)
-        added = _entry(path, rows, len(data), self._client.environment.now_ms(), statistics=True)
-        return definition + b"\n" + added
+    def delete(self, table: str, root: str, column: str, value: int) -> Operation:
+        """Delete rows of an Iceberg table by a file that names them."""
+        dialect, elapsed = self._dialect(root), self._client.environment.elapsed
+        assert isinstance(dialect, IcebergDialect)
+        op = self._history.begin(self._client.name, table, "delete", value, None, elapsed())
+        try:
+            version = dialect.newest(root) + 1
+        except (GaveUp, Unanswered) as error:
+            op.outcome, op.error, op.completed = "failed", str(error), elapsed()
+            return op
+        self._publish(op, root, version, partial(dialect.deleted, root, column, value))
+        return op
 
     def compact(self, root: str) -> None:
         """One file for all rows, if nobody comes between: everything that was on its way is built upon."""
-        elapsed = self._client.environment.elapsed
+        dialect, elapsed = self._dialect(root), self._client.environment.elapsed
         op = self._history.begin(self._client.name, "", "compact", root, None, elapsed())
         try:
-            commits: list[Commit] = []
-            while (found := _get(self._client, log_key(root, len(commits)))) is not None:
-                commits.append(parse_commit(len(commits), found.data))
-            version, entry = len(commits), self._compacted(root, commits)
+            version, entry = dialect.compacted(root)
         except (GaveUp, Unanswered) as error:
             op.outcome, op.error, op.completed = "failed", str(error), elapsed()
             return
         try:
-            done = isinstance(self._client.store.create(log_key(root, version), entry), Created)
+            done = isinstance(self._client.store.create(dialect.entry_key(root, version), entry), Created)
             op.outcome = "ok" if done else "failed"
         except Unanswered as error:
             op.error = str(error)
         op.completed = elapsed()
 
-    def _compacted(self, root: str, commits: list[Commit]) -> bytes:
-        live, rows = live_files(commits), list[Row]()
-        for path in live:
-            found = _get(self._client, data_key(root, path))
-            if found is None:
-                raise SnapshotChanged(f"{self._client.name} finds no {path} of {root}")
-            rows += parse_rows(found.data)
-        now_ms = self._client.environment.now_ms()
-        path = f"legacy-{self._client.environment.new_id()}.parquet"
-        data = self._encode(rows)
-        self._client.store.put(data_key(root, path), data)
-        gone = [{"remove": {"path": old, "deletionTimestamp": now_ms, "dataChange": False}} for old in live]
-        removes = "\n".join(json.dumps(action) for action in gone).encode()
-        return _entry(path, rows, len(data), now_ms, statistics=False) + b"\n" + removes
+    def _dialect(self, root: str) -> Dialect:
+        if root not in self._dialects:
+            self._dialects[root] = dialect_of(self._client, root, self._encode)
+        return self._dialects[root]
 
-    def _find_newest(self, root: str) -> int:
-        newest = self._newest.get(root, -1)
-        while _get(self._client, log_key(root, newest + 1)) is not None:
-            newest += 1
-        self._newest[root] = newest
-        return newest
+    def _publish(self, op: Operation, root: str, version: int, make: Callable[[int], bytes | None]) -> None:
+        """Commit what `make` makes for a version, and write down what came of it."""
+        try:
+            op.version = self._commit(root, version, make)
+            op.outcome = "ok"
+        except (GaveUp, Unanswered) as error:
+            op.outcome, op.error = "unknown", str(error)
+        op.completed = self._client.environment.elapsed()
+        if op.version is not None:
+            self._dialect(root).leave_hint(root, op.version)
 
-    def _commit(self, root: str, version: int, entry: bytes) -> int:
-        """The version under which the entry was published. An entry of its own is known by its bytes."""
+    def _commit(self, root: str, version: int, make: Callable[[int], bytes | None]) -> int | None:
+        """The version under which the entry was published; None if there is nothing to do. An entry of its
+        own is known by its bytes."""
+        dialect = self._dialect(root)
         while True:
+            entry, key = make(version), dialect.entry_key(root, version)
+            if entry is None:
+                return None
             try:
-                if isinstance(self._client.store.create(log_key(root, version), entry), Created):
+                if isinstance(self._client.store.create(key, entry), Created):
                     return version
             except Unanswered as error:
                 # Nothing there may mean that it comes later: only a foreign entry decides.
-                if _get(self._client, log_key(root, version)) is None:
+                if get(self._client, key) is None:
                     raise GaveUp(f"version {version} of {root}") from error
-            found = _get(self._client, log_key(root, version))
+            found = get(self._client, key)
             if found is not None and found.data == entry:
                 return version
             version += 1
-
-
-def _entry(path: str, rows: list[Row], size: int, now_ms: int, statistics: bool) -> bytes:
-    add: dict[str, Any] = {
-        "path": path,
-        "partitionValues": {},
-        "size": size,
-        "modificationTime": now_ms,
-        "dataChange": True,
-    }
-    if statistics:
-        columns = sorted(rows[0])
-        add["stats"] = json.dumps(
-            {
-                "numRecords": len(rows),
-                "minValues": {name: min(row[name] for row in rows) for name in columns},
-                "maxValues": {name: max(row[name] for row in rows) for name in columns},
-                "nullCount": dict.fromkeys(columns, 0),
-            }
-        )
-    info = {"timestamp": now_ms, "operation": "WRITE", "engineInfo": "legacy", "isBlindAppend": True}
-    return "\n".join(json.dumps(action) for action in ({"commitInfo": info}, {"add": add})).encode()

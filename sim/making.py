@@ -6,8 +6,7 @@ value in the list says whether a transaction is committed: then the tables that 
 another committed transaction dropped them, and those that it dropped are not; else nothing of it is.
 """
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
@@ -16,12 +15,13 @@ import pyarrow as pa
 from lakevilla.errors import InvalidInput
 from lakevilla.lake import Lake
 from lakevilla.model import Features
-from lakevilla.store.port import Created, Unanswered
 from lakevilla.transaction.transaction import Transaction
 from sim.checkers.cycles import Append
 from sim.checkers.history import History, Operation
 from sim.checkers.torn import Torn
 from sim.checkers.whole import standing
+from sim.formats import Formats
+from sim.legacy import place_table
 from sim.session import Session
 from sim.world import Client
 
@@ -47,17 +47,17 @@ class Made:
         return {tag for tag, given in zip(sorted(self.made), self.names, strict=True) if given == name}
 
 
-Plan = Callable[[Transaction, Made, int], None]
+Plan = Callable[[Transaction, Made, int, Formats], None]
 
 
 def make(*names: str) -> Plan:
     """Make these tables, with a row in each; a name with a `*` is this transaction's alone."""
 
-    def plan(tx: Transaction, done: Made, value: int) -> None:
+    def plan(tx: Transaction, done: Made, value: int, formats: Formats) -> None:
         for number, name in enumerate(names):
             tag = 10 * value + number
             own = name.replace("*", str(value))
-            tx.create(own, SCHEMA)
+            tx.create(own, SCHEMA, format=formats.of(own))
             tx.append(own, [{"tag": tag}])
             done.made.add(tag)
             done.names.append(own)
@@ -68,11 +68,11 @@ def make(*names: str) -> Plan:
 def drop(name: str, again: bool = False) -> Plan:
     """Drop a table, and make another one of the same name if wished for."""
 
-    def plan(tx: Transaction, done: Made, value: int) -> None:
+    def plan(tx: Transaction, done: Made, value: int, formats: Formats) -> None:
         done.dropped |= {row[0] for row in tx.read(name).collect()}
         tx.drop(name)
         if again:
-            make(name)(tx, done, value)
+            make(name)(tx, done, value, formats)
 
     return plan
 
@@ -95,7 +95,7 @@ def transact(
     def run(op: Operation) -> None:
         def work(tx: Transaction) -> None:
             op.key, op.result, op.txn = Made(), [Append(f"{table}/{key}", value)], tx.id
-            plan(tx, op.key, value)
+            plan(tx, op.key, value, session.client.formats)
             tx.update(table, set={"items": f"concat(items, ',{value}')"}, where=f"k = {key}")
             meanwhile(op.key.names)
 
@@ -117,29 +117,12 @@ def draw(random: Random, tables: list[str]) -> Plan:
     return make(f"{OWN}*", random.choice(free)) if free and random.random() < 0.7 else make(f"{OWN}*")
 
 
-def place_foreign_table(client: Client, name: str, first: bytes | None = None) -> bool:
-    """A table by a client that knows nothing of us; False if it may not be there. `first` is its first
-    entry, else it has no rows."""
-    try:
-        made = client.store.create(f"{name}/_delta_log/{0:020d}.json", first or foreign_entry(COLUMNS))
-        return isinstance(made, Created)
-    except Unanswered:
-        return False
+def place_foreign_table(client: Client, name: str) -> bool:
+    """A table without rows by a client that knows nothing of us; False if it may not be there.
 
-
-def foreign_entry(columns: Sequence[tuple[str, str]]) -> bytes:
-    """The first entry of a table without rows, by a client that knows nothing of us."""
-    fields = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in columns]
-    schema = json.dumps({"type": "struct", "fields": fields})
-    metadata = {
-        "id": "3f1a8c5e-0000-4000-8000-000000000000",
-        "format": {"provider": "parquet", "options": {}},
-        "schemaString": schema,
-        "partitionColumns": [],
-        "configuration": {},
-    }
-    actions = [{"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}, {"metaData": metadata}]
-    return "\n".join(json.dumps(action) for action in actions).encode()
+    It begins with 0 also where Iceberg's clients begin with 1: those would not meet us.
+    """
+    return place_table(client, name, COLUMNS, number=0)
 
 
 def visible(lake: Lake) -> dict[int, str]:

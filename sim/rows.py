@@ -220,7 +220,10 @@ def _load(source: Source, file: DataFile) -> list[Row]:
     if found is None:
         raise Corrupt(f"the data file {file.key} of {source.name} is missing")
     rows: list[Row] = json.loads(found.data)
-    return rows
+    if file.deletes is None:
+        return rows
+    gone = set(file.deletes.rows().to_pylist())
+    return [row for position, row in enumerate(rows) if position not in gone]
 
 
 def _select(query: exp.Query, sources: Mapping[str, Source]) -> tuple[list[str], list[list[Any]]]:

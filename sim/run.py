@@ -14,17 +14,19 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing.sharedctypes import Synchronized
 
 from lakevilla.engines.local.engine import LocalEngine
 from sim import isolation, planted, planted_isolation, planted_recovery, planted_tables, tables
+from sim.formats import FORMATS, Formats
 from sim.lakes import EngineOf, first_image
 from sim.rows import rows_engine
 from sim.suite import SUITES, Report, play
 
 BUGS = {**planted.BUGS, **planted_recovery.BUGS, **planted_tables.BUGS, **planted_isolation.BUGS}
-WORLDS: dict[str, tuple[Callable[[EngineOf], None], Callable[..., Report]]] = {
+WORLDS: dict[str, tuple[Callable[[EngineOf, Formats], None], Callable[..., Report]]] = {
     "tables": (tables.images, tables.play),
     "isolation": (isolation.images, isolation.play),
 }
@@ -38,7 +40,7 @@ def main() -> int:
     options = _parse()
     _settle_in()
     if options.seed is not None:
-        report = _play(options.seed, options.suite, options.engine, options.plant)
+        report = _play(options.seed, _Choice.of(options))
         _print_report(report, options.trace)
         return 1 if report.violations else 0
     first, _, last = options.seeds.partition(":")
@@ -52,7 +54,7 @@ def main() -> int:
         if report.violations:
             failed += 1
             _print_report(report, False)
-            chosen = f"--suite {options.suite} --engine {options.engine}"
+            chosen = f"--suite {options.suite} --engine {options.engine} --format {options.format}"
             print(f"  replay: python -m sim.run --seed {report.seed} {chosen} --trace")
         if done % 200 == 0 or done == len(seeds):
             rate = done / (time.monotonic() - start)
@@ -69,6 +71,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, help="replay this one seed")
     parser.add_argument("--trace", action="store_true", help="print what happened, event by event")
     parser.add_argument("--engine", choices=sorted(ENGINES), default="rows")
+    parser.add_argument("--format", choices=FORMATS, default="delta")
     parser.add_argument("--suite", choices=[*sorted(SUITES), *WORLDS], default="base")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--plant", choices=sorted(BUGS), help="plant this bug first")
@@ -76,7 +79,7 @@ def _parse() -> argparse.Namespace:
 
 
 def _reports(seeds: Iterable[int], options: argparse.Namespace) -> Iterator[Report]:
-    run = partial(_play_lightly, suite=options.suite, engine=options.engine, plant=options.plant)
+    run = partial(_play_lightly, choice=_Choice.of(options))
     if options.processes == 1:
         yield from map(run, seeds)
         return
@@ -105,19 +108,34 @@ def _begin_worker(count: "Synchronized[int]") -> None:
     os.sched_setaffinity(0, {cores[number % len(cores)]})
 
 
-def _play(seed: int, suite: str, engine: str, plant: str | None) -> Report:
+@dataclass(frozen=True)
+class _Choice:
+    """What is played."""
+
+    suite: str
+    engine: str
+    format: str
+    plant: str | None
+
+    @staticmethod
+    def of(options: argparse.Namespace) -> "_Choice":
+        return _Choice(options.suite, options.engine, options.format, options.plant)
+
+
+def _play(seed: int, choice: _Choice) -> Report:
+    engine, formats = ENGINES[choice.engine], FORMATS[choice.format]
     # The lake is made before the bug is planted: the probe of a new lake would refuse some of them.
-    images, world = WORLDS.get(suite, (first_image, None))
-    images(ENGINES[engine])
-    with BUGS[plant]() if plant else nullcontext():
+    images, world = WORLDS.get(choice.suite, (first_image, None))
+    images(engine, formats)
+    with BUGS[choice.plant]() if choice.plant else nullcontext():
         if world is not None:
-            return world(seed, engine=ENGINES[engine])
-        return play(seed, suite, engine=ENGINES[engine])
+            return world(seed, engine=engine, formats=formats)
+        return play(seed, choice.suite, engine=engine, formats=formats)
 
 
-def _play_lightly(seed: int, suite: str, engine: str, plant: str | None) -> Report:
+def _play_lightly(seed: int, choice: _Choice) -> Report:
     """Without the trace, which is long and has to travel between processes."""
-    report = _play(seed, suite, engine, plant)
+    report = _play(seed, choice)
     report.trace = []
     return report
 

@@ -13,6 +13,10 @@ _KINDS = (
     ("last checkpoint", re.compile(r"/_delta_log/_last_checkpoint$")),
     ("checkpoint", re.compile(r"/_delta_log/.*\.parquet$")),
     ("log entry", re.compile(r"/_delta_log/")),
+    ("metadata", re.compile(r"/metadata/v\d+\.metadata\.json$")),
+    ("hint", re.compile(r"/metadata/version-hint\.text$")),
+    ("manifest list", re.compile(r"/metadata/snap-.*\.avro$")),
+    ("manifest", re.compile(r"/metadata/.*\.avro$")),
     ("data", re.compile(r"\.parquet$")),
 )
 

@@ -17,9 +17,11 @@ from sim.audit import audit_recovery, audit_tables
 from sim.bucket import Bucket
 from sim.checkers.history import History
 from sim.faults import Storm
+from sim.formats import ICEBERG, PLAIN, Formats
 from sim.judging import judge
 from sim.lakes import EngineOf, first_image, open_lake
-from sim.legacy import LegacyReader, LegacyWriter, Row, encode_json, encode_parquet
+from sim.legacy import LegacyReader, LegacyWriter
+from sim.legacy_store import Encode, encode_json, encode_parquet
 from sim.rows import rows_engine
 from sim.scheduler import Stuck
 from sim.session import Session
@@ -66,7 +68,12 @@ class Report:
 
 
 def play(
-    seed: int, suite: str = "base", *, engine: EngineOf = rows_engine, transactions: int = TRANSACTIONS
+    seed: int,
+    suite: str = "base",
+    *,
+    engine: EngineOf = rows_engine,
+    transactions: int = TRANSACTIONS,
+    formats: Formats = PLAIN,
 ) -> Report:
     """Run one seed of a suite."""
     chosen = SUITES[suite]
@@ -78,7 +85,7 @@ def play(
         chosen.audit(world, history, engine)
         return []
 
-    return weather(seed, chosen.gaps, first_image(engine), start, audit, judge)
+    return weather(seed, chosen.gaps, first_image(engine, formats), start, audit, judge, formats)
 
 
 def weather(
@@ -88,6 +95,7 @@ def weather(
     start: Callable[[World, History, Random], int],
     audit: Callable[[World, History], list[str]],
     judge_all: Callable[[Bucket, History], list[str]],
+    formats: Formats = PLAIN,
 ) -> Report:
     """One seed from begin to verdict: clients in a storm, an audit when it is over, then the judges.
 
@@ -101,7 +109,7 @@ def weather(
         return storm[0]
 
     etags, page = random.random() < 0.5, random.choice((3, 1000))
-    with World(seed, plan, content_etags=etags, page=page) as world:
+    with World(seed, plan, content_etags=etags, page=page, formats=formats) as world:
         world.bucket.load(image)
         try:
             report.clients = start(world, report.history, random)
@@ -165,10 +173,9 @@ def _start_client(world: World, history: History, name: str, duty: Duty, engine:
         world.start(client, body)
 
 
-def _start_legacy(
-    world: World, history: History, random: Random, encode: Callable[[list[Row]], bytes]
-) -> None:
-    """A reader of all tables, and in half of the seeds a writer to the table of blind appends."""
+def _start_legacy(world: World, history: History, random: Random, encode: Encode) -> None:
+    """A reader of all tables, and in half of the seeds a writer to the table of blind appends, which also
+    deletes rows where a file of an Iceberg table can say so."""
     client = world.client("legacy-reader")
     reader = LegacyReader(client, history)
 
@@ -185,8 +192,12 @@ def _start_legacy(
 
         def write() -> None:
             for _ in range(3):
-                rows = [{"op": len(history.operations) * 10, "part": world.random.randrange(actors.PARTS)}]
-                writer.append("blind", "blind", rows, statistics=world.random.random() < 0.5)
+                part = world.random.randrange(actors.PARTS)
+                if world.formats.of("blind") == ICEBERG and world.random.random() < 0.4:
+                    writer.delete("blind", "blind", "part", part)
+                else:
+                    rows = [{"op": len(history.operations) * 10, "part": part}]
+                    writer.append("blind", "blind", rows, statistics=world.random.random() < 0.5)
                 other.environment.sleep(world.random.random())
 
         world.start(other, write)

@@ -27,8 +27,10 @@ from sim.checkers.published import check_published
 from sim.checkers.torn import Torn
 from sim.checkers.whole import standing
 from sim.faults import Calm
+from sim.formats import PLAIN, Formats
 from sim.lakes import EngineOf, open_lake
-from sim.legacy import LegacyWriter, encode_json
+from sim.legacy import LegacyWriter
+from sim.legacy_store import encode_json
 from sim.rows import rows_engine
 from sim.scheduler import Stuck
 from sim.session import Session
@@ -44,7 +46,9 @@ BOTH = Features.R | Features.CT
 Work = Callable[[Transaction], None]
 
 
-def play(seed: int, *, engine: EngineOf = rows_engine, compacting: float = 0.2) -> Report:
+def play(
+    seed: int, *, engine: EngineOf = rows_engine, compacting: float = 0.2, formats: Formats = PLAIN
+) -> Report:
     """Run one seed; so many of the outside writers compact."""
 
     def start(world: World, history: History, random: Random) -> int:
@@ -59,24 +63,25 @@ def play(seed: int, *, engine: EngineOf = rows_engine, compacting: float = 0.2) 
         ended = [op for op in history.operations if op.outcome == "torn"]
         return check_published(bucket.writes) + Torn(bucket.writes).check(ended)
 
-    return weather(seed, (20, 40, 80), image(engine), start, audit, published)
+    return weather(seed, (20, 40, 80), image(engine, formats), start, audit, published, formats)
 
 
-def images(engine: EngineOf) -> None:
+def images(engine: EngineOf, formats: Formats) -> None:
     """Make the store from which seeds begin."""
-    image(engine)
+    image(engine, formats)
 
 
 @cache
-def image(engine: EngineOf) -> Bucket:
+def image(engine: EngineOf, formats: Formats = PLAIN) -> Bucket:
     """The store of a lake with all tables, made without faults."""
-    with World(0, Calm) as world:
+    with World(0, Calm, formats=formats) as world:
         client = world.client("maker")
 
         def make() -> None:
             lake = open_lake(client, engine)
             for table in TABLES:
-                lake.create(table, pa.schema([("k", pa.int64()), ("items", pa.string())]))
+                schema = pa.schema([("k", pa.int64()), ("items", pa.string())])
+                lake.create(table, schema, format=formats.of(table))
                 lake.append(table, [{"k": key, "items": ""} for key in range(KEYS)])
 
         world.start(client, make)

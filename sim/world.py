@@ -13,6 +13,7 @@ from typing import TypeVar, cast
 
 from sim.bucket import Bucket
 from sim.faults import Plan
+from sim.formats import PLAIN, Formats
 from sim.scheduler import Process, Scheduler, Ticket
 from sim.store import SimStore
 
@@ -118,13 +119,17 @@ def _results(outcomes: Sequence["tuple[bool, T | Exception] | None"]) -> list[T]
 
 
 class Client:
-    """One simulated client: a process with its environment and its handle on the store."""
+    """One simulated client: a process with its environment and its handle on the store. `formats` are those
+    that tables have in its world."""
 
-    def __init__(self, name: str, process: Process, environment: SimEnvironment, store: SimStore) -> None:
+    def __init__(
+        self, name: str, process: Process, environment: SimEnvironment, store: SimStore, formats: Formats
+    ) -> None:
         self.name = name
         self.process = process
         self.environment = environment
         self.store = store
+        self.formats = formats
 
 
 class World:
@@ -138,11 +143,13 @@ class World:
         content_etags: bool = False,
         page: int = 1000,
         event_limit: int = 200_000,
+        formats: Formats = PLAIN,
     ) -> None:
         self.scheduler = Scheduler(seed, event_limit=event_limit)
         self.random = self.scheduler.random
         self.bucket = Bucket(content_etags=content_etags)
         self.plan = plan(self.random)
+        self.formats = formats
         self._page = page
 
     def __enter__(self) -> "World":
@@ -159,7 +166,7 @@ class World:
             self.scheduler, process, skew_ms=skew_ms, seed=self.random.getrandbits(64)
         )
         store = SimStore(self.scheduler, self.bucket, self.plan, process, page=self._page)
-        return Client(name, process, environment, store)
+        return Client(name, process, environment, store, self.formats)
 
     def start(self, client: Client, body: Callable[[], None]) -> None:
         self.scheduler.spawn(client.process, body)

@@ -6,29 +6,27 @@ protocol and commitInfo; no deletion vectors, no column mapping.
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+from sim.checkers.commits import Commit, File, Objects, Place, parquet
 
 LOG_ENTRY = re.compile(r"^(?P<root>.*?)/?_delta_log/(?P<version>\d{20})\.json$")
 CHECKPOINT = re.compile(r"^(?P<root>.*?)/?_delta_log/(?P<version>\d{20})\.checkpoint\.parquet$")
 
+FIRST_VERSIONS = (0,)
 
-@dataclass
-class Commit:
-    """One parsed log entry."""
 
-    version: int
-    adds: dict[str, dict[str, Any]] = field(default_factory=dict)
-    removes: list[str] = field(default_factory=list)
-    metadata: dict[str, Any] | None = None
-    protocol: dict[str, Any] | None = None
-    info: dict[str, Any] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
+def place_of(key: str) -> Place | None:
+    """Whose log entry lies at this key; None for other objects."""
+    found = LOG_ENTRY.match(key)
+    return None if found is None else Place(found["root"], int(found["version"]), "delta")
+
+
+def root_beside(key: str) -> str | None:
+    """The table whose checkpoint this is."""
+    found = CHECKPOINT.match(key)
+    return None if found is None else found["root"]
 
 
 def log_key(root: str, version: int) -> str:
@@ -36,9 +34,15 @@ def log_key(root: str, version: int) -> str:
     return f"{folder}_delta_log/{version:020d}.json"
 
 
-def parse_commit(version: int, data: bytes) -> Commit:
+def told(version: int, data: bytes) -> dict[str, Any]:
+    """What LakeVilla says of itself in an entry."""
+    return parse_commit(version, data).ours
+
+
+def parse_commit(version: int, data: bytes, root: str = "") -> Commit:
     """A log entry; what is wrong with it by itself stands in `problems`."""
     commit = Commit(version)
+    defined = set()
     for line in data.decode().splitlines():
         if not line.strip():
             continue
@@ -48,31 +52,56 @@ def parse_commit(version: int, data: bytes) -> Commit:
         if (add := action.get("add")) is not None:
             if add["path"] in commit.adds:
                 commit.problems.append(f"adds {add['path']} twice")
-            commit.adds[add["path"]] = add
+            file = File(data_key(root, add["path"]), add["path"])
+            commit.adds[add["path"]] = file
+            commit.names[file.key] = add.get("size")
         elif (remove := action.get("remove")) is not None:
             commit.removes.append(remove["path"])
-        elif "metaData" in action:
-            commit.metadata = action["metaData"]
-        elif "protocol" in action:
-            commit.protocol = action["protocol"]
         elif "commitInfo" in action:
-            commit.info = action["commitInfo"]
-    if version == 0 and (commit.metadata is None or commit.protocol is None):
+            ours = action["commitInfo"].get("lakevilla")
+            commit.ours = ours if isinstance(ours, dict) else {}
+        defined |= action.keys() & {"metaData", "protocol"}
+    commit.redefines = bool(defined)
+    if version == 0 and len(defined) < 2:
         commit.problems.append("is the first and lacks metaData or protocol")
     return commit
 
 
-def read_log(objects: Mapping[str, bytes], root: str) -> list[Commit]:
-    """All entries of a table, from version 0 up to the first gap."""
-    commits: list[Commit] = []
-    while (data := objects.get(log_key(root, len(commits)))) is not None:
-        commits.append(parse_commit(len(commits), data))
-    return commits
+class DeltaLog:
+    """The log of one table, see `commits.Log`."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self.commits: list[Commit] = []
+        self.live: dict[str, File] = {}
+
+    def follows(self, version: int) -> bool:
+        return version == len(self.commits)
+
+    def read(self, version: int, data: bytes, objects: Objects) -> Commit:  # noqa: ARG002
+        commit = parse_commit(version, data, self._root)
+        for path in commit.removes:
+            if self.live.pop(path, None) is None:
+                commit.problems.append(f"removes {path}, which is not live")
+        commit.problems += [f"adds {path}, which is live" for path in commit.adds if path in self.live]
+        self.live.update(commit.adds)
+        self.commits.append(commit)
+        return commit
+
+    def beside(self, key: str, data: bytes) -> str | None:
+        found = CHECKPOINT.match(key)
+        assert found is not None, "only checkpoints lie beside a Delta log"
+        version = int(found["version"])
+        if version >= len(self.commits):
+            return f"the checkpoint of version {version} of {self._root} is ahead of its log"
+        if checkpoint_paths(data) != live_files(self.commits[: version + 1]).keys():
+            return f"the checkpoint of version {version} of {self._root} differs from its log"
+        return None
 
 
-def live_files(commits: list[Commit]) -> dict[str, dict[str, Any]]:
-    """The files of the last of these commits, with their add actions."""
-    live: dict[str, dict[str, Any]] = {}
+def live_files(commits: list[Commit]) -> dict[str, File]:
+    """The files of the last of these commits."""
+    live: dict[str, File] = {}
     for commit in commits:
         for path in commit.removes:
             live.pop(path, None)
@@ -85,31 +114,7 @@ def data_key(root: str, path: str) -> str:
     return f"{root}/{unquote(path)}" if root else unquote(path)
 
 
-def parse_rows(data: bytes) -> list[dict[str, Any]]:
-    """The rows of one data file: a JSON list, or Parquet."""
-    if data.startswith(b"PAR1"):
-        table: list[dict[str, Any]] = _parquet(data).read(use_threads=False).to_pylist()
-        return table
-    rows: list[dict[str, Any]] = json.loads(data)
-    return rows
-
-
-def read_rows(objects: Mapping[str, bytes], root: str, commits: list[Commit]) -> list[dict[str, Any]]:
-    """All rows of the last of these commits."""
-    return [row for path in live_files(commits) for row in parse_rows(objects[data_key(root, path)])]
-
-
 def checkpoint_paths(data: bytes) -> set[str]:
     """The live files that a classic checkpoint tells of."""
-    table = _parquet(data).read(columns=["add"], use_threads=False)
+    table = parquet(data).read(columns=["add"], use_threads=False)
     return {row["add"]["path"] for row in table.to_pylist() if row["add"] is not None}
-
-
-def _parquet(data: bytes) -> pq.ParquetFile:
-    return pq.ParquetFile(pa.BufferReader(data), pre_buffer=False)
-
-
-def table_roots(objects: Mapping[str, bytes]) -> list[str]:
-    """The roots of all tables in the store."""
-    found = (LOG_ENTRY.match(key) for key in objects)
-    return sorted({match["root"] for match in found if match is not None})

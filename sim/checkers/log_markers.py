@@ -1,4 +1,4 @@
-"""Markers in the log (placement `log`): what may happen to an entry, judged from the writes alone.
+"""Markers in the log of a Delta table (placement `log`): what may happen to an entry, judged from the writes.
 
 Every entry but the first begins as a pending marker. Only its own transaction fills it, and only when no
 entry below it is pending; whoever frees it leaves it empty, a stranger only when its owner could have shown
@@ -125,8 +125,7 @@ def _pending(entries: dict[tuple[str, int], _Entry], root: str, below: int) -> l
 
 def _parse(write: Write, version: int) -> _Entry:
     assert write.data is not None, "nobody deletes log entries here"
-    commit = parse_commit(version, write.data)
-    ours = commit.info.get("lakevilla") or {}
+    ours = parse_commit(version, write.data).ours
     state = {True: PENDING, False: FREED, None: FILLED}[ours.get("marker")]
     if state != FILLED and [set(json.loads(line)) for line in write.data.splitlines()] != [{"commitInfo"}]:
         raise AssertionError(f"a marker does something: {write.data!r}")

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sim.checkers.delta import LOG_ENTRY, parse_commit
+from sim.checkers.commits import Place
+from sim.checkers.logs import place_of, told
 
 MARKER = re.compile(r"^(?P<root>.+)/_lakevilla/markers/(?P<ticket>\d{20})\.json$")
 
@@ -46,13 +47,13 @@ def check_markers(writes: Iterable[TimedWriteOfClient], lease_seconds: float) ->
     entries: set[str] = set()
     violations: list[str] = []
     for write in writes:
-        marker, entry = MARKER.match(write.key), LOG_ENTRY.match(write.key)
+        marker, entry = MARKER.match(write.key), place_of(write.key)
         if marker is not None:
             place = (marker["root"], int(marker["ticket"]))
             violations.extend(_wrong_marker(tickets, place, write, lease_seconds))
         elif entry is not None and write.data is not None and write.key not in entries:
             entries.add(write.key)
-            violations.extend(_wrong_entry(tickets, entry["root"], int(entry["version"]), write.data))
+            violations.extend(_wrong_entry(tickets, entry, write.data))
     return violations
 
 
@@ -86,12 +87,13 @@ def _wrong_marker(
         yield f"{write.client}: frees {name} {write.at - before.at:.2f} seconds after its owner wrote it"
 
 
-def _wrong_entry(tickets: Tickets, root: str, version: int, data: bytes) -> Iterable[str]:
-    ours = parse_commit(version, data).info.get("lakevilla") or {}
+def _wrong_entry(tickets: Tickets, entry: Place, data: bytes) -> Iterable[str]:
+    ours = told(entry, data)
     if (number := ours.get("ticket")) is not None:
-        ticket = tickets.get((root, number))
+        ticket = tickets.get((entry.root, number))
         if ticket is None or ticket.txn != ours["txn"]:
-            yield f"version {version} of {root} names ticket {number}, which is not its transaction's"
+            version = f"version {entry.version} of {entry.root}"
+            yield f"{version} names ticket {number}, which is not its transaction's"
 
 
 def _parse(write: TimedWriteOfClient, record: dict[str, Any]) -> _Ticket:

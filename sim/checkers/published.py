@@ -2,9 +2,10 @@
 
 The writes are walked in the order in which they applied, whoever sent them. For a table: a log entry is
 written once and never again; versions have no gaps; an entry removes only live files, adds no file that
-is live already, and names only data files that lie there; none of us writes to a dropped table. For the
-global log: slots are written once, without gaps; HEAD goes from one seq to the next, never back, follows
-the slots, and names tables that are there; states that were put aside are those that HEAD had.
+is live already, and names only objects that lie there, as long as it says; none of us writes to a dropped
+table; what else a format demands is told by its log. For the global log: slots are written once, without
+gaps; HEAD goes from one seq to the next, never back, follows the slots, and names tables that are there;
+states that were put aside are those that HEAD had.
 """
 
 import json
@@ -12,8 +13,9 @@ import re
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-from sim.checkers.delta import CHECKPOINT, LOG_ENTRY, Commit, checkpoint_paths, data_key, parse_commit
+from sim.checkers.commits import Commit, Log, Place
 from sim.checkers.heads import PAST, Heads
+from sim.checkers.logs import new_log, place_of, root_beside
 
 SLOT = re.compile(r"^_lakevilla/global/log/(?P<seq>\d+)\.json$")
 HEAD = "_lakevilla/global/HEAD.json"
@@ -42,8 +44,7 @@ class _Judge:
     def __init__(self) -> None:
         self.violations: list[str] = []
         self._objects: dict[str, bytes] = {}
-        self._commits: dict[str, list[Commit]] = {}
-        self._live: dict[str, dict[str, int]] = {}
+        self._logs: dict[str, Log] = {}
         self._referenced: set[str] = set()
         self._slots: list[dict[str, Any]] = []
         self._heads = Heads()
@@ -52,8 +53,8 @@ class _Judge:
     def see(self, write: AppliedWrite) -> None:
         key, data = write.key, write.data
         before = self._objects.get(key)
-        entry, checkpoint, slot = LOG_ENTRY.match(key), CHECKPOINT.match(key), SLOT.match(key)
-        if entry or slot or PAST.match(key) or key in self._referenced:
+        place, beside, slot = place_of(key), root_beside(key), SLOT.match(key)
+        if place or slot or PAST.match(key) or key in self._referenced:
             if before is not None and data != before:
                 self._blame(write, f"changes {key}, which was published before")
                 return
@@ -63,10 +64,12 @@ class _Judge:
             self._objects.pop(key, None)
             return
         self._objects[key] = data
-        if entry:
-            self._see_commit(write, entry["root"], parse_commit(int(entry["version"]), data))
-        elif checkpoint:
-            self._see_checkpoint(write, checkpoint["root"], int(checkpoint["version"]), data)
+        if place is not None:
+            self._see_entry(write, place, data)
+        elif beside is not None:
+            problem = self._logs[beside].beside(key, data) if beside in self._logs else f"{key} without a log"
+            if problem is not None:
+                self._blame(write, problem)
         elif slot:
             self._see_slot(write, int(slot["seq"]), json.loads(data))
         elif key == HEAD:
@@ -74,39 +77,26 @@ class _Judge:
         else:
             self._heads.see(key, data)
 
-    def _see_commit(self, write: AppliedWrite, root: str, commit: Commit) -> None:
-        commits = self._commits.setdefault(root, [])
-        live = self._live.setdefault(root, {})
+    def _see_entry(self, write: AppliedWrite, place: Place, data: bytes) -> None:
+        log = self._logs.setdefault(place.root, new_log(place))
+        version = f"version {place.version} of {place.root}"
+        if not log.follows(place.version):
+            last = log.commits[-1].version if log.commits else -1
+            self._blame(write, f"{version} follows version {last}")
+            return
+        last_ours = log.commits[-1].ours if log.commits else {}
+        commit = log.read(place.version, data, self._objects)
         for problem in commit.problems:
-            self._blame(write, f"version {commit.version} of {root} {problem}")
-        if commit.version != len(commits):
-            self._blame(write, f"version {commit.version} of {root} follows version {len(commits) - 1}")
-            return
-        if commits and _ours(commits[-1]).get("notice", {}).get("dropped") and _ours(commit):
-            self._blame(write, f"version {commit.version} of {root} follows the end of a dropped table")
-        for path in commit.removes:
-            if live.pop(path, None) is None:
-                self._blame(write, f"version {commit.version} of {root} removes {path}, which is not live")
-        for path in commit.adds:
-            if path in live:
-                self._blame(write, f"version {commit.version} of {root} adds {path}, which is live")
-            live[path] = commit.version
-            key = data_key(root, path)
+            self._blame(write, f"{version} {problem}")
+        if last_ours.get("notice", {}).get("dropped") and commit.ours:
+            self._blame(write, f"{version} follows the end of a dropped table")
+        for key, length in commit.names.items():
             self._referenced.add(key)
-            if key not in self._objects:
-                self._blame(write, f"version {commit.version} of {root} names {path}, which is not there")
-        commits.append(commit)
-
-    def _see_checkpoint(self, write: AppliedWrite, root: str, version: int, data: bytes) -> None:
-        commits = self._commits.get(root, [])
-        if version >= len(commits):
-            self._blame(write, f"the checkpoint of version {version} of {root} is ahead of its log")
-            return
-        live: set[str] = set()
-        for commit in commits[: version + 1]:
-            live = (live - set(commit.removes)) | set(commit.adds)
-        if checkpoint_paths(data) != live:
-            self._blame(write, f"the checkpoint of version {version} of {root} differs from its log")
+            found = self._objects.get(key)
+            if found is None:
+                self._blame(write, f"{version} names {key}, which is not there")
+            elif length is not None and len(found) != length:
+                self._blame(write, f"{version} names {key} with {length} bytes, and it has {len(found)}")
 
     def _see_slot(self, write: AppliedWrite, seq: int, entry: dict[str, Any]) -> None:
         if seq != len(self._slots) + 1 or entry.get("seq") != seq:
@@ -131,19 +121,25 @@ class _Judge:
         elif not self._follows(before, head):
             self._blame(write, f"HEAD at {head['seq']} does not follow from its slot")
         for place, version in head.get("versions", {}).items():
-            if version >= len(self._commits.get(place, ())):
+            commits = self._commits(place)
+            if not commits or version > commits[-1].version:
                 self._blame(write, f"HEAD at {head['seq']} names version {version} of {place}, not there yet")
         for place, version in before.get("versions", {}).items():
             if head["versions"].get(place, version) < version:
                 self._blame(write, f"HEAD at {head['seq']} goes back from version {version} of {place}")
         for name, ref in head["tables"].items():
-            if name not in before["tables"] and not self._commits.get(ref["location"]):
+            if name not in before["tables"] and not self._commits(ref["location"]):
                 self._blame(write, f"HEAD at {head['seq']} names {name}, and there is no table yet")
         for name, ref in head["tables"].items():
-            if any(_drops(commit, head["seq"]) for commit in self._commits.get(ref["location"], ())):
+            if any(_drops(commit, head["seq"]) for commit in self._commits(ref["location"])):
                 self._blame(write, f"HEAD at {head['seq']} names {name}, whose log says that it was dropped")
         if head["lake"] != before["lake"]:
             self._blame(write, "HEAD gets another lake id")
+
+    def _commits(self, location: str) -> list[Commit]:
+        """The versions of a table that are there."""
+        log = self._logs.get(location)
+        return [] if log is None else log.commits
 
     def _follows(self, before: dict[str, Any], head: dict[str, Any]) -> bool:
         change = self._slots[head["seq"] - 1]["change"]
@@ -155,14 +151,8 @@ class _Judge:
 
 def _drops(commit: Commit, seq: int) -> bool:
     """Whether the commit is the notice that this entry dropped the table."""
-    notice = _ours(commit).get("notice") or {}
+    notice = commit.ours.get("notice") or {}
     return bool(notice.get("dropped")) and notice.get("seq") == seq
-
-
-def _ours(commit: Commit) -> dict[str, Any]:
-    """What LakeVilla says of itself in an entry; empty for anybody else's."""
-    ours = commit.info.get("lakevilla")
-    return ours if isinstance(ours, dict) else {}
 
 
 def _tables_after(

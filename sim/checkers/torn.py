@@ -7,11 +7,11 @@ before that entry was in its way.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
-from sim.checkers.delta import Commit, read_log, table_roots
+from sim.checkers.commits import Commit
 from sim.checkers.heads import Heads
 from sim.checkers.history import Operation
+from sim.checkers.logs import read_log, table_roots
 from sim.checkers.published import HEAD, AppliedWrite
 
 INVERSE = "-inverse"
@@ -57,9 +57,9 @@ def torn_parts(objects: Mapping[str, bytes], txn: str) -> dict[str, int]:
     """The tables on which an outside client built on an entry of this transaction, and that entry."""
     found = {}
     for root in table_roots(objects):
-        commits = read_log(objects, root)
-        for commit in commits:
-            if _is_of(commit, txn) and _is_built_on(commit, commits[commit.version + 1 :]):
+        commits = read_log(objects, root).commits
+        for number, commit in enumerate(commits):
+            if _is_of(commit, txn) and _is_built_on(commit, commits[number + 1 :]):
                 found[root] = commit.version
     return found
 
@@ -77,21 +77,14 @@ def _flagged(writes: Iterable[AppliedWrite]) -> set[str]:
 
 def _is_of(commit: Commit, txn: str) -> bool:
     """Whether the entry does what the transaction does, and not what takes that back."""
-    ours = _ours(commit)
-    return ours.get("txn") == txn and not str(ours.get("attempt")).endswith(INVERSE)
+    return commit.ours.get("txn") == txn and not str(commit.ours.get("attempt")).endswith(INVERSE)
 
 
 def _is_built_on(commit: Commit, later: Iterable[Commit]) -> bool:
-    taken_back = f"{_ours(commit).get('attempt')}{INVERSE}"
+    taken_back = f"{commit.ours.get('attempt')}{INVERSE}"
     for other in later:
-        ours = _ours(other)
-        if ours.get("attempt") == taken_back:
+        if other.ours.get("attempt") == taken_back:
             return False
-        if not ours and (commit.adds.keys() & set(other.removes) or other.metadata or other.protocol):
+        if not other.ours and (commit.adds.keys() & set(other.removes) or other.redefines):
             return True
     return False
-
-
-def _ours(commit: Commit) -> dict[str, Any]:
-    ours = commit.info.get("lakevilla")
-    return ours if isinstance(ours, dict) else {}

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from sim.checkers.delta import LOG_ENTRY, data_key, live_files, parse_commit, parse_rows
+from sim.checkers.commits import Place, rows_of
 from sim.checkers.effects import Row, bag
 from sim.checkers.history import Operation
+from sim.checkers.logs import new_log, place_of
 
 Bag = list[tuple[tuple[str, str], ...]]
 
@@ -34,32 +35,34 @@ class Version:
 
 
 def table_versions(writes: Iterable[TimedWrite], root: str) -> list[Version]:
-    """All versions of a table, from 0 on. Data files that are missing hold no rows here: another check."""
+    """All versions of a table, from 0 on. Data files that are missing hold no rows here: another check.
+
+    A table that another client began with a later number has versions without rows before that.
+    """
     objects: dict[str, bytes] = {}
-    published: dict[int, float] = {}
+    published: dict[int, tuple[Place, float, bytes]] = {}
     for write in writes:
         if write.data is None or not write.key.startswith(f"{root}/"):
             continue
-        entry = LOG_ENTRY.match(write.key)
-        if entry and entry["root"] == root:
-            published.setdefault(int(entry["version"]), write.at)
-            objects.setdefault(write.key, write.data)
+        place = place_of(write.key)
+        if place is not None and place.root == root:
+            published.setdefault(place.version, (place, write.at, write.data))
         else:
             objects[write.key] = write.data
-    commits = []
-    versions: list[Version] = []
-    parsed: dict[str, list[Row]] = {}
+    if not published:
+        return []
+    first, began, _ = published[min(published)]
+    log, parsed = new_log(first), dict[str, list[Row]]()
+    versions = [Version(began, None, [], [])] * first.version
     while len(versions) in published:
-        key = f"{root}/_delta_log/{len(versions):020d}.json"
-        commits.append(parse_commit(len(versions), objects[key]))
+        _, at, data = published[len(versions)]
+        commit = log.read(len(versions), data, objects)
         rows: list[Row] = []
-        for path in live_files(commits):
-            if path not in parsed:
-                data = objects.get(data_key(root, path))
-                parsed[path] = [] if data is None else parse_rows(data)
-            rows.extend(parsed[path])
-        ours = commits[-1].info.get("lakevilla") or {}
-        versions.append(Version(published[len(versions)], ours.get("txn"), rows, bag(rows)))
+        for name, file in log.live.items():
+            if name not in parsed:
+                parsed[name] = rows_of(file, objects) or []
+            rows.extend(parsed[name])
+        versions.append(Version(at, commit.ours.get("txn"), rows, bag(rows)))
     return versions
 
 

@@ -1,6 +1,5 @@
 """What a client may be doing when it dies: every commit path of the lake, and what follows a death."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
@@ -11,6 +10,7 @@ from lakevilla.engines.local.engine import LocalEngine
 from sim import actors
 from sim.crash import Scenario
 from sim.journal import run_again
+from sim.legacy import place_table
 from sim.session import Session
 from tests.crash.recovering import RECOVERING, read_and_write
 
@@ -75,21 +75,7 @@ def rename(session: Session) -> None:
 
 def place_foreign_table(session: Session) -> None:
     """A table that another client made, in a folder of the lake's root."""
-    schema = {"type": "struct", "fields": [{"name": "v", "type": "long", "nullable": True, "metadata": {}}]}
-    entry = [
-        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
-        {
-            "metaData": {
-                "id": "3f1a8c5e-0000-4000-8000-000000000000",
-                "format": {"provider": "parquet", "options": {}},
-                "schemaString": json.dumps(schema),
-                "partitionColumns": [],
-                "configuration": {},
-            }
-        },
-    ]
-    data = "\n".join(json.dumps(action) for action in entry).encode()
-    session.client.store.create(f"foreign/_delta_log/{0:020d}.json", data)
+    assert place_table(session.client, "foreign", (("v", "long"),))
 
 
 def register(session: Session) -> None:

@@ -6,8 +6,9 @@ import pytest
 from deltalake import DeltaTable
 
 from lakevilla.engines.local.engine import LocalEngine
-from sim.checkers.delta import live_files, read_log, read_rows, table_roots
+from sim.checkers.commits import rows_of
 from sim.checkers.effects import bag
+from sim.checkers.logs import read_log, table_roots
 from sim.crash import Matrix, Scenario
 from sim.faults import REQUESTS
 from sim.planted import BUGS
@@ -60,14 +61,14 @@ def test_deltalake_opens_every_table_that_a_death_left(scenario: Scenario, tmp_p
             (folder / key).parent.mkdir(parents=True, exist_ok=True)
             (folder / key).write_bytes(data)
         for root in table_roots(objects):
-            commits = read_log(objects, root)
+            log = read_log(objects, root)
             table = DeltaTable(folder / root)
-            assert table.version() == len(commits) - 1
+            assert table.version() == log.commits[-1].version
             names = {uri.rpartition("/")[2] for uri in table.file_uris()}
-            assert names == {path.rpartition("/")[2] for path in live_files(commits)}
+            assert names == {file.key.rpartition("/")[2] for file in log.live.values()}
             if scenario.engine is LocalEngine:
                 rows = table.to_pyarrow_table().to_pylist()
-                assert bag(rows) == bag(read_rows(objects, root, commits))
+                assert bag(rows) == bag([row for file in log.live.values() for row in rows_of(file, objects)])
 
 
 @pytest.mark.parametrize(

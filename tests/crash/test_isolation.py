@@ -16,7 +16,8 @@ from sim.crash import Point, Recorder
 from sim.faults import Calm
 from sim.isolated import ALL, Doing, I, Plan, R, Wish
 from sim.judge_isolation import Final, judge
-from sim.legacy import LegacyWriter, encode_json
+from sim.legacy import LegacyWriter
+from sim.legacy_store import encode_json
 from sim.rows import rows_engine
 from sim.session import Session
 from sim.world import World

@@ -9,8 +9,9 @@ from deltalake import DeltaTable
 from lakevilla.store.port import Replaced
 from lakevilla.store.retrying import Retrying
 from sim import actors
-from sim.checkers.delta import live_files, read_log, table_roots
+from sim.checkers.delta import live_files
 from sim.checkers.log_markers import pending_markers
+from sim.checkers.logs import read_log, table_roots
 from sim.crash import Matrix, Outcome, Point, Scenario
 from sim.in_log import image_in_log, judge_in_log
 from sim.journal import Journal, run_again, transact
@@ -117,8 +118,9 @@ def test_deltalake_opens_what_is_there_after_any_prefix_of_the_writes(tmp_path: 
     writes = matrix.die_at(next(p for p in matrix.points() if p.mode == "late")).bucket.writes
     final: list[set[str]] = []
     everything = {write.key: write.data for write in writes if write.data is not None}
-    for version in range(len(read_log(everything, "lists"))):
-        final.append(set(live_files(read_log(everything, "lists")[: version + 1])))
+    commits = read_log(everything, "lists").commits
+    for version in range(len(commits)):
+        final.append(set(live_files(commits[: version + 1])))
     objects: dict[str, bytes] = {}
     folder, checked = tmp_path / "lake", 0
     for write in writes:

@@ -14,7 +14,8 @@ from sim.checkers.published import check_published
 from sim.checkers.torn import Torn
 from sim.crash import Point, Recorder
 from sim.faults import Calm
-from sim.legacy import LegacyWriter, encode_json
+from sim.legacy import LegacyWriter
+from sim.legacy_store import encode_json
 from sim.rows import rows_engine
 from sim.session import Session
 from sim.world import World

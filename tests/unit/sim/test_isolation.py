@@ -4,6 +4,7 @@ import pytest
 
 from lakevilla.engines.local.engine import LocalEngine
 from sim import planted_isolation
+from sim.formats import PLAIN
 from sim.isolation import images, play
 from sim.rows import rows_engine
 
@@ -46,7 +47,7 @@ def test_equal_seeds_give_equal_traces() -> None:
 
 @pytest.mark.parametrize("name", sorted(planted_isolation.BUGS))
 def test_planted_bug_of_isolation_is_caught(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    images(rows_engine)
+    images(rows_engine, PLAIN)
     with planted_isolation.BUGS[name]():
         for seed in range(BEGIN.get(name, 0), PLANTED_SEEDS):
             violations = play(seed).violations
