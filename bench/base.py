@@ -27,6 +27,7 @@ LOCAL: dict[str, Case] = {
     "open": local_cases.open_many,
     "append": local_cases.append,
     "scan": local_cases.scan,
+    "iceberg": local_cases.iceberg,
 }
 SPARK: dict[str, Case] = {
     "spark-read": spark_cases.read,
@@ -35,12 +36,13 @@ SPARK: dict[str, Case] = {
     "spark-scan": spark_cases.scan,
     "spark-tpch": spark_cases.tpch_queries,
     "spark-append": spark_cases.append,
+    "spark-iceberg": spark_cases.iceberg,
 }
 CASES = {**LOCAL, **SPARK}
 GROUPS = {"local": tuple(LOCAL), "spark": tuple(SPARK)}
 
 # A slow network tells of requests; moving bulk through it would only measure the proxy.
-_ON_SLOW = ("read", "update", "insert")
+_ON_SLOW = ("read", "update", "insert", "iceberg")
 
 
 def run_cases(
@@ -56,7 +58,7 @@ def run_cases(
                     report.results.append(result)
 
 
-_EPILOG = f"""cases in this process, beside deltalake (all of them: local):
+_EPILOG = f"""cases in this process, beside deltalake and PyIceberg (all of them: local):
 {(local_cases.__doc__ or "").partition(chr(10))[2]}
 cases on Spark, beside Spark + Delta and Spark + Iceberg (all of them: spark):
 {(spark_cases.__doc__ or "").partition(chr(10))[2]}

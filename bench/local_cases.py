@@ -1,8 +1,9 @@
-"""The plain format's statements in this process: LakeVilla's local engine beside deltalake.
+"""The plain format's statements in this process: LakeVilla's local engine beside deltalake and PyIceberg.
 
     read, update, insert   one row of a table of 1,000, warm
     open                   a fresh process opens a table of very many files and reads one row
     append, scan           a million rows of ten columns in, and out as Arrow data
+    iceberg                the first three on Iceberg tables, beside PyIceberg
 
 Requests are counted where a proxy stands before the store.
 """
@@ -14,9 +15,10 @@ from bench import stores
 from bench.biglog import write_big_table
 from bench.cold import run_cold
 from bench.data import accounts, orders
+from bench.iceberg_systems import PYICEBERG
 from bench.report import Result
 from bench.run import Run
-from bench.systems import DELTALAKE, DELTALAKE_ANEW, DURABLE, OURS, Client, System
+from bench.systems import DELTALAKE, DELTALAKE_ANEW, DURABLE, OURS, OURS_ICEBERG, Client, System
 from bench.timing import Metrics, timed
 
 # Warm clients keep what they know of a table. A fresh process has nothing to keep.
@@ -25,37 +27,55 @@ COLD: tuple[System, ...] = (OURS, DELTALAKE_ANEW)
 ALL: tuple[System, ...] = (*WARM, DELTALAKE_ANEW)
 
 
+Statement = Callable[[Client, int], object]
+
+
 def read(run: Run) -> Iterator[Result]:
     """One row by its key."""
-    yield from _one_row(run, "read", lambda client, key: client.read_row(key % run.scale.small_rows))
+    yield from _one_row(run, "read", _delta_systems(run))
 
 
 def update(run: Run) -> Iterator[Result]:
     """One row changed by its key."""
-
-    def change(client: Client, key: int) -> None:
-        client.update_row(key % run.scale.small_rows, f"changed {key}")
-
-    yield from _one_row(run, "update", change)
+    yield from _one_row(run, "update", _delta_systems(run))
 
 
 def insert(run: Run) -> Iterator[Result]:
     """One row more."""
-    yield from _one_row(run, "insert", lambda client, key: client.append(accounts(range(key, key + 1))))
+    yield from _one_row(run, "insert", _delta_systems(run))
 
 
-def _one_row(run: Run, case: str, statement: Callable[[Client, int], object]) -> Iterator[Result]:
+def iceberg(run: Run) -> Iterator[Result]:
+    """The same three on Iceberg tables."""
+    for case in ("read", "update", "insert"):
+        yield from _one_row(run, case, (OURS_ICEBERG, PYICEBERG), " of Iceberg")
+
+
+def _delta_systems(run: Run) -> tuple[System, ...]:
+    return (*ALL, DURABLE) if run.place.name == stores.DIRECTORY else ALL
+
+
+def _statement(case: str, rows: int) -> Statement:
+    match case:
+        case "read":
+            return lambda client, key: client.read_row(key % rows)
+        case "update":
+            return lambda client, key: client.update_row(key % rows, f"changed {key}")
+    return lambda client, key: client.append(accounts(range(key, key + 1)))
+
+
+def _one_row(run: Run, case: str, systems: tuple[System, ...], what: str = "") -> Iterator[Result]:
     rows = accounts(range(run.scale.small_rows))
     keys = iter(range(run.scale.small_rows, 10**9))
     counters = {"requests": run.place.proxy.total} if run.place.proxy else None
+    statement = _statement(case, run.scale.small_rows)
 
     def measured(client: Client) -> Callable[[], Metrics]:
         return lambda: timed(lambda: statement(client, next(keys)), counters)
 
-    systems = (*ALL, DURABLE) if run.place.name == stores.DIRECTORY else ALL
     clients = {system.name: system.create(run.place, f"{case}_row", rows) for system in systems}
     runs = {name: measured(client) for name, client in clients.items()}
-    yield from run.compare(f"{case} 1 row", runs, run.scale.repetitions, 0.5, warm_up=2)
+    yield from run.compare(f"{case} 1 row{what}", runs, run.scale.repetitions, 0.5, warm_up=2)
 
 
 def open_many(run: Run) -> Iterator[Result]:

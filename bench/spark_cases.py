@@ -20,7 +20,7 @@ from bench import stores, tpch
 from bench.data import accounts
 from bench.report import Result
 from bench.run import Run
-from bench.spark_systems import MakeRows, Rows, SparkPlace, SparkSystem
+from bench.spark_systems import MakeRows, Rows, SparkSystem
 from bench.timing import Metrics, timed
 
 ROWS_PER_FILE = 1000
@@ -40,53 +40,60 @@ class WrongAnswer(RuntimeError):
 
 def read(run: Run) -> Iterator[Result]:
     """One row by its key."""
-
-    def statement(system: SparkSystem, key: int) -> None:
-        found = system.query(f"SELECT * FROM read_row WHERE id = {key % run.scale.small_rows}")
-        if len(found) != 1:
-            raise WrongAnswer(f"{system.name} finds {len(found)} rows of one key")
-
-    yield from _one_row(run, "read", statement, READ)
+    yield from _one_row(run, "read", READ)
 
 
 def update(run: Run) -> Iterator[Result]:
     """One row changed by its key."""
-
-    def statement(system: SparkSystem, key: int) -> None:
-        where = f"id = {key % run.scale.small_rows}"
-        system.change(f"UPDATE update_row SET owner = 'changed {key}' WHERE {where}")
-
-    yield from _one_row(run, "update", statement, UPDATE)
+    yield from _one_row(run, "update", UPDATE)
 
 
 def insert(run: Run) -> Iterator[Result]:
     """One row more."""
-
-    def statement(system: SparkSystem, key: int) -> None:
-        system.change(f"INSERT INTO insert_row VALUES ({key}, 'owner {key}', 'fjord', {key}.25)")
-
-    yield from _one_row(run, "insert", statement, INSERT)
+    yield from _one_row(run, "insert", INSERT)
 
 
-def _one_row(
-    run: Run, case: str, statement: Callable[[SparkSystem, int], None], targets: Mapping[str, float]
-) -> Iterator[Result]:
-    place, table, rows = run.sparks.at(run.place), f"{case}_row", run.scale.small_rows
-    for system in place.systems.values():
+def iceberg(run: Run) -> Iterator[Result]:
+    """The same three on Iceberg tables."""
+    for case, targets in (("read", READ), ("update", UPDATE), ("insert", INSERT)):
+        yield from _one_row(run, case, targets, " of Iceberg")
+
+
+def _statement(case: str, table: str, rows: int) -> Callable[[SparkSystem, int], None]:
+    def read_one(system: SparkSystem, key: int) -> None:
+        found = system.query(f"SELECT * FROM {table} WHERE id = {key % rows}")
+        if len(found) != 1:
+            raise WrongAnswer(f"{system.name} finds {len(found)} rows of one key")
+
+    def change_one(system: SparkSystem, key: int) -> None:
+        system.change(f"UPDATE {table} SET owner = 'changed {key}' WHERE id = {key % rows}")
+
+    def insert_one(system: SparkSystem, key: int) -> None:
+        system.change(f"INSERT INTO {table} VALUES ({key}, 'owner {key}', 'fjord', {key}.25)")
+
+    return {"read": read_one, "update": change_one, "insert": insert_one}[case]
+
+
+def _one_row(run: Run, case: str, targets: Mapping[str, float], what: str = "") -> Iterator[Result]:
+    place, rows = run.sparks.at(run.place), run.scale.small_rows
+    systems = place.iceberg_systems if what else place.systems
+    table = f"{case}_row_of_iceberg" if what else f"{case}_row"
+    for system in systems.values():
         system.create(table, lambda session: session.createDataFrame(accounts(range(rows))).coalesce(1))
+    statement = _statement(case, table, rows)
 
     def statements(system: SparkSystem) -> Callable[[], None]:
         keys = itertools.count(rows)
         return lambda: statement(system, next(keys))
 
-    work = {name: statements(system) for name, system in place.systems.items()}
+    work = {name: statements(system) for name, system in systems.items()}
     work["spark-job"] = lambda: _bare_job(place.plain)
     runs = {name: partial(timed, one) for name, one in work.items()}
     scale = run.scale
     yield from run.compare(
-        f"spark: {case} 1 row", runs, scale.spark_repetitions, targets, scale.spark_warm_up
+        f"spark: {case} 1 row{what}", runs, scale.spark_repetitions, targets, scale.spark_warm_up
     )
-    agree(place, f"SELECT * FROM {table} ORDER BY id")
+    agree(systems, f"SELECT * FROM {table} ORDER BY id")
 
 
 def _bare_job(session: SparkSession) -> None:
@@ -108,7 +115,7 @@ def append(run: Run) -> Iterator[Result]:
     targets = {**APPEND, **(APPEND_TO_PARQUET if run.place.name == stores.DIRECTORY else {})}
     runs = {name: partial(timed, one) for name, one in work.items()}
     yield from _heavy(run, f"spark: append {count:,} rows", runs, targets)
-    agree(place, "SELECT count(*), sum(id), sum(quantity) FROM append_bulk")
+    agree(place.systems, "SELECT count(*), sum(id), sum(quantity) FROM append_bulk")
 
 
 def scan(run: Run) -> Iterator[Result]:
@@ -144,7 +151,7 @@ def _parquet_rows(path: Path) -> MakeRows:
 
 def _queries(run: Run, case: str, text: str, targets: Mapping[str, float]) -> Iterator[Result]:
     place = run.sparks.at(run.place)
-    agree(place, text)
+    agree(place.systems, text)
     runs = {name: partial(timed, partial(system.query, text)) for name, system in place.systems.items()}
     yield from _heavy(run, f"spark: {case}", runs, targets)
 
@@ -156,9 +163,9 @@ def _heavy(
     yield from run.compare(case, runs, run.scale.spark_heavy_repetitions, targets, warm_up)
 
 
-def agree(place: SparkPlace, text: str) -> Rows:
+def agree(systems: Mapping[str, SparkSystem], text: str) -> Rows:
     """What every system answers; WrongAnswer if it is not the same, or nothing."""
-    answers = {name: system.query(text) for name, system in place.systems.items()}
+    answers = {name: system.query(text) for name, system in systems.items()}
     first = next(iter(answers.values()))
     if not first or any(answer != first for answer in answers.values()):
         told = "; ".join(f"{name}: {str(answer)[:300]}" for name, answer in answers.items())

@@ -48,11 +48,15 @@ class LakeVillaSpark:
 
     name = OURS.name
 
-    def __init__(self, session: SparkSession, place: Place) -> None:
+    def __init__(self, session: SparkSession, place: Place, format: str = "delta") -> None:
         self._session = session
         options = {**place.storage_options, "fsync": "false"}
         self._lake = lv.Lake(
-            place.url("lakevilla-spark"), spark=session, storage_options=options, features=lv.R
+            place.url(f"lakevilla-spark-{format}"),
+            spark=session,
+            storage_options=options,
+            features=lv.R,
+            default_format=format,
         )
 
     def create(self, table: str, rows: MakeRows) -> None:
@@ -103,10 +107,16 @@ class SparkPlace:
         self.ours = LakeVillaSpark(spark, place)
         self.delta = self._spark_delta(spark)
         self.iceberg = self._spark_iceberg(spark)
+        self.ours_iceberg = LakeVillaSpark(spark, place, "iceberg")
 
     @property
     def systems(self) -> Mapping[str, SparkSystem]:
         return {system.name: system for system in (self.ours, self.delta, self.iceberg)}
+
+    @property
+    def iceberg_systems(self) -> Mapping[str, SparkSystem]:
+        """Those on Iceberg tables."""
+        return {system.name: system for system in (self.ours_iceberg, self.iceberg)}
 
     def write_parquet(self, table: str, rows: MakeRows) -> None:
         """Spark's own Parquet writer."""

@@ -60,16 +60,17 @@ class LakeVilla:
     told not to wait, to compare like with like, and measured once more under a name of its own as it is.
     """
 
-    def __init__(self, name: str = "lakevilla", fsync: bool = False) -> None:
+    def __init__(self, name: str = "lakevilla", fsync: bool = False, format: str = "delta") -> None:
         self.name = name
+        self._format = format
         self._options = {"fsync": str(fsync).lower()}
 
     def load(self) -> None:
         lv.Lake("memory://", engine="local", features=lv.R)
 
     def create(self, place: Place, table: str, rows: pa.Table) -> Client:
-        client = self.open(place, f"{self.name.replace('-', '_')}_{table}")
-        client.lake.create(client.table, rows)
+        client = self.open(place, f"{self.name.replace('-', '_')}_{self._format}_{table}")
+        client.lake.create(client.table, rows, format=self._format)
         return client
 
     def open(self, place: Place, table: str) -> "LakeVillaClient":
@@ -172,6 +173,7 @@ class DeltalakeAnewClient:
 
 
 OURS = LakeVilla()
+OURS_ICEBERG = LakeVilla(format="iceberg")
 DURABLE = LakeVilla("lakevilla-fsync", fsync=True)
 DELTALAKE = Deltalake("deltalake", DeltalakeClient)
 DELTALAKE_ANEW = Deltalake("deltalake-anew", DeltalakeAnewClient)

@@ -12,7 +12,8 @@ from bench.stores import running_places
 
 ONE_ROW = ["spark: read 1 row", "spark: update 1 row"]
 HEAVY = ["spark: TPC-H Q3, scale factor 0.01", "spark: append 20,000 rows"]
-CASES = "spark-read,spark-update,spark-tpch,spark-append"
+ICEBERG = [f"spark: {case} 1 row of Iceberg" for case in ("read", "update", "insert")]
+CASES = "spark-read,spark-update,spark-tpch,spark-append,spark-iceberg"
 PEERS = {"spark-delta", "spark-iceberg"}
 
 
@@ -21,9 +22,9 @@ def test_quick_run_on_spark_compares_every_system_in_its_cases(spark: Any, tmp_p
 
     (report,) = tmp_path.glob("*.json")
     results = json.loads(report.read_text())["results"]
-    assert [result["case"] for result in results] == ONE_ROW + HEAVY
+    assert [result["case"] for result in results] == ONE_ROW + HEAVY + ICEBERG
     for result in results:
-        assert set(result["ratios"]) >= PEERS
+        assert set(result["ratios"]) >= (PEERS if result["case"] not in ICEBERG else {"spark-iceberg"})
         assert set(result["targets"]) & PEERS
         assert all(value > 0 for values in result["values"].values() for value in values)
     by_case = {result["case"]: set(result["values"]) for result in results}
@@ -37,11 +38,11 @@ def test_systems_that_do_not_agree_end_the_run(spark: Any) -> None:
         at = sparks.at(place)
         for system in at.systems.values():
             system.create("t", lambda session: session.range(3))
-        spark_cases.agree(at, "SELECT count(*) FROM t")
+        spark_cases.agree(at.systems, "SELECT count(*) FROM t")
         at.iceberg.change("INSERT INTO t VALUES (9)")
 
         with pytest.raises(spark_cases.WrongAnswer, match=r"spark-iceberg: \[\(4,\)\]"):
-            spark_cases.agree(at, "SELECT count(*) FROM t")
+            spark_cases.agree(at.systems, "SELECT count(*) FROM t")
 
 
 def test_large_run_tells_time_and_memory_of_each_statement(spark: Any, tmp_path: Path) -> None:
