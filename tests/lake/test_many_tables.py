@@ -5,7 +5,6 @@ from pathlib import Path
 from threading import Event
 from time import sleep
 
-import deltalake
 import pytest
 
 import lakevilla as lv
@@ -14,6 +13,9 @@ from lakevilla.store.directory import Directory
 from lakevilla.store.metered import Meter
 from lakevilla.store.opening import open_store
 from tests.lake.hooked import Hooked
+from tests.outsiders import OUTSIDERS
+
+pytestmark = pytest.mark.formats("delta", "iceberg")
 
 BOTH = lv.R | lv.CT
 
@@ -82,25 +84,29 @@ def test_conflict_without_recovery_is_raised(lake: lv.Lake) -> None:
 
 
 @pytest.mark.parametrize("table", ["x", "y"])
-def test_outside_writer_between_is_passed_or_redone(lake: lv.Lake, tmp_path: Path, table: str) -> None:
+def test_outside_writer_between_is_passed_or_redone(
+    lake: lv.Lake, tmp_path: Path, table: str, table_format: str
+) -> None:
     with lake.transaction(BOTH) as tx:
         _transfer(tx, 30)
-        outside = deltalake.DeltaTable(str(tmp_path / table))
-        outside.update(predicate="id = 1", updates={"balance": "balance + 1000"})
+        OUTSIDERS[table_format].update(tmp_path / table, {"balance": "balance + 1000"}, "id = 1")
     assert tx.receipt is not None
     assert tx.receipt.redone > 0
     assert sum(_balances(lake, "x").values()) + sum(_balances(lake, "y").values()) == 1400
     assert _balances(lake, table)[1] == {"x": 1070, "y": 1130}[table]
 
 
-def test_outside_conflict_without_recovery_takes_everything_back(lake: lv.Lake, tmp_path: Path) -> None:
+def test_outside_conflict_without_recovery_takes_everything_back(
+    lake: lv.Lake, tmp_path: Path, table_format: str
+) -> None:
     tx = lake.transaction(lv.CT)
     _transfer(tx, 30)
-    deltalake.DeltaTable(str(tmp_path / "y")).delete("id = 1")
+    outside = OUTSIDERS[table_format]
+    outside.delete(tmp_path / "y", "id = 1")
     with pytest.raises(lv.Conflict):
         tx.commit()
     assert (_balances(lake, "x"), _balances(lake, "y")) == ({1: 100, 2: 100}, {2: 100})
-    assert deltalake.DeltaTable(str(tmp_path / "x")).to_pyarrow_table().num_rows == 2
+    assert len(outside.rows(tmp_path / "x")) == 2
 
 
 def test_read_of_one_table_that_changed_stops_a_write_of_another(lake: lv.Lake) -> None:
@@ -250,7 +256,7 @@ def test_who_redoes_lines_up_in_one_order_and_shifts_if_it_held_a_later_place(la
 
 @pytest.mark.parametrize("recovers", [True, False])
 def test_entry_between_the_look_at_a_table_and_head_is_noticed(
-    lake: lv.Lake, tmp_path: Path, recovers: bool
+    lake: lv.Lake, tmp_path: Path, recovers: bool, table_format: str
 ) -> None:
     """Each reads what the other writes, and only one of them can have been first."""
     other = lv.Lake(tmp_path, engine="local", storage_options={"fsync": "false"})
@@ -261,7 +267,7 @@ def test_entry_between_the_look_at_a_table_and_head_is_noticed(
     looked = Event()
 
     def step(kind: str, key: str) -> None:
-        if kind == "get" and key == "y/_delta_log/00000000000000000002.json":
+        if kind == "get" and key == f"y/{OUTSIDERS[table_format].entry(2)}":
             looked.set()
         elif kind == "get" and key == keys.HEAD and looked.wait(60):
             store.hook = None

@@ -17,6 +17,9 @@ from lakevilla.store.prefixed import Prefixed
 from lakevilla.sublogs.records import Ran, Saved, Sublog, Touched
 from lakevilla.versions.packing import unpack
 from tests.lake.hooked import Hooked
+from tests.outsiders import OUTSIDERS
+
+pytestmark = pytest.mark.formats("delta", "iceberg")
 
 DEAD, WAITING = "0197" + "a" * 28, "0197" + "b" * 28
 LEASE_SECONDS = 0.3
@@ -203,11 +206,11 @@ def test_ticket_that_a_published_version_used_up_is_not_waiting(lake: lv.Lake, s
 
 
 def test_table_that_cannot_be_read_does_not_hide_the_others(
-    lake: lv.Lake, store: Store, tmp_path: Path
+    lake: lv.Lake, store: Store, tmp_path: Path, table_format: str
 ) -> None:
     lake.create("u", "id BIGINT")
     _mark(store, "t", 5, DEAD)
-    (tmp_path / "u" / "_delta_log" / f"{1:020}.json").write_text("rubbish")
+    (tmp_path / "u" / OUTSIDERS[table_format].entry(1)).write_text("rubbish")
     status, report = lake.status(), lake.recover()
     assert [ticket.table for ticket in status.tickets] == ["t"]
     assert "u" in status.failed

@@ -17,6 +17,7 @@ from lakevilla.formats.iceberg.footprint import footprint_of, footprint_of_chang
 from lakevilla.formats.iceberg.history import history, version_at
 from lakevilla.formats.iceberg.log import Version, at, follow, newest
 from lakevilla.formats.iceberg.metadata import current_snapshot
+from lakevilla.formats.iceberg.no_markers import NoMarkers
 from lakevilla.formats.iceberg.paths import DATA, HINT, Places, location_of, metadata_key
 from lakevilla.formats.iceberg.properties import NO_MARKERS
 from lakevilla.formats.iceberg.publish import encode_first, publish, publish_first, publish_notice
@@ -124,7 +125,7 @@ class IcebergTable:
         return publish(self._store, self._environment, _ours(base), change, author)
 
     def marker_entries(self) -> MarkerEntries:
-        raise Unsupported(NO_MARKERS)
+        return NoMarkers()
 
     def fill(self, base: Snapshot, change: Change, author: Author, etag: str) -> Published | Displaced:  # noqa: ARG002
         raise Unsupported(NO_MARKERS)

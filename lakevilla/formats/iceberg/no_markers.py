@@ -1,0 +1,24 @@
+"""The log of an Iceberg table as a place for markers, which it is not: nobody holds a version there."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from lakevilla.errors import Unsupported
+from lakevilla.formats.iceberg.paths import metadata_key
+from lakevilla.formats.iceberg.properties import NO_MARKERS
+
+
+class NoMarkers:
+    """Finds no markers, and makes none."""
+
+    def key(self, version: int) -> str:
+        return metadata_key(version)
+
+    def encode(self, version: int, record: Mapping[str, Any]) -> bytes:  # noqa: ARG002
+        raise Unsupported(NO_MARKERS)
+
+    def decode(self, version: int, data: bytes) -> Mapping[str, Any] | None:  # noqa: ARG002
+        return None
+
+    def taken(self, after: int) -> Mapping[int, int]:  # noqa: ARG002
+        return {}
