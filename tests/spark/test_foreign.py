@@ -14,6 +14,7 @@ from pyarrow import orc
 from lakevilla.engines.port import Source
 from lakevilla.engines.spark.places import Access
 from lakevilla.engines.spark.reading import FILE, ROW, Reader
+from lakevilla.environment import SystemEnvironment
 from lakevilla.errors import Unsupported
 from lakevilla.files.mapping import BY_ID, DEFAULT, FIELD_ID, NAMES, encode_default
 from lakevilla.model import DataFile, Deletes
@@ -88,14 +89,14 @@ def rows(frame: Any) -> list[tuple[Any, ...]]:
 
 
 def test_files_of_all_kinds_are_read_as_one_table(quick: Any, mixed: Folder) -> None:
-    table = Reader(quick, Access()).table(mixed.source)
+    table = Reader(quick, Access(), SystemEnvironment()).table(mixed.source)
     assert rows(table) == [(11, None), (12, 2), (20, 7), (22, 7), (30, 3), (31, 4), (40, 7)]
     assert rows(table.where("b = 7 AND a > 20")) == [(22, 7), (40, 7)]
     assert rows(table.selectExpr("count(*)", "sum(a)")) == [(7, 166)]
 
 
 def test_rows_for_a_change_name_their_file_and_their_place_in_it(quick: Any, mixed: Folder) -> None:
-    frame = Reader(quick, Access()).files(mixed.source, mixed.files)
+    frame = Reader(quick, Access(), SystemEnvironment()).files(mixed.source, mixed.files)
     assert rows(frame.select(FILE, ROW, "a")) == [
         (0, 1, 11), (0, 2, 12), (1, 0, 20), (1, 2, 22), (2, 0, 30), (2, 1, 31), (3, 0, 40)
     ]  # fmt: skip
@@ -111,7 +112,7 @@ def test_default_of_a_column_counts_where_spark_reads_alone(quick: Any, tmp_path
         column("n", pa.float64(), 6, default=float("nan")),
     )
     folder.put(with_ids(a=(1, [1, 2])))
-    table = Reader(quick, Access()).table(folder.source)
+    table = Reader(quick, Access(), SystemEnvironment()).table(folder.source)
     found = table.where("""a = 2 AND s = 'it\\'s \\\\ "this"' AND n = double('NaN')""").toArrow()
     assert found["d"].to_pylist() == [Decimal("1.50")]
     assert found["t"].cast(pa.int64()).to_pylist() == [1_700_000_000_123_456]
@@ -121,7 +122,7 @@ def test_default_of_a_column_counts_where_spark_reads_alone(quick: Any, tmp_path
 def test_binary_default_counts(quick: Any, tmp_path: Path) -> None:
     folder = Folder(tmp_path, column("a", pa.int64(), 1), column("x", pa.binary(), 5, default=b"\0'"))
     folder.put(with_ids(a=(1, [1])))
-    assert rows(Reader(quick, Access()).table(folder.source)) == [(1, b"\0'")]
+    assert rows(Reader(quick, Access(), SystemEnvironment()).table(folder.source)) == [(1, b"\0'")]
 
 
 def test_default_inside_a_struct_counts(quick: Any, tmp_path: Path) -> None:
@@ -132,7 +133,7 @@ def test_default_inside_a_struct_counts(quick: Any, tmp_path: Path) -> None:
         kind = pa.struct(inner)
         values = pa.array([dict.fromkeys([field.name for field in inner]), None], kind)
         folder.put(pa.table([values], schema=pa.schema([column("s", kind, 2)])))
-    table = Reader(quick, Access()).table(folder.source)
+    table = Reader(quick, Access(), SystemEnvironment()).table(folder.source)
     found = table.toArrow().column("s").to_pylist()
     assert [each and each["m"] for each in found] in (["x", None, None, None], [None, None, "x", None])
 
@@ -140,4 +141,4 @@ def test_default_inside_a_struct_counts(quick: Any, tmp_path: Path) -> None:
 def test_names_that_differ_in_case_alone_are_refused(quick: Any, tmp_path: Path) -> None:
     folder = Folder(tmp_path, column("a", pa.int64(), 1), column("A", pa.int64(), 2))
     with pytest.raises(Unsupported, match="case"):
-        Reader(quick, Access()).table(folder.source)
+        Reader(quick, Access(), SystemEnvironment()).table(folder.source)

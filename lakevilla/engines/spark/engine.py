@@ -193,7 +193,7 @@ class SparkEngine:
         return given.frame_of(self._session(), pa.concat_tables(pieces) if pieces else schema.empty_table())
 
     def _reader(self) -> Reader:
-        return Reader(self._session(), self._access)
+        return Reader(self._session(), self._access, self._environment)
 
     def _statement(self, sources: Mapping[str, Source], now_ms: int) -> Any:
         return statement(self._reader(), self._environment, sources, now_ms)

@@ -18,7 +18,7 @@ from lakevilla.engines.port import Source
 from lakevilla.engines.spark import types
 from lakevilla.engines.spark.places import Access, refuse_memory
 from lakevilla.engines.spark.tasks import opened, packed_place
-from lakevilla.environment import SystemEnvironment
+from lakevilla.environment import Environment
 from lakevilla.files.bitmaps import Positions
 from lakevilla.files.conforming import relabel
 from lakevilla.files.mapping import DEFAULT, Match, by_id, has_ids, has_mapped_names
@@ -41,13 +41,15 @@ def may_be_foreign(source: Source) -> bool:
     return _suspicious(source.schema) or bool(source.formats() - _PARQUET)
 
 
-def divided(source: Source, files: Sequence[Numbered]) -> tuple[list[Numbered], list[Numbered]]:
+def divided(
+    source: Source, files: Sequence[Numbered], environment: Environment
+) -> tuple[list[Numbered], list[Numbered]]:
     """The files that Spark reads rightly, and the others. Looks into their footers where it has to."""
     parquet = [numbered for numbered in files if numbered[1].format == "parquet"]
     others = [numbered for numbered in files if numbered[1].format != "parquet"]
     if not _suspicious(source.schema):
         return parquet, others
-    flags = SystemEnvironment().fan_out([_looking(source, file) for _, file in parquet])
+    flags = environment.fan_out([_looking(source, file) for _, file in parquet])
     others += [numbered for numbered, known in zip(parquet, flags, strict=True) if not known]
     return [numbered for numbered, known in zip(parquet, flags, strict=True) if known], others
 

@@ -10,6 +10,7 @@ import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from lakevilla.engines.spark.foreign import Numbered
 from lakevilla.engines.spark.jvm import driver_side
 from lakevilla.engines.spark.places import Access, hadoop_path
 from lakevilla.engines.spark.types import quoted
+from lakevilla.environment import Environment
 from lakevilla.errors import Unsupported
 from lakevilla.files.mapping import by_id, physical_name
 from lakevilla.files.partitioning import partition_text
@@ -58,6 +60,7 @@ class Reader:
 
     session: Any
     access: Access
+    environment: Environment
 
     def table(self, source: Source) -> Any:
         """The whole table, lazily: files are chosen when Spark plans a query, by its filters.
@@ -85,7 +88,7 @@ class Reader:
             )
 
     def _divided(self, source: Source, files: Sequence[Numbered], extra: Sequence[str]) -> Any:
-        ours, others = foreign.divided(source, files)
+        ours, others = foreign.divided(source, files, self.environment)
         frames = [self._frame(source, ours, extra)] if ours or not others else []
         if others:
             wanted = [name if name in extra else None for name in (FILE, ROW)]
@@ -106,7 +109,7 @@ class Reader:
         deletes = source.has_deletes if files is None else any(file.deletes for _, file in files)
         if deletes:
             partition.append(spark.StructField(_DELETED, spark.BinaryType()))
-        listing = _Listing(source, files, tuple(field.name for field in partition))
+        listing = _Listing(source, files, tuple(field.name for field in partition), self.environment)
         floats = any(pa.types.is_floating(leaf) for field in source.schema for leaf in _leaves(field.type))
         options = {
             **_OPTIONS,
@@ -132,6 +135,7 @@ class _Listing:
     source: Source
     fixed: Sequence[Numbered] | None
     columns: tuple[str, ...]
+    environment: Environment
 
     def answer(self, filters: str) -> str:
         return json.dumps(self.files(predicate_of(filters, self.source.schema)))
@@ -139,7 +143,10 @@ class _Listing:
     def files(self, predicate: Any) -> list[dict[str, Any]]:
         # Files that a statement has chosen already are all given, under the same numbers each time.
         chosen = enumerate(self.source.files(predicate)) if self.fixed is None else self.fixed
-        return [self._described(number, file) for number, file in chosen]
+        if _DELETED not in self.columns:
+            return [self._described(number, file) for number, file in chosen]
+        # Deleted rows are read from the store.
+        return self.environment.fan_out([partial(self._described, number, file) for number, file in chosen])
 
     def _described(self, number: int, file: DataFile) -> dict[str, Any]:
         store, key = self.source.open(file)

@@ -42,10 +42,10 @@ _POSITIONS = pa.schema(
 class DeleteReader:
     """Reads delete files of one table. Equality deletes by a column that was dropped since still count."""
 
-    def __init__(self, locate: Locate, layout: Layout) -> None:
+    def __init__(self, locate: Locate, layout: Layout, kept: "Kept") -> None:
         self._locate = locate
         self._layout = layout
-        self._kept = _Kept(_KEPT_BYTES)
+        self._kept = kept
 
     def rows(
         self,
@@ -125,7 +125,7 @@ class DeleteReader:
             keys = keys_of(self._read(entry, schema))
             return keys, keys.nbytes
 
-        return self._kept.get((entry.path, numbers), read)
+        return self._kept.get((entry.path, numbers, str(schema.types)), read)
 
     def _read(self, entry: Entry, schema: pa.Schema, partition: Mapping[str, Any] = _NONE) -> pa.Table:
         store, key = self._locate(entry.path)
@@ -147,10 +147,13 @@ def _by_path(rows: pa.Table) -> dict[str, Positions]:
     return found
 
 
-class _Kept:
-    """What was read last, up to so many bytes. Two threads may read the same at once."""
+class Kept:
+    """What was read last of a table's delete files, which never change, up to so many bytes.
 
-    def __init__(self, limit_bytes: int) -> None:
+    Two threads may read the same at once.
+    """
+
+    def __init__(self, limit_bytes: int = _KEPT_BYTES) -> None:
         self._limit_bytes = limit_bytes
         self._values: OrderedDict[object, tuple[object, int]] = OrderedDict()
         self._bytes = 0

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakevilla.errors import Corrupt
-from lakevilla.formats.iceberg.delete_reading import DeleteReader
+from lakevilla.formats.iceberg.delete_reading import DeleteReader, Kept
 from lakevilla.formats.iceberg.entries import EQUALITY_DELETES, Entry
 from lakevilla.formats.iceberg.layout import Layout
 from lakevilla.formats.iceberg.manifests import Locate
@@ -46,7 +46,7 @@ class _Applying:
 class DeleteIndex:
     """The live delete files of a snapshot, found by the data files that they concern."""
 
-    def __init__(self, entries: Iterable[Entry], locate: Locate, layout: Layout) -> None:
+    def __init__(self, entries: Iterable[Entry], locate: Locate, layout: Layout, kept: Kept) -> None:
         everywhere = {number for number, spec in layout.specs.items() if _is_unpartitioned(spec)}
         vectors: dict[str, Entry] = {}
         by_path: dict[str, list[Entry]] = defaultdict(list)
@@ -68,7 +68,7 @@ class DeleteIndex:
         self._by_path = {path: _Queue(found) for path, found in by_path.items()}
         self._positions = {place: _Queue(found) for place, found in positions.items()}
         self._equalities = {place: _Queue(found) for place, found in equalities.items()}
-        self._reader = DeleteReader(locate, layout)
+        self._reader = DeleteReader(locate, layout, kept)
 
     def of(self, data: Entry) -> Deletes | None:
         """The deleted rows of a data file, read when they are asked for; None if no delete file applies."""

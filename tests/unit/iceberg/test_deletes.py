@@ -12,6 +12,7 @@ from pyarrow import orc
 
 from lakevilla.errors import Corrupt
 from lakevilla.files.mapping import FIELD_ID
+from lakevilla.formats.iceberg.delete_reading import Kept
 from lakevilla.formats.iceberg.deletes import DeleteIndex
 from lakevilla.formats.iceberg.entries import DATA, EQUALITY_DELETES, POSITION_DELETES, Entry
 from lakevilla.formats.iceberg.layout import Layout
@@ -74,6 +75,7 @@ class Table:
         self.meter = Meter()
         self.store = open_store("memory://", meter=self.meter)
         self.deletes: list[Entry] = []
+        self.kept = Kept()
 
     def locate(self, path: str) -> tuple[Store, str]:
         return self.store, path.removeprefix("s3://b/t/")
@@ -105,8 +107,13 @@ class Table:
         return self._deletes(entry(POSITION_DELETES, f"s3://b/t/{key}", sequence, **values))
 
     def deleted(self, data: Entry) -> list[int] | None:
-        found = DeleteIndex(self.deletes, self.locate, Layout.of(RAW)).of(data)
+        found = self.index().of(data)
         return None if found is None else found.rows().to_pylist()
+
+    def index(self, deletes: list[Entry] | None = None) -> DeleteIndex:
+        return DeleteIndex(
+            self.deletes if deletes is None else deletes, self.locate, Layout.of(RAW), self.kept
+        )
 
     def _deletes(self, found: Entry) -> Entry:
         self.deletes.append(found)
@@ -262,7 +269,7 @@ def test_equality_deletes_see_defaults_partition_values_and_wider_types(table: T
     table.equalities("d2", 2, rows(2, ["q"], pa.string()), [2])
     content = rows(1, [1, 2])
     assert table.deleted(table.data("f", 1, content, spec_id=BY_P, partition=("q",))) == [0, 1]
-    assert table.deleted(table.data("f", 1, content, spec_id=BY_P, partition=("r",))) == []
+    assert table.deleted(table.data("g", 1, content, spec_id=BY_P, partition=("r",))) == []
     table.deletes[:] = []
     table.equalities("d3", 2, rows(1, [2], pa.int32()), [1])
     assert table.deleted(table.data("f", 1, content)) == [1]
@@ -293,7 +300,7 @@ def test_deletion_vector_replaces_position_deletes_and_is_counted(table: Table) 
     table.positions("d", 2, [("s3://b/t/f", 0)])
     table.vector("v", 3, "s3://b/t/f", {1, 70000, 5 << 32})
     data = table.data("f", 1, rows(1, [7]))
-    index = DeleteIndex(table.deletes, table.locate, Layout.of(RAW))
+    index = table.index()
     found = index.of(data)
     assert found is not None
     assert found.count == 3
@@ -302,7 +309,7 @@ def test_deletion_vector_replaces_position_deletes_and_is_counted(table: Table) 
     assert other is not None
     assert (other.count, other.rows().to_pylist()) == (None, [])
     table.equalities("e", 4, rows(1, [7]), [1])
-    both = DeleteIndex(table.deletes, table.locate, Layout.of(RAW)).of(data)
+    both = table.index().of(data)
     assert both is not None
     assert both.count is None
     assert both.rows().to_pylist() == [0, 1, 70000, 5 << 32]
@@ -337,10 +344,9 @@ def test_deletion_vector_that_does_not_add_up_is_corrupt(
 def test_identity_tells_sets_of_delete_files_apart(table: Table) -> None:
     table.positions("d1", 2, [("s3://b/t/f", 0)])
     table.positions("d2", 3, [("s3://b/t/f", 1)])
-    layout = Layout.of(RAW)
 
     def identity(sequence: int, deletes: list[Entry]) -> str:
-        found = DeleteIndex(deletes, table.locate, layout).of(table.data("f", sequence))
+        found = table.index(deletes).of(table.data("f", sequence))
         assert found is not None
         return found.identity
 
@@ -355,10 +361,9 @@ def test_identity_tells_sets_of_delete_files_apart(table: Table) -> None:
     assert identity(1, vectors[:1]) != identity(1, vectors[1:])
 
 
-def test_delete_file_that_concerns_many_files_is_read_once(table: Table) -> None:
+def test_delete_file_that_concerns_many_files_is_read_once_for_all_versions(table: Table) -> None:
     table.positions("d", 2, [(f"s3://b/t/f{number}", number) for number in range(5)])
-    index = DeleteIndex(table.deletes, table.locate, Layout.of(RAW))
     before = table.meter.snapshot().get("get", 0)
-    found = [index.of(table.data(f"f{number}", 1)) for number in range(5)]
+    found = [table.index().of(table.data(f"f{number}", 1)) for number in range(5)]
     assert [each and each.rows().to_pylist() for each in found] == [[number] for number in range(5)]
     assert table.meter.snapshot()["get"] == before + 1
