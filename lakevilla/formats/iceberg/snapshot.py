@@ -13,6 +13,7 @@ import pyarrow as pa
 from lakevilla.environment import Environment
 from lakevilla.errors import Unsupported
 from lakevilla.formats.iceberg import commits, metadata
+from lakevilla.formats.iceberg.delete_reading import Kept
 from lakevilla.formats.iceberg.deletes import DeleteIndex
 from lakevilla.formats.iceberg.entries import Entry
 from lakevilla.formats.iceberg.layout import Layout, same_shape
@@ -35,6 +36,7 @@ class Ground:
     root: str
     locate: Locate
     environment: Environment
+    kept: Kept = field(default_factory=Kept, repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +205,7 @@ class IcebergSnapshot:
         manifests = [m for m in self.manifests if not m.is_data and not m.is_empty]
         self.reader.load(manifests)
         entries = [entry for manifest in manifests for entry in manifest.entries or ()]
-        return DeleteIndex(entries, self.ground.locate, self.layout) if entries else None
+        return DeleteIndex(entries, self.ground.locate, self.layout, self.ground.kept) if entries else None
 
     def _files_of(self, manifest: Manifest, predicate: Predicate) -> Iterator[DataFile]:
         entries = manifest.entries or ()
