@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SEEDS ?= 0:2000
 SUITE ?= base
+FORMAT ?= delta
 
 .DEFAULT_GOAL := help
 .PHONY: help setup lock demo test check format soak soak-bank storm hermitage hermitage-all conformance bench-base bench-large clean
@@ -40,8 +41,8 @@ format: setup ## Format the code, and mend what the linter can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-soak: setup ## Run the simulator long: make soak SUITE=recovery SEEDS=0:20000
-	$(BIN)/python -m sim.run --suite $(SUITE) --seeds $(SEEDS) --processes 2
+soak: setup ## Run the simulator long: make soak SUITE=recovery FORMAT=mixed SEEDS=0:20000
+	$(BIN)/python -m sim.run --suite $(SUITE) --format $(FORMAT) --seeds $(SEEDS) --processes 2
 
 soak-bank: setup ## Kill and pause the clients of a bank on SeaweedFS for five minutes
 	$(BIN)/python -m bench.bank --seconds 300

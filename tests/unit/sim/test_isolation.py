@@ -4,11 +4,11 @@ import pytest
 
 from lakevilla.engines.local.engine import LocalEngine
 from sim import planted_isolation
-from sim.formats import PLAIN
+from sim.formats import FORMATS, PLAIN
 from sim.isolation import images, play
 from sim.rows import rows_engine
 
-SEEDS = 50
+SEEDS = {"delta": 26, "iceberg": 12, "mixed": 12}
 SMALL_SEEDS = 60
 PLANTED_SEEDS = 400
 
@@ -16,10 +16,11 @@ PLANTED_SEEDS = 400
 BEGIN: dict[str, int] = {}
 
 
-@pytest.mark.parametrize("first", range(0, SEEDS, 25))
-def test_transactions_with_isolation_see_one_instant_and_are_in_one_order(first: int) -> None:
-    violations = {seed: found for seed in range(first, first + 25) if (found := play(seed).violations)}
-    assert violations == {}, "replay with: python -m sim.run --suite isolation --seed N --trace"
+@pytest.mark.parametrize("formats", SEEDS)
+def test_transactions_with_isolation_see_one_instant_and_are_in_one_order(formats: str) -> None:
+    reports = [play(seed, formats=FORMATS[formats]) for seed in range(SEEDS[formats])]
+    again = f"python -m sim.run --suite isolation --format {formats} --seed N --trace"
+    assert {r.seed: r.violations for r in reports if r.violations} == {}, f"replay with: {again}"
 
 
 def test_small_histories_are_explained_by_brute_force() -> None:
@@ -29,8 +30,10 @@ def test_small_histories_are_explained_by_brute_force() -> None:
     assert sum(report.transactions <= 12 for report in reports) >= SMALL_SEEDS // 4
 
 
-def test_seeds_on_the_local_engine_show_no_violation() -> None:
-    assert {seed: found for seed in range(5) if (found := play(seed, engine=LocalEngine).violations)} == {}
+@pytest.mark.parametrize(("formats", "count"), [("delta", 4), ("mixed", 2)])
+def test_seeds_on_the_local_engine_show_no_violation(formats: str, count: int) -> None:
+    reports = [play(seed, engine=LocalEngine, formats=FORMATS[formats]) for seed in range(count)]
+    assert {report.seed: report.violations for report in reports if report.violations} == {}
 
 
 def test_every_seed_is_big_enough() -> None:
