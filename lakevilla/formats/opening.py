@@ -34,9 +34,10 @@ def open_table(
 def _iceberg(store: Store, environment: Environment, opener: Callable[[str], Store]) -> Table:
     try:
         # Only who has Iceberg tables needs what reads them.
+        from lakevilla.formats.iceberg.by_files import FileLog
         from lakevilla.formats.iceberg.table import IcebergTable
     except ImportError as error:
         raise Unsupported(
             f"Iceberg tables need more packages ({error}): pip install 'lakevilla[iceberg]'"
         ) from error
-    return IcebergTable(store, environment, opener)
+    return IcebergTable(FileLog(store, environment), store, environment, opener)

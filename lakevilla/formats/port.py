@@ -119,9 +119,11 @@ class Snapshot(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The change is version `snapshot.version` of the table."""
+    """The change is version `snapshot.version` of the table. `before` is the version that it stands on; None
+    if that is the base."""
 
     snapshot: Snapshot
+    before: Snapshot | None = None
 
 
 @dataclass(frozen=True, slots=True)

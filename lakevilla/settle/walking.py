@@ -54,8 +54,8 @@ def walk(
         except CommitUnknown as error:
             raise _unanswered(error) from error
         match answer:
-            case Published(snapshot):
-                return Landed(base, snapshot)
+            case Published(snapshot, before):
+                return Landed(before or base, snapshot)
             case Taken(footprint, snapshot):
                 hit = decide_conflict(change, footprint)
                 if hit is not None:

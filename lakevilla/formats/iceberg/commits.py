@@ -34,12 +34,6 @@ def told(raw: Raw) -> Info:
     return info if isinstance(info, dict) else {}
 
 
-def info_of(raw: Raw, version: int) -> Info:
-    """What the metadata says of this very version; empty if somebody else wrote it."""
-    info = told(raw)
-    return info if info.get("version") == version else {}
-
-
 def make_info(change: Change, author: Author, version: int, before: Raw | None, now_ms: int) -> str:
     """The property's text for a version that makes this change; `before` is the version before it."""
     info: dict[str, Any] = {
@@ -131,9 +125,9 @@ def marker_of(info: Info) -> Mapping[str, Any] | None:
     return None
 
 
-def is_pending(raw: Raw, version: int) -> bool:
+def is_pending(info: Info) -> bool:
     """Whether the version is a marker that still holds its place: nobody reads it, nor what comes after."""
-    marker = marker_of(info_of(raw, version))
+    marker = marker_of(info)
     return marker is not None and bool(marker["live"])
 
 

@@ -60,7 +60,7 @@ def footprint_of_change(before: IcebergSnapshot, change: Change) -> Footprint:
 def _footprint(
     before: IcebergSnapshot, after: IcebergSnapshot, removed: Iterable[str], added: dict[str, Entry]
 ) -> Footprint:
-    info = commits.info_of(after.raw, after.version)
+    info = after.at.info
     notice = commits.notice_of(info)
     return Footprint(
         version=after.version,
@@ -112,7 +112,7 @@ def operation_and_engine(before: IcebergSnapshot | None, after: IcebergSnapshot)
     Another client's version tells it by the snapshots that it brought. `before` is the version before it,
     None if that is not known.
     """
-    info = commits.info_of(after.raw, after.version)
+    info = after.at.info
     told = _new_summaries(before, after)
     engines = [summary.get("engine-name") or _engine(summary) for summary in told]
     operations = [summary.get("operation", "") for summary in told]
@@ -139,7 +139,7 @@ def _engine(summary: Mapping[str, Any]) -> str:
 
 
 def _in_words(before: IcebergSnapshot, after: IcebergSnapshot) -> str:
-    info, version = commits.info_of(after.raw, after.version), after.version
+    info, version = after.at.info, after.version
     operation, engine = operation_and_engine(before, after)
     words = [operation or "a commit"]
     if engine:

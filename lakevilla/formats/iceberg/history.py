@@ -4,27 +4,24 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lakevilla.environment import Environment
-from lakevilla.formats.iceberg import commits, log
+from lakevilla.formats.iceberg import commits
 from lakevilla.formats.iceberg.footprint import changed_files, operation_and_engine
-from lakevilla.formats.iceberg.log import Version
+from lakevilla.formats.iceberg.log import Log, Version
 from lakevilla.formats.iceberg.paths import parse_metadata_key
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
 from lakevilla.model import HistoryEntry
-from lakevilla.store.port import Store
 
 
 def history(
-    store: Store, environment: Environment, newest: IcebergSnapshot, limit: int | None
+    log: Log, environment: Environment, newest: IcebergSnapshot, limit: int | None
 ) -> Sequence[HistoryEntry]:
     """The versions whose metadata still exists, newest first; which files came and went is asked of all that
     are told."""
-    numbers = sorted(
-        {n.version for n in log.listed(store).values() if n.by_files == newest.at.by_files}, reverse=True
-    )
+    numbers = sorted(log.written(newest.at), reverse=True)
     wanted = [number for number in numbers if number <= newest.version]
     # One more than is told: what a version did is its difference to the one before.
     some = wanted if limit is None else wanted[: limit + 1]
-    read = environment.fan_out([_reader(store, number, newest.at) for number in some])
+    read = environment.fan_out([_reader(log, number, newest.at) for number in some])
     versions = [version for version in read if version is not None]
     snapshots = [
         newest.advance(version) if version.number != newest.version else newest for version in versions
@@ -35,7 +32,7 @@ def history(
     return environment.fan_out([_teller(snapshot, previous) for snapshot, previous in pairs])
 
 
-def version_at(store: Store, newest: IcebergSnapshot, timestamp_ms: int) -> int | None:
+def version_at(log: Log, newest: IcebergSnapshot, timestamp_ms: int) -> int | None:
     """The newest version that was committed at or before this time, as far as metadata files still tell."""
     if newest.timestamp_ms <= timestamp_ms:
         return newest.version
@@ -44,16 +41,16 @@ def version_at(store: Store, newest: IcebergSnapshot, timestamp_ms: int) -> int 
         name = parse_metadata_key("metadata/" + str(entry["metadata-file"]).rpartition("/metadata/")[2])
         if name is not None and entry["timestamp-ms"] <= timestamp_ms:
             return name.version
-    return _search(store, newest, timestamp_ms)
+    return _search(log, newest, timestamp_ms)
 
 
-def _search(store: Store, newest: IcebergSnapshot, timestamp_ms: int) -> int | None:
+def _search(log: Log, newest: IcebergSnapshot, timestamp_ms: int) -> int | None:
     """The same for versions that the newest does not list any more: times grow with versions."""
-    numbers = sorted({n.version for n in log.listed(store).values() if n.version < newest.version})
+    numbers = [number for number in log.written(newest.at) if number < newest.version]
     low, high = 0, len(numbers)
     while low < high:
         middle = (low + high) // 2
-        version = log.at(store, numbers[middle], newest.at)
+        version = log.at(numbers[middle], newest.at)
         time = None if version is None else version.raw.get("last-updated-ms")
         if isinstance(time, int) and time <= timestamp_ms:
             low = middle + 1
@@ -62,8 +59,8 @@ def _search(store: Store, newest: IcebergSnapshot, timestamp_ms: int) -> int | N
     return numbers[low - 1] if low else None
 
 
-def _reader(store: Store, number: int, like: Version) -> Callable[[], Version | None]:
-    return lambda: log.at(store, number, like)
+def _reader(log: Log, number: int, newest: Version) -> Callable[[], Version | None]:
+    return lambda: log.at(number, newest)
 
 
 def _teller(snapshot: IcebergSnapshot, before: IcebergSnapshot | None) -> Callable[[], HistoryEntry]:
@@ -71,7 +68,7 @@ def _teller(snapshot: IcebergSnapshot, before: IcebergSnapshot | None) -> Callab
 
 
 def _entry(snapshot: IcebergSnapshot, before: IcebergSnapshot | None) -> HistoryEntry:
-    info = commits.info_of(snapshot.raw, snapshot.version)
+    info = snapshot.at.info
     operation, engine = operation_and_engine(before, snapshot)
     removed, added = ({}, {}) if before is None else changed_files(before, snapshot)
     return HistoryEntry(

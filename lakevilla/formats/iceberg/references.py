@@ -11,15 +11,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput
-from lakevilla.formats.iceberg import log
+from lakevilla.formats.iceberg.log import Log
 from lakevilla.formats.iceberg.manifests import Gone, Manifest
 from lakevilla.formats.iceberg.metadata import current_snapshot
-from lakevilla.formats.iceberg.paths import METADATA, parse_metadata_key
+from lakevilla.formats.iceberg.paths import METADATA
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
 from lakevilla.formats.urls import is_absolute
-from lakevilla.store.port import Store
 
 logger = logging.getLogger("lakevilla.formats")
 
@@ -85,18 +83,14 @@ class Names:
 class IcebergReferences:
     """What `formats.port.References` promises, for one table at one moment."""
 
-    def __init__(
-        self, store: Store, environment: Environment, newest: IcebergSnapshot, needed: Names, older: list[int]
-    ) -> None:
-        self._store, self._environment = store, environment
-        self._newest = newest
+    def __init__(self, log: Log, newest: IcebergSnapshot, needed: Names, older: list[int]) -> None:
+        self._log, self._newest = log, newest
         self._needed, self._removed, self._newer = needed, Names(), Names()
         self._older = older
 
     @staticmethod
     def read(
-        store: Store,
-        environment: Environment,
+        log: Log,
         newest: IcebergSnapshot,
         since_ms: int,
         also: Collection[int],
@@ -105,7 +99,7 @@ class IcebergReferences:
         """One LIST of the metadata, and every version since the moment."""
         needed = Names()
         needed.add(newest)
-        written = _written(store)
+        written = log.written(newest.at)
         young = [number for number, modified_ms in written.items() if modified_ms >= since_ms]
         # The version that was current at the moment is the one before those that came since.
         first = min([newest.version, *young]) - 1
@@ -117,7 +111,7 @@ class IcebergReferences:
                 # Metadata that is gone is nobody's to read any more.
                 continue
         older = [number for number in written if number < first and number not in wanted]
-        return IcebergReferences(store, environment, newest, needed, older)
+        return IcebergReferences(log, newest, needed, older)
 
     def needed(self, keys: pa.Array) -> pa.BooleanArray:
         """Metadata files and the hint are always needed: they are the table's history."""
@@ -128,24 +122,14 @@ class IcebergReferences:
         """Reads older versions, newest first, until every key is found or there are no more."""
         found = self._removed.hold(keys)
         while self._older and not pc.all(found).as_py():
-            version = log.at(self._store, self._older.pop(), self._newest.at)
+            version = self._log.at(self._older.pop(), self._newest.at)
             if version is not None:
                 self._removed.add(self._newest.advance(version), may_be_gone=True)
                 found = self._removed.hold(keys)
         return found
 
     def named_since(self, keys: pa.Array) -> pa.BooleanArray:
-        for version in log.follow(self._store, self._environment, self._newest.at):
+        for version in self._log.follow(self._newest.at):
             self._newest = self._newest.advance(version)
             self._newer.add(self._newest)
         return self._newer.hold(keys)
-
-
-def _written(store: Store) -> dict[int, int]:
-    """When each version was written, by the store's clock, in the order of the versions."""
-    found = {}
-    for meta in store.list(METADATA):
-        name = parse_metadata_key(meta.key)
-        if name is not None:
-            found[name.version] = meta.modified_ms
-    return dict(sorted(found.items()))

@@ -17,7 +17,7 @@ from lakevilla.formats.iceberg.delete_reading import Kept
 from lakevilla.formats.iceberg.deletes import DeleteIndex
 from lakevilla.formats.iceberg.entries import Entry
 from lakevilla.formats.iceberg.layout import Layout, same_shape
-from lakevilla.formats.iceberg.log import Version
+from lakevilla.formats.iceberg.log import Keeper, Version
 from lakevilla.formats.iceberg.manifests import Locate, Manifest, Manifests
 from lakevilla.formats.iceberg.metadata import Raw
 from lakevilla.formats.iceberg.paths import Places
@@ -68,7 +68,7 @@ class IcebergSnapshot:
 
     def overlaid(self, raw: Raw, added: Sequence[Entry], removed: Iterable[str]) -> "IcebergSnapshot":
         """The version after this one if a change were published: nothing is written."""
-        version = replace(self.at, number=self.version + 1, raw=raw)
+        version = replace(self.at, number=self.version + 1, raw=raw, landed=False)
         gone = frozenset(removed)
         kept = tuple(entry for entry in self.added if entry.path not in gone)
         hidden = self.hidden | gone
@@ -135,17 +135,17 @@ class IcebergSnapshot:
 
     @property
     def contended(self) -> bool:
-        return commits.ticket_of(commits.info_of(self.raw, self.version)) > 0
+        return commits.ticket_of(self.at.info) > 0
 
     @property
     def places(self) -> Places:
         return Places(self.raw["location"], self.ground.root)
 
     def refuse_writes(self) -> None:
-        if not self.at.by_files:
+        if self.at.keeper is Keeper.UNKNOWN:
             raise Unsupported(
-                f"the table at {self.ground.root} is kept by a catalog, which alone decides its versions: "
-                "register it by that catalog to write"
+                f"the table at {self.ground.root} is kept by a catalog, which alone decides its versions: to "
+                "write to it, register it by that catalog, lake.register(name, catalog=..., table=...)"
             )
         if self.places.moved:
             raise Unsupported(

@@ -1,6 +1,5 @@
-"""One Iceberg table behind the format port: versions and their history, found by its metadata files."""
+"""One Iceberg table behind the format port: versions and their history, as its log tells them."""
 
-import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -8,17 +7,17 @@ from typing import Any
 import pyarrow as pa
 
 from lakevilla.environment import Environment
-from lakevilla.errors import InvalidInput, LakeVillaError, Unsupported
+from lakevilla.errors import InvalidInput, Unsupported
 from lakevilla.formats.iceberg import changes
 from lakevilla.formats.iceberg.alter import alter
 from lakevilla.formats.iceberg.create import create_table
 from lakevilla.formats.iceberg.expiring import expire
 from lakevilla.formats.iceberg.footprint import footprint_of, footprint_of_change
 from lakevilla.formats.iceberg.history import history, version_at
-from lakevilla.formats.iceberg.log import Version, at, follow, newest
+from lakevilla.formats.iceberg.log import Log, Version
 from lakevilla.formats.iceberg.metadata import current_snapshot
 from lakevilla.formats.iceberg.no_markers import NoMarkers
-from lakevilla.formats.iceberg.paths import DATA, HINT, Places, location_of, metadata_key
+from lakevilla.formats.iceberg.paths import DATA, Places, location_of, metadata_key
 from lakevilla.formats.iceberg.properties import NO_MARKERS
 from lakevilla.formats.iceberg.publish import encode_first, publish, publish_first, publish_notice
 from lakevilla.formats.iceberg.references import IcebergReferences
@@ -38,18 +37,17 @@ from lakevilla.model import (
 from lakevilla.sql.statements import Action
 from lakevilla.store.port import Store
 
-logger = logging.getLogger("lakevilla.iceberg")
-
 Opener = Callable[[str], Store]
 """From the URL of a folder to its store."""
 
 
 class IcebergTable:
-    """An Iceberg table at a store's root, kept by files alone. `opener` finds stores of files elsewhere."""
+    """An Iceberg table at a store's root. `log` keeps its versions; `opener` finds files elsewhere."""
 
     data_folder = DATA
 
-    def __init__(self, store: Store, environment: Environment, opener: Opener) -> None:
+    def __init__(self, log: Log, store: Store, environment: Environment, opener: Opener) -> None:
+        self._log = log
         self._store = store
         self._environment = environment
         self._opener = opener
@@ -60,16 +58,16 @@ class IcebergTable:
     def latest(self, base: Snapshot | None = None) -> IcebergSnapshot | None:
         if base is not None:
             known = _ours(base)
-            versions = follow(self._store, self._environment, known.at)
+            versions = self._log.follow(known.at)
             return known.advance(versions[-1]) if versions else known
-        found = newest(self._store, self._environment)
+        found = self._log.newest()
         return None if found is None else self._snapshot(found)
 
     def at_version(self, version: int) -> IcebergSnapshot:
         if version < 0:
             raise InvalidInput(f"a version cannot be {version}")
         top = self._newest()
-        found = top.at if version == top.version else at(self._store, version, top.at)
+        found = top.at if version == top.version else self._log.at(version, top.at)
         if found is None or version > top.version:
             raise InvalidInput(
                 f"version {version} is not available: the newest is {top.version}, and metadata files of "
@@ -79,14 +77,14 @@ class IcebergTable:
 
     def at_time(self, timestamp_ms: int) -> IcebergSnapshot:
         top = self._newest()
-        version = version_at(self._store, top, timestamp_ms)
+        version = version_at(self._log, top, timestamp_ms)
         if version is None:
             raise InvalidInput("the table has no version as old as that, or its log has been cleaned up")
         return top if version == top.version else self.at_version(version)
 
     def history(self, limit: int | None = None) -> Sequence[HistoryEntry]:
         """The versions whose metadata still exists, newest first."""
-        return history(self._store, self._environment, self._newest(), limit)
+        return history(self._log, self._environment, self._newest(), limit)
 
     def first(
         self,
@@ -112,17 +110,18 @@ class IcebergTable:
         return encode_first(self.describe(first), first, author, self._environment)
 
     def publish_first(self, data: bytes, attempt: str) -> bool:
-        return publish_first(self._store, self._environment, data, attempt)
+        return publish_first(self._log, self._store, self._environment, data, attempt)
 
     def publish_notice(self, base: int, notice: Notice, txn: str, attempt: str) -> None:
         author = Author(txn, attempt, self._environment.new_id())
-        publish_notice(self._store, self._environment, self.at_version(base), notice, author)
+        known = self.at_version(base)
+        publish_notice(self._log, self._store, self._environment, known, notice, author)
 
     def alter(self, snapshot: Snapshot, action: Action) -> Change:
         return alter(_ours(snapshot).raw, action)
 
     def publish(self, base: Snapshot, change: Change, author: Author) -> Published | Taken:
-        return publish(self._store, self._environment, _ours(base), change, author)
+        return publish(self._log, self._store, self._environment, _ours(base), change, author)
 
     def marker_entries(self) -> MarkerEntries:
         return NoMarkers()
@@ -147,7 +146,7 @@ class IcebergTable:
 
     def since(self, base: Snapshot) -> list[Taken]:
         before, found = _ours(base), []
-        for version in follow(self._store, self._environment, before.at):
+        for version in self._log.follow(before.at):
             after = before.advance(version)
             found.append(Taken(footprint_of(before, after), after))
             before = after
@@ -158,24 +157,19 @@ class IcebergTable:
         return [file.key for file, meta in zip(files, found, strict=True) if meta is None]
 
     def references(self, snapshot: Snapshot, since_ms: int, also: Collection[int] = ()) -> IcebergReferences:
-        return IcebergReferences.read(
-            self._store, self._environment, _ours(snapshot), since_ms, also, self.at_version
-        )
+        return IcebergReferences.read(self._log, _ours(snapshot), since_ms, also, self.at_version)
 
     def expiry(self, snapshot: Snapshot, since_ms: int, also: Collection[int] = ()) -> Change | None:
         newest, needed = _ours(snapshot), set()
         for version in also:
-            found = at(self._store, version, newest.at)
+            found = self._log.at(version, newest.at)
             current = None if found is None else current_snapshot(found.raw)
             needed |= set() if current is None else {current["snapshot-id"]}
         return expire(newest.raw, since_ms, needed)
 
     def maintain(self, snapshot: Snapshot) -> None:
-        """Leave the hint for those who look for the newest version by it. The commit stands without it."""
-        try:
-            self._store.put(HINT, str(snapshot.version).encode())
-        except LakeVillaError as error:
-            logger.warning("no hint of version %d of %s: %s", snapshot.version, self._store.url, error)
+        """The commit stands without the hint."""
+        self._log.leave_hint(_ours(snapshot).at)
 
     def _newest(self) -> IcebergSnapshot:
         found = self.latest()

@@ -1,0 +1,160 @@
+"""The versions of an Iceberg table that is kept by files alone: `metadata/v<N>.metadata.json`.
+
+A cold open asks for the hint and goes on from there; if the hint is missing, old, or leads nowhere, a LIST
+tells the same. Going on from a known version is one GET that normally misses. Both end before a pending
+marker (placement `log`).
+
+Metadata files that a catalog gave names to (`00012-<uuid>.metadata.json`) are read too, by a LIST: the one
+with the greatest number counts. Such a table is only read, because its catalog decides which one is current.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+
+from lakevilla.environment import Environment
+from lakevilla.errors import Corrupt, LakeVillaError
+from lakevilla.formats.creating import create_version
+from lakevilla.formats.iceberg.commits import is_pending
+from lakevilla.formats.iceberg.log import Keeper, Made, Version
+from lakevilla.formats.iceberg.metadata import Raw, encode, parse
+from lakevilla.formats.iceberg.paths import HINT, METADATA, MetadataName, metadata_key, parse_metadata_key
+from lakevilla.store.port import Store
+
+logger = logging.getLogger("lakevilla.iceberg")
+
+_AHEAD_MAX = 8
+
+
+class FileLog:
+    """The log of a table at a store's root. What `log.Log` promises."""
+
+    keeper = Keeper.FILES
+
+    def __init__(self, store: Store, environment: Environment) -> None:
+        self._store = store
+        self._environment = environment
+
+    def newest(self) -> Version | None:
+        hinted = self._by_hint()
+        if hinted is not None:
+            return (self.follow(hinted) or [hinted])[-1]
+        names = self._listed()
+        numbers = sorted((name.version for name in names.values() if name.by_files), reverse=True)
+        for number in numbers:
+            found = self._read(number, _is_compressed(names, number))
+            if found is not None and not is_pending(found.info):
+                return found
+        return None if numbers else self._by_catalog(names)
+
+    def follow(self, version: Version) -> list[Version]:
+        """Up to the first version that does not exist or is a pending marker.
+
+        One is asked for, and as long as there are more, twice as many in each round.
+        """
+        if version.keeper is Keeper.UNKNOWN:
+            newest = self._by_catalog(self._listed())
+            return [] if newest is None or newest.number <= version.number else [newest]
+        start, ahead = version.number + 1, 1
+        versions: list[Version] = []
+        while True:
+            tasks = [self._reader(number, version.compressed) for number in range(start, start + ahead)]
+            for found in self._environment.fan_out(tasks):
+                if found is None or is_pending(found.info):
+                    return versions
+                versions.append(found)
+            start, ahead = start + ahead, min(2 * ahead, _AHEAD_MAX)
+
+    def at(self, number: int, newest: Version) -> Version | None:
+        if newest.keeper is Keeper.FILES:
+            found = self._read(number, newest.compressed)
+            return found if found is not None else self._read(number, not newest.compressed)
+        for key, name in self._listed().items():
+            if name.version == number:
+                return self._named(key, name)
+        return None
+
+    def written(self, newest: Version) -> dict[int, int]:
+        """One LIST."""
+        by_files, found = newest.keeper is Keeper.FILES, {}
+        for meta in self._store.list(METADATA):
+            name = parse_metadata_key(meta.key)
+            if name is not None and name.by_files == by_files:
+                found[name.version] = meta.modified_ms
+        return dict(sorted(found.items()))
+
+    def create(self, base: Version, raw: Raw, txn: str) -> Made | Version:
+        number, compressed = base.number + 1, base.compressed
+        key = metadata_key(number, compressed)
+        found = create_version(self._store, key, encode(raw, compressed), number, txn)
+        if found is None:
+            return Made(Version(number, key, raw, compressed=compressed), base)
+        return Version(number, key, parse(found, f"{self._store.url}/{key}"), compressed=compressed)
+
+    def leave_hint(self, version: Version) -> None:
+        try:
+            self._store.put(HINT, str(version.number).encode())
+        except LakeVillaError as error:
+            logger.warning("no hint of version %d of %s: %s", version.number, self._store.url, error)
+
+    def _read(self, number: int, compressed: bool = False) -> Version | None:
+        """The metadata file of a version, or None if there is none."""
+        key = metadata_key(number, compressed)
+        found = self._store.get(key)
+        if found is None:
+            return None
+        return Version(number, key, parse(found.data, f"{self._store.url}/{key}"), compressed=compressed)
+
+    def _listed(self) -> dict[str, MetadataName]:
+        """All metadata files that tell their version."""
+        names = ((meta.key, parse_metadata_key(meta.key)) for meta in self._store.list(METADATA))
+        return {key: name for key, name in names if name is not None}
+
+    def _by_hint(self) -> Version | None:
+        """The version that the hint leads to. It is a hint: anything odd counts as none."""
+        hint = self._store.get(HINT)
+        text = "" if hint is None else hint.data.decode(errors="replace").strip()
+        if not (text.isascii() and text.isdecimal()):
+            return None
+        found = self._read(int(text))
+        return None if found is None or is_pending(found.info) else found
+
+    def _by_catalog(self, names: dict[str, MetadataName]) -> Version | None:
+        """The newest of the files that a catalog named; losers of a race there may have the same number."""
+        top = max((name.version for name in names.values()), default=None)
+        if top is None:
+            return self._only()
+        keys = [key for key, name in names.items() if name.version == top]
+        found = self._environment.fan_out([self._named_reader(key, names[key]) for key in keys])
+        return max(found, key=lambda version: version.raw.get("last-updated-ms", 0))
+
+    def _only(self) -> Version | None:
+        """The only metadata file, if it has a name that tells nothing."""
+        keys = [meta.key for meta in self._store.list(METADATA) if meta.key.endswith(".metadata.json")]
+        if not keys:
+            return None
+        if len(keys) > 1:
+            raise Corrupt(
+                f"{self._store.url} has {len(keys)} metadata files, and nothing tells which one is current"
+            )
+        return self._named(keys[0], MetadataName(0, False, False))
+
+    def _named(self, key: str, name: MetadataName) -> Version:
+        found = self._store.get(key)
+        if found is None:
+            raise Corrupt(f"{self._store.url}/{key} was listed and is gone")
+        raw = parse(found.data, f"{self._store.url}/{key}")
+        keeper = Keeper.FILES if name.by_files else Keeper.UNKNOWN
+        return Version(name.version, key, raw, keeper, name.compressed)
+
+    def _named_reader(self, key: str, name: MetadataName) -> Callable[[], Version]:
+        return lambda: self._named(key, name)
+
+    def _reader(self, number: int, compressed: bool) -> Callable[[], Version | None]:
+        return lambda: self._read(number, compressed)
+
+
+def _is_compressed(names: dict[str, MetadataName], number: int) -> bool:
+    alike: Sequence[MetadataName] = [
+        name for name in names.values() if name.version == number and name.by_files
+    ]
+    return all(name.compressed for name in alike)
