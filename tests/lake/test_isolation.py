@@ -5,12 +5,14 @@ from typing import NoReturn
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, write_deltalake
 
 import lakevilla as lv
 from lakevilla.environment import SystemEnvironment
 from lakevilla.store.directory import Directory
 from tests.lake.hooked import Hooked
+from tests.outsiders import OUTSIDERS, Outsider
+
+pytestmark = pytest.mark.formats("delta", "iceberg")
 
 OPTIONS = {"fsync": "false"}
 WITH_I = [lv.I, lv.CT | lv.I, lv.R | lv.I, lv.R | lv.CT | lv.I]
@@ -42,9 +44,14 @@ def _both(lake: lv.Lake, features: lv.Features = lv.R | lv.CT | lv.I) -> None:
         tx.update("b", {"v": "v + 1"}, where="id = 1")
 
 
-def _outside(path: Path, name: str = "a", key: int = 9) -> None:
-    """A client that knows nothing of us adds a row."""
-    write_deltalake(path / name, pa.table({"id": [key], "v": [0]}), mode="append")
+@pytest.fixture
+def outside(table_format: str) -> Outsider:
+    """A client that knows nothing of us."""
+    return OUTSIDERS[table_format]
+
+
+def _row(key: int) -> pa.Table:
+    return pa.table({"id": [key], "v": [0]})
 
 
 # One instant.
@@ -222,41 +229,41 @@ def test_table_dropped_after_it_was_read_is_a_conflict(lake: lv.Lake, tmp_path: 
 
 
 def test_version_of_an_outside_writer_is_adopted_by_the_first_statement(
-    lake: lv.Lake, tmp_path: Path
+    lake: lv.Lake, tmp_path: Path, outside: Outsider
 ) -> None:
-    _outside(tmp_path)
+    outside.append(tmp_path / "a", _row(9))
     with lake.transaction() as tx:
         assert tx.read("a").count() == 3
-        _outside(tmp_path, key=10)
+        outside.append(tmp_path / "a", _row(10))
         assert tx.read("a").count() == 3
     assert lake.sync() == {"a": 2}
     assert lake.sync() == {}
 
 
 def test_table_touched_later_is_seen_with_outside_versions_if_nothing_else_has_moved(
-    lake: lv.Lake, tmp_path: Path
+    lake: lv.Lake, tmp_path: Path, outside: Outsider
 ) -> None:
     with lake.transaction() as tx:
         assert _v(tx, "b") == 10
-        _outside(tmp_path)
+        outside.append(tmp_path / "a", _row(9))
         assert tx.read("a").count() == 3
 
 
 def test_outside_version_past_the_instant_is_not_seen_when_something_has_moved(
-    lake: lv.Lake, tmp_path: Path
+    lake: lv.Lake, tmp_path: Path, outside: Outsider
 ) -> None:
     with lake.transaction() as tx:
         assert _v(tx, "b") == 10
         _both(_open(tmp_path))
-        _outside(tmp_path)
+        outside.append(tmp_path / "a", _row(9))
         assert (tx.read("a").count(), _v(tx, "a")) == (2, 10)
 
 
 def test_reader_never_sees_a_cause_without_its_effect_beside_an_outside_writer(
-    lake: lv.Lake, tmp_path: Path
+    lake: lv.Lake, tmp_path: Path, outside: Outsider
 ) -> None:
     """A commit with CT that read an outside version makes it part of the instant in which it is seen."""
-    _outside(tmp_path)
+    outside.append(tmp_path / "a", _row(9))
     with _open(tmp_path).transaction(lv.R | lv.CT) as tx:
         tx.sql("UPDATE c SET v = (SELECT count(*) FROM a)")
     with lake.transaction() as tx:
@@ -266,59 +273,60 @@ def test_reader_never_sees_a_cause_without_its_effect_beside_an_outside_writer(
 
 @pytest.mark.parametrize("features", WITH_I)
 def test_outside_commit_that_does_not_concern_it_is_built_on(
-    lake: lv.Lake, tmp_path: Path, features: lv.Features
+    lake: lv.Lake, tmp_path: Path, features: lv.Features, outside: Outsider
 ) -> None:
     with lake.transaction(features) as tx:
         tx.append("a", [{"id": 3, "v": 30}])
-        _outside(tmp_path)
+        outside.append(tmp_path / "a", _row(9))
     assert tx.receipt is not None
     assert tx.receipt.versions == {"a": 2}
     with lake.transaction(features) as tx:
         assert (_v(tx, "b"), tx.read("a").count()) == (10, 4)
 
 
-def test_outside_commit_that_concerns_it_is_redone_or_said(lake: lv.Lake, tmp_path: Path) -> None:
+def test_outside_commit_that_concerns_it_is_redone_or_said(
+    lake: lv.Lake, tmp_path: Path, outside: Outsider
+) -> None:
     with lake.transaction() as tx:
         tx.update("a", {"v": "v + 1"})
-        DeltaTable(tmp_path / "a").update(updates={"v": "100"})
+        outside.update(tmp_path / "a", {"v": "100"})
     assert tx.receipt is not None
     assert tx.receipt.redone == 1
     assert _v(lake, "a") == 101
     with pytest.raises(lv.ValidationFailed, match="'a' breaks rule R2"), lake.transaction(lv.I) as tx:
         tx.update("a", {"v": "v + 1"})
-        DeltaTable(tmp_path / "a").update(updates={"v": "200"})
+        outside.update(tmp_path / "a", {"v": "200"})
     assert _v(lake, "a") == 200
 
 
 # Tables that HEAD does not know.
 
 
-def _legacy(path: Path, name: str) -> None:
-    write_deltalake(path / name, pa.table({"id": [1], "v": [10]}))
+LEGACY = pa.table({"id": [1], "v": [10]})
 
 
-def test_lake_of_tables_that_others_made_is_read_and_changed(tmp_path: Path) -> None:
-    _legacy(tmp_path, "x")
-    _legacy(tmp_path, "y")
+def test_lake_of_tables_that_others_made_is_read_and_changed(tmp_path: Path, outside: Outsider) -> None:
+    outside.create(tmp_path / "x", LEGACY)
+    outside.create(tmp_path / "y", LEGACY)
     lake = _open(tmp_path)
     with lake.transaction() as tx:
         assert _v(tx, "x") == 10
         tx.update("y", {"v": "v + 1"})
     assert (_v(lake, "x"), _v(lake, "y")) == (10, 11)
-    assert DeltaTable(tmp_path / "y").to_pyarrow_table().to_pylist() == [{"id": 1, "v": 11}]
+    assert outside.rows(tmp_path / "y") == [{"id": 1, "v": 11}]
 
 
 def test_new_table_is_included_later_if_nothing_has_moved_and_a_conflict_otherwise(
-    lake: lv.Lake, tmp_path: Path
+    lake: lv.Lake, tmp_path: Path, outside: Outsider
 ) -> None:
     with lake.transaction() as tx:
         _v(tx, "a")
-        _legacy(tmp_path, "x")
+        outside.create(tmp_path / "x", LEGACY)
         assert _v(tx, "x") == 10
     with pytest.raises(lv.Conflict, match="does not know the table 'y'"), lake.transaction() as tx:
         _v(tx, "a")
         _both(_open(tmp_path))
-        _legacy(tmp_path, "y")
+        outside.create(tmp_path / "y", LEGACY)
         _v(tx, "y")
 
 
@@ -339,10 +347,10 @@ class _ReadOnly(Hooked):
 
 
 def test_client_that_may_only_read_sees_head_and_tables_that_it_does_not_know(
-    lake: lv.Lake, tmp_path: Path
+    lake: lv.Lake, tmp_path: Path, outside: Outsider
 ) -> None:
-    _outside(tmp_path)
-    _legacy(tmp_path, "x")
+    outside.append(tmp_path / "a", _row(9))
+    outside.create(tmp_path / "x", LEGACY)
     reader = lv.Lake(tmp_path, engine="local", store=_ReadOnly(Directory(str(tmp_path), SystemEnvironment())))
     with reader.transaction() as tx:
         assert tx.sql("SELECT count(*) AS n FROM a JOIN b ON a.id = b.id").collect()[0].n == 2
@@ -369,15 +377,18 @@ def test_exclusive_table_is_changed_by_the_global_log_alone(lake: lv.Lake, featu
     assert _v(lake, "e") == 1
 
 
-def test_outside_version_of_an_exclusive_table_is_seen_after_sync(lake: lv.Lake, tmp_path: Path) -> None:
+def test_outside_version_of_an_exclusive_table_is_seen_after_sync(
+    lake: lv.Lake, tmp_path: Path, outside: Outsider
+) -> None:
     _exclusive(lake)
     assert lake.read("e").count() == 1
-    _outside(tmp_path, "e")
+    outside.append(tmp_path / "e", _row(9))
     assert lake.read("e").count() == 1
     assert lake.sync("e") == {"e": 2}
     assert lake.read("e").count() == 2
 
 
+@pytest.mark.formats("delta")
 def test_exclusive_does_not_go_with_markers_in_the_log(lake: lv.Lake) -> None:
     properties = {"lakevilla.exclusive": "true", "lakevilla.markers": "log"}
     with pytest.raises(lv.Unsupported, match="exclusive"):
@@ -391,9 +402,9 @@ def test_exclusive_does_not_go_with_markers_in_the_log(lake: lv.Lake) -> None:
 
 @pytest.mark.parametrize("features", WITH_I)
 def test_new_table_whose_place_another_client_takes_is_a_conflict_and_leaves_nothing(
-    tmp_path: Path, features: lv.Features
+    tmp_path: Path, features: lv.Features, outside: Outsider
 ) -> None:
-    """deltalake makes a table there between our decision and its publishing."""
+    """Another client makes a table there between our decision and its publishing."""
     store = Hooked(Directory(str(tmp_path), SystemEnvironment()))
     lake = lv.Lake(tmp_path, engine="local", store=store)
     lake.create("a", [{"id": 1, "v": 10}])
@@ -401,10 +412,11 @@ def test_new_table_whose_place_another_client_takes_is_a_conflict_and_leaves_not
     tx.update("a", {"v": 11})
     tx.create("n", "id BIGINT, v BIGINT")
 
-    def squat(kind: str, key: str) -> None:
-        if kind == "create" and key == "n/_delta_log/00000000000000000000.json":
+    def squat(_: str, key: str) -> None:
+        # Who makes an Iceberg table looks before whether others have begun one there: with a version 1.
+        if key in (f"n/{outside.entry(0)}", "n/metadata/"):
             store.hook = None
-            _legacy(tmp_path, "n")
+            outside.create(tmp_path / "n", LEGACY)
 
     store.hook = squat
     told = "table 'n'" if features & lv.R else "rule R2"

@@ -84,6 +84,9 @@ class FileLog:
 
     def create(self, base: Version, raw: Raw, txn: str) -> Made | Version:
         number, compressed = base.number + 1, base.compressed
+        theirs = self._begun_by_others() if number == 0 else None
+        if theirs is not None:
+            return theirs
         key = metadata_key(number, compressed)
         found = create_version(self._store, key, encode(raw, compressed), number, txn)
         if found is None:
@@ -108,6 +111,17 @@ class FileLog:
         """All metadata files that tell their version."""
         names = ((meta.key, parse_metadata_key(meta.key)) for meta in self._store.list(METADATA))
         return {key: name for key, name in names if name is not None}
+
+    def _begun_by_others(self) -> Version | None:
+        """The oldest version of a table that another client made here: they begin with 1, where we create 0.
+
+        If one is made right after this look, its version 1 follows our version 0.
+        """
+        names = self._listed()
+        if not names or any(name.by_files and name.version == 0 for name in names.values()):
+            return None
+        oldest = min(names, key=lambda key: names[key].version)
+        return self._named(oldest, names[oldest])
 
     def _by_hint(self) -> Version | None:
         """The version that the hint leads to. It is a hint: anything odd counts as none."""

@@ -55,18 +55,13 @@ def encode_first(base: IcebergSnapshot, first: Change, author: Author, environme
 
 
 def publish_first(log: Log, store: Store, environment: Environment, data: bytes, attempt: str) -> bool:
-    """Create version 0. True if version 0 is this attempt's, whoever wrote it.
-
-    Iceberg's own writers begin with version 1: where there is one without a version 0, the table is theirs.
-    """
+    """Create version 0. True if version 0 is this attempt's, whoever wrote it."""
     try:
         record = json.loads(data)
         raw: Mapping[str, Any] = record["metadata"]
         objects = {str(key): base64.b64decode(text) for key, text in record["objects"].items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Corrupt(f"the record of a new table is malformed: {error!r}") from error
-    if store.head(metadata_key(1)) is not None and store.head(metadata_key(0)) is None:
-        return False
     upload(store, environment, objects)
     in_the_way = log.create(Version(-1, metadata_key(0), raw), raw, attempt)
     return isinstance(in_the_way, Made) or attempt_of(in_the_way.info) == attempt
