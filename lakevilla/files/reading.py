@@ -21,6 +21,7 @@ from lakevilla.model import DataFile
 from lakevilla.predicates import ANYTHING, Bounds, Column, Predicate, may_match
 from lakevilla.store.port import Store
 
+_READABLE = ("parquet", "orc")
 _WINDOW_FILES = 16
 _WINDOW_BYTES = 256 * 1024 * 1024
 
@@ -71,14 +72,18 @@ def read_file(
     return _with_known(rows, schema, known)
 
 
+def refuse_unreadable(file: DataFile) -> None:
+    """Raise Unsupported for a file whose format we do not read."""
+    if file.format not in _READABLE:
+        raise Unsupported(
+            f"{file.key} is a data file of the format {file.format}, which LakeVilla cannot read; it reads "
+            f"{' and '.join(_READABLE)}"
+        )
+
+
 def _opened(store: Store, key: str, file: DataFile) -> ParquetObject | OrcObject:
-    match file.format:
-        case "parquet":
-            return ParquetObject(store, key, file.size)
-        case "orc":
-            return OrcObject(store, key)
-        case other:
-            raise Unsupported(f"data files of the format {other} cannot be read: {store.url}/{key}")
+    refuse_unreadable(file)
+    return OrcObject(store, key) if file.format == "orc" else ParquetObject(store, key, file.size)
 
 
 def _windows(files: Sequence[DataFile]) -> Iterator[list[DataFile]]:

@@ -142,3 +142,9 @@ def test_names_that_differ_in_case_alone_are_refused(quick: Any, tmp_path: Path)
     folder = Folder(tmp_path, column("a", pa.int64(), 1), column("A", pa.int64(), 2))
     with pytest.raises(Unsupported, match="case"):
         Reader(quick, Access(), SystemEnvironment()).table(folder.source)
+
+
+def test_file_that_nobody_reads_is_refused_before_anything_runs(quick: Any, mixed: Folder) -> None:
+    mixed.put(with_ids(a=(1, [50])), "avro")
+    with pytest.raises(Unsupported, match="avro"):
+        Reader(quick, Access(), SystemEnvironment()).files(mixed.source, mixed.files)

@@ -24,7 +24,7 @@ from lakevilla.files.conforming import relabel
 from lakevilla.files.mapping import DEFAULT, Match, by_id, has_ids, has_mapped_names
 from lakevilla.files.parquet import FOOTER_BYTES, ParquetObject
 from lakevilla.files.projection import find
-from lakevilla.files.reading import read_file
+from lakevilla.files.reading import read_file, refuse_unreadable
 from lakevilla.model import DataFile
 
 Numbered = tuple[int, DataFile]
@@ -44,7 +44,12 @@ def may_be_foreign(source: Source) -> bool:
 def divided(
     source: Source, files: Sequence[Numbered], environment: Environment
 ) -> tuple[list[Numbered], list[Numbered]]:
-    """The files that Spark reads rightly, and the others. Looks into their footers where it has to."""
+    """The files that Spark reads rightly, and the others. Looks into their footers where it has to.
+
+    Unsupported if there is one that nobody here reads.
+    """
+    for _, file in files:
+        refuse_unreadable(file)
     parquet = [numbered for numbered in files if numbered[1].format == "parquet"]
     others = [numbered for numbered in files if numbered[1].format != "parquet"]
     if not _suspicious(source.schema):
