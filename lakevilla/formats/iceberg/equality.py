@@ -50,6 +50,10 @@ def keys_of(rows: pa.Table) -> pa.Table:
 
 def among(rows: pa.Table, others: pa.Table) -> _Flags:
     """Which rows are equal to one of the others in all columns. Both have the same columns."""
+    if rows.num_columns == 1:
+        found = pc.is_in(rows.column(0), value_set=others.column(0))
+        single: _Flags = found.to_numpy()
+        return single
     codes = np.zeros(rows.num_rows + others.num_rows, dtype=np.int64)
     for position in range(rows.num_columns):
         both = pa.chunked_array([*rows.column(position).chunks, *others.column(position).chunks])

@@ -249,6 +249,10 @@ def test_equality_is_that_of_iceberg(
 ) -> None:
     table.equalities("d", 2, rows(number, gone, kind), [number])
     assert table.deleted(table.data("f", 1, rows(number, given, kind))) == found
+    # The same beside another column, in which all rows are equal.
+    table.deletes[:] = []
+    table.equalities("e", 2, rows(number, gone, kind), [6, number])
+    assert table.deleted(table.data("f", 1, rows(number, given, kind))) == found
 
 
 def test_equality_deletes_by_several_sets_of_columns_are_joined(table: Table) -> None:
