@@ -61,17 +61,20 @@ class Export:
     def sql(self, engine: str, *, catalog: str = "delta", schema: str = "default") -> str:
         """Statements for `duckdb`, `spark` or `trino` that make a view of each table at its version.
 
-        DuckDB wants its `delta` extension loaded, Spark the Delta Lake connector. Trino reads tables of its
-        own catalog: they are expected in `catalog` and `schema` under the names that they have here, and
-        the views are made in the schema `lake` of that catalog.
+        DuckDB wants its `delta` and `iceberg` extensions loaded, Spark the connectors of these formats. Trino
+        reads Delta tables of its own catalog: they are expected in `catalog` and `schema` under the names
+        that they have here, and the views are made in the schema `lake` of that catalog.
         """
         if engine not in _DIALECTS:
             raise InvalidInput(
                 f"there is no SQL for {engine!r}: choose one of {', '.join(sorted(_DIALECTS))}"
             )
         for table in self.tables:
-            if table.format != "delta":
-                raise InvalidInput(f"{table.name!r} has the format {table.format!r}: use the JSON text")
+            if table.format not in _FORMATS[engine]:
+                raise InvalidInput(
+                    f"there is no SQL of {engine} for {table.name!r}, which has the format {table.format!r}: "
+                    "use the JSON text"
+                )
         statements = _DIALECTS[engine](self, catalog, schema)
         about = f"-- The lake {_comment(self.lake)} at entry {self.seq}"
         when = f", {_moment(self.time_ms)}" if self.time_ms else ""
@@ -102,6 +105,8 @@ def _duckdb(cut: Export, catalog: str, schema: str) -> list[str]:  # noqa: ARG00
     for table in cut.tables:
         name = ".".join(_quoted(part) for part in table.name.split(".", 1))
         scan = f"delta_scan({_text(_path(table.url))}, version => {table.version})"
+        if table.format == "iceberg":
+            scan = f"iceberg_scan({_text(_metadata(_path(table.url), table))})"
         statements.append(f"CREATE OR REPLACE VIEW {name} AS SELECT * FROM {scan}")
     return statements
 
@@ -112,8 +117,10 @@ def _spark(cut: Export, catalog: str, schema: str) -> list[str]:  # noqa: ARG001
         # A temporary view has no schema.
         name, path = _ticked(table.name.replace(".", "_")), _path(table.url)
         place = f"s3a://{path[5:]}" if path.startswith("s3://") else path
-        source = f"delta.{_ticked(place)} VERSION AS OF {table.version}"
-        statements.append(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS SELECT * FROM {source}")
+        what = f"AS SELECT * FROM delta.{_ticked(place)} VERSION AS OF {table.version}"
+        if table.format == "iceberg":
+            what = f"USING iceberg OPTIONS (path {_text(_metadata(place, table))})"
+        statements.append(f"CREATE OR REPLACE TEMPORARY VIEW {name} {what}")
     return statements
 
 
@@ -133,6 +140,15 @@ _DIALECTS: Mapping[str, Callable[[Export, str, str], list[str]]] = {
     "spark": _spark,
     "trino": _trino,
 }
+
+
+_FORMATS = {"duckdb": ("delta", "iceberg"), "spark": ("delta", "iceberg"), "trino": ("delta",)}
+"""Trino finds versions of Iceberg tables by ids of snapshots, which the global log does not tell."""
+
+
+def _metadata(place: str, table: ExportedTable) -> str:
+    """The metadata file of a version of an Iceberg table: engines take that for the table."""
+    return f"{place}/metadata/v{table.version}.metadata.json"
 
 
 def _schemas(cut: Export) -> list[str]:

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import duckdb_extension_avro
 import duckdb_extension_delta
+import duckdb_extension_iceberg
 import pytest
 import sqlglot
 from pyspark.sql import SparkSession
@@ -73,6 +75,40 @@ def test_duckdb_reads_the_instant(lake: lv.Lake, duck: duckdb.DuckDBPyConnection
 
 def _duck_places() -> list[str]:
     return [".".join(f'"{part}"' for part in name.split(".")) for name in NAMES]
+
+
+@pytest.fixture
+def iceberg_lake(tmp_path: Path) -> lv.Lake:
+    """The same with Iceberg tables."""
+    path = tmp_path / "the lake"
+    return _filled(lv.Lake(path, engine="local", storage_options=OPTIONS, default_format="iceberg"))
+
+
+def test_duckdb_reads_the_instant_of_iceberg_tables(
+    iceberg_lake: lv.Lake, duck: duckdb.DuckDBPyConnection
+) -> None:
+    for package in (duckdb_extension_avro, duckdb_extension_iceberg):
+        (extension,) = Path(package.__file__).parent.rglob("*.duckdb_extension")
+        duck.execute(f"LOAD '{extension}'")
+    duck.execute(iceberg_lake.export(at="then").sql("duckdb"))
+    found = [duck.sql(f"SELECT * FROM {place}").to_arrow_table() for place in _duck_places()]
+    assert [sorted_rows(rows) for rows in found] == _expected()
+
+
+def test_spark_with_iceberg_reads_the_instant(
+    iceberg_lake: lv.Lake, spark: SparkSession, tmp_path: Path
+) -> None:
+    session = sparks.with_iceberg(spark, str(tmp_path / "elsewhere"))
+    _run_in_spark(session, iceberg_lake.export(at="then"))
+    found = [session.sql(f"SELECT * FROM `{n.replace('`', '``')}`").toArrow() for n in NAMES.values()]
+    assert [sorted_rows(rows) for rows in found] == _expected()
+
+
+def test_trino_is_told_no_version_of_an_iceberg_table(iceberg_lake: lv.Lake) -> None:
+    with pytest.raises(
+        lv.InvalidInput, match=r"no SQL of trino for .* has the format 'iceberg': use the JSON"
+    ):
+        iceberg_lake.export().sql("trino")
 
 
 def test_spark_with_delta_reads_the_instant(lake: lv.Lake, spark_delta: SparkSession) -> None:
