@@ -61,9 +61,10 @@ class Lake(Verbs):
     `storage_options` are the options of the store (`AWS_ENDPOINT_URL` and its kin); `credentials` is a
     callable that gives fresh credentials whenever the store needs them. `features` are those of every
     transaction that picks none, and of the lake's own verbs. `default_format` is that of new tables that
-    name none, `"delta"` or `"iceberg"`. `lease_seconds` is how long a writer that shows no sign of life is
-    waited for; all clients of a lake should agree on it. `store` and `environment` are for tests, which
-    bring their own world.
+    name none, `"delta"` or `"iceberg"`. `catalogs` are the options of catalogs that keep Iceberg tables, by
+    name, as PyIceberg has them; others it finds in its own configuration. `lease_seconds` is how long a
+    writer that shows no sign of life is waited for; all clients of a lake should agree on it. `store` and
+    `environment` are for tests, which bring their own world.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class Lake(Verbs):
         credentials: Callable[..., Any] | None = None,
         features: Features = ALL,
         default_format: str = "delta",
+        catalogs: Mapping[str, Mapping[str, str]] | None = None,
         environment: Environment | None = None,
         store: Store | None = None,
         lease_seconds: float = LEASE_SECONDS,
@@ -90,7 +92,7 @@ class Lake(Verbs):
         self._credentials = credentials
         self._store = store or self._open(str(root))
         self._engine = self._choose(engine, spark)
-        self._catalog = Catalog(self._store, self._environment, self._open, default_format)
+        self._catalog = Catalog(self._store, self._environment, self._open, default_format, catalogs)
         self._chores = Chores(self._environment)
         self._leases = Leases(
             self._store, self._environment, lease_seconds, IDLE_SECONDS / LEASE_SECONDS * lease_seconds

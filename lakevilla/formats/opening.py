@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from lakevilla.environment import Environment
 from lakevilla.errors import Unsupported
+from lakevilla.formats.catalogs import CatalogPlace, KnownCatalogs, needed_packages
 from lakevilla.formats.delta.paths import LOG
 from lakevilla.formats.delta.table import DeltaTable
 from lakevilla.formats.port import Table
@@ -22,22 +23,38 @@ def check_format(name: str) -> None:
 
 
 def open_table(
-    format_name: str, store: Store, environment: Environment, opener: Callable[[str], Store]
+    format_name: str,
+    store: Store,
+    environment: Environment,
+    opener: Callable[[str], Store],
+    catalogs: KnownCatalogs | None = None,
 ) -> Table:
     """A table of this format at the root of a store; `opener` gives stores of other locations."""
-    check_format(format_name)
+    place = CatalogPlace.parse(format_name)
+    check_format(format_name if place is None else "iceberg")
+    if place is not None:
+        return _in_catalog(place, store, environment, opener, catalogs or KnownCatalogs({}))
     if format_name == "iceberg":
         return _iceberg(store, environment, opener)
     return DeltaTable(store, environment, opener)
 
 
 def _iceberg(store: Store, environment: Environment, opener: Callable[[str], Store]) -> Table:
-    try:
-        # Only who has Iceberg tables needs what reads them.
+    with needed_packages():
         from lakevilla.formats.iceberg.by_files import FileLog
         from lakevilla.formats.iceberg.table import IcebergTable
-    except ImportError as error:
-        raise Unsupported(
-            f"Iceberg tables need more packages ({error}): pip install 'lakevilla[iceberg]'"
-        ) from error
     return IcebergTable(FileLog(store, environment), store, environment, opener)
+
+
+def _in_catalog(
+    place: CatalogPlace,
+    store: Store,
+    environment: Environment,
+    opener: Callable[[str], Store],
+    catalogs: KnownCatalogs,
+) -> Table:
+    with needed_packages():
+        from lakevilla.formats.iceberg.by_catalog import CatalogLog
+        from lakevilla.formats.iceberg.table import IcebergTable
+    table = catalogs.opened.table(place.catalog, place.table)
+    return IcebergTable(CatalogLog(table, store, environment, opener), store, environment, opener)

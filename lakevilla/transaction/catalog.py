@@ -7,7 +7,7 @@ entry that says so, and then HEAD is read again.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
@@ -16,6 +16,7 @@ from urllib.parse import unquote
 
 from lakevilla.environment import Environment
 from lakevilla.errors import Conflict, InvalidInput
+from lakevilla.formats.catalogs import CatalogPlace, KnownCatalogs
 from lakevilla.formats.opening import FORMATS, MARKS, check_format, open_table
 from lakevilla.formats.port import Snapshot, Table
 from lakevilla.model import Author, Notice, TableRef
@@ -88,7 +89,8 @@ class CatalogPlaces:
 
 
 class Catalog:
-    """The tables of one lake. `default_format` is that of new tables that name none."""
+    """The tables of one lake. `default_format` is that of new tables that name none, `catalogs` are options
+    of catalogs that keep tables."""
 
     def __init__(
         self,
@@ -96,12 +98,14 @@ class Catalog:
         environment: Environment,
         open_location: Callable[[str], Store],
         default_format: str,
+        catalogs: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
         check_format(default_format)
         self.default_format = default_format
         self._store = store
         self._environment = environment
         self._open_location = open_location
+        self._catalogs = KnownCatalogs(catalogs or {})
         self._lock = Lock()
         self._head: Head | None = None
         self._head_read_at: float | None = None
@@ -197,7 +201,8 @@ class Catalog:
     def open(self, ref: TableRef, meter: Meter) -> Table:
         """The table of a reference, whose requests this meter counts."""
         opener = lambda url: Metered(self._open_location(url), meter)  # noqa: E731
-        return open_table(ref.format, self.store_of(ref.location, meter), self._environment, opener)
+        store = self.store_of(ref.location, meter)
+        return open_table(ref.format, store, self._environment, opener, self._catalogs)
 
     def root(self, meter: Meter) -> Store:
         """The store of the lake's root, whose requests this meter counts."""
@@ -218,6 +223,16 @@ class Catalog:
         if not url.startswith(root):
             return place
         return unquote(url[len(root) :]) if url.startswith("file:") else url[len(root) :]
+
+    def in_catalog(self, name: str, place: CatalogPlace) -> TableRef:
+        """A table of a catalog under this name. It belongs to the catalog, wherever its folder lies."""
+        url = self._catalogs.location(place).rstrip("/")
+        if "/" not in self.place_of(url):
+            raise InvalidInput(
+                f"the table {place.table!r} lies at {url}, right below the lake's root, where a folder is a "
+                "table of the lake: give the catalog's tables a place of their own"
+            )
+        return TableRef(name, url, place.format)
 
     def detect(self, location: str, meter: Meter) -> str:
         """The format of the table that lies at a location; InvalidInput if there is none."""

@@ -10,6 +10,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from lakevilla.errors import InvalidInput
+from lakevilla.formats.catalogs import CatalogPlace
 from lakevilla.model import Author, Counts, PartitionField, ReadSet, TableRef
 from lakevilla.predicates import ANYTHING
 from lakevilla.sql import statements as sql
@@ -65,6 +66,20 @@ def register(workspace: Workspace, name: str, location: str) -> Effect:
     table = workspace.catalog.open(ref, workspace.meter)
     if table.latest() is None:
         raise InvalidInput(f"there is no table at {location!r}")
+    return Effect(None, LakeChange(lambda _: RegisterTable(ref)))
+
+
+def register_in_catalog(workspace: Workspace, name: str, catalog: str, table: str) -> Effect:
+    """A table that a catalog keeps gets a name in this lake."""
+    check_table_name(name)
+    if not catalog or "/" in catalog or not table:
+        raise InvalidInput(
+            f"catalog={catalog!r}, table={table!r}: give the name of a catalog and of a table in it, such as "
+            "catalog='prod', table='sales.orders'"
+        )
+    ref = workspace.catalog.in_catalog(name, CatalogPlace(catalog, table))
+    if workspace.catalog.open(ref, workspace.meter).latest() is None:
+        raise InvalidInput(f"the catalog {catalog!r} has no table {table!r} any more")
     return Effect(None, LakeChange(lambda _: RegisterTable(ref)))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakevilla.engines.port import Result
+from lakevilla.errors import InvalidInput
 from lakevilla.model import Counts
 from lakevilla.sql.parsing import parse
 from lakevilla.sql.statements import Insert
@@ -159,9 +160,22 @@ class Verbs(ABC):
         counts: Counts = self._run(Statement(run, once=once, defines=Defines.TABLES))
         return counts
 
-    def register(self, name: str, location: str) -> None:
-        """Give an existing table a name in this lake."""
-        self._name(lambda w: defining.register(w, name, location))
+    def register(
+        self,
+        name: str,
+        location: str | None = None,
+        *,
+        catalog: str | None = None,
+        table: str | None = None,
+    ) -> None:
+        """Give an existing table a name in this lake: one that lies at a location, or an Iceberg table that a
+        catalog keeps (`catalog="prod", table="sales.orders"`)."""
+        if location is not None and catalog is None and table is None:
+            self._name(lambda w: defining.register(w, name, location))
+        elif location is None and catalog is not None and table is not None:
+            self._name(lambda w: defining.register_in_catalog(w, name, catalog, table))
+        else:
+            raise InvalidInput("register takes either a location, or the names of a catalog and of its table")
 
     def rename(self, name: str, to: str) -> None:
         """Give a table another name; it stays where it is."""

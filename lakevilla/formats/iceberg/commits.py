@@ -34,8 +34,16 @@ def told(raw: Raw) -> Info:
     return info if isinstance(info, dict) else {}
 
 
-def make_info(change: Change, author: Author, version: int, before: Raw | None, now_ms: int) -> str:
-    """The property's text for a version that makes this change; `before` is the version before it."""
+def make_info(
+    change: Change,
+    author: Author,
+    version: int,
+    before: Raw | None,
+    now_ms: int,
+    snapshot_id: int | None = None,
+) -> str:
+    """The property's text for a version that makes this change; `before` is the version before it, and
+    `snapshot_id` tells the snapshot that it brings, if it does."""
     info: dict[str, Any] = {
         "format": FORMAT,
         "version": version,
@@ -48,6 +56,8 @@ def make_info(change: Change, author: Author, version: int, before: Raw | None, 
         "metrics": {name: str(value) for name, value in change.metrics.items()},
         "engine": ENGINE,
     }
+    if snapshot_id is not None:
+        info["snapshot"] = snapshot_id
     known = {} if before is None else told(before)
     newest = {
         "ticket": author.ticket if author.ticket is not None else newest_ticket(known),

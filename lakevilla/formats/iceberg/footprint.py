@@ -6,7 +6,7 @@ both, and is no difference. Where deletes changed, files whose deletes changed w
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,11 +16,13 @@ from lakevilla.formats.iceberg import commits
 from lakevilla.formats.iceberg.changes import entries_of, preview
 from lakevilla.formats.iceberg.entries import Entry
 from lakevilla.formats.iceberg.layout import Layout, same_shape
+from lakevilla.formats.iceberg.log import Keeper
 from lakevilla.formats.iceberg.manifests import Manifest
 from lakevilla.formats.iceberg.metadata import Raw, format_version, properties
 from lakevilla.formats.iceberg.properties import shown
 from lakevilla.formats.iceberg.pruning import matching
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
+from lakevilla.formats.iceberg.updates import COMPARED
 from lakevilla.model import Change, Footprint
 from lakevilla.predicates import Predicate
 
@@ -47,7 +49,8 @@ class AddedFiles:
 def footprint_of(before: IcebergSnapshot, after: IcebergSnapshot) -> Footprint:
     """What `after` did, which is the published version that follows `before`."""
     removed, added = changed_files(before, after)
-    return _footprint(before, after, removed, added)
+    found = _footprint(before, after, removed, added)
+    return replace(found, metadata_changed=False) if _is_passed_over(before, after) else found
 
 
 def footprint_of_change(before: IcebergSnapshot, change: Change) -> Footprint:
@@ -104,6 +107,14 @@ def _redefined(before: Raw, after: Raw) -> bool:
     if not same_shape(before, after) or before.get("location") != after.get("location"):
         return True
     return shown(properties(before)) != shown(properties(after))
+
+
+def _is_passed_over(before: IcebergSnapshot, after: IcebergSnapshot) -> bool:
+    """Whether a catalog lets commits on `before` pass over this version. Then it is in nobody's way: of two
+    who bring the same commit there, one past it unseen, both must come to the same end."""
+    return after.at.keeper is Keeper.CATALOG and all(
+        before.raw.get(key) == after.raw.get(key) for key in COMPARED
+    )
 
 
 def operation_and_engine(before: IcebergSnapshot | None, after: IcebergSnapshot) -> tuple[str, str]:

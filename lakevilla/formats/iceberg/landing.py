@@ -14,6 +14,7 @@ from lakevilla.errors import Corrupt
 from lakevilla.formats.iceberg.avro import Record, encode_manifest, encode_manifest_list, record_of
 from lakevilla.formats.iceberg.commits import COMMIT, make_info
 from lakevilla.formats.iceberg.entries import ADDED, DATA, DELETED, EXISTING, Entry
+from lakevilla.formats.iceberg.log import Keeper
 from lakevilla.formats.iceberg.manifests import Manifest
 from lakevilla.formats.iceberg.metadata import Raw, format_version, properties
 from lakevilla.formats.iceberg.paths import manifest_key, manifest_list_key
@@ -47,22 +48,32 @@ class Landing:
 
 
 def land(base: IcebergSnapshot, change: Change, author: Author, environment: Environment) -> Landing:
-    """The version after `base` with this change."""
+    """The version after `base` with this change.
+
+    In a catalog every version brings a snapshot, because that is what the catalog compares.
+    """
     now_ms = environment.now_ms()
     raw = {**base.raw, **(change.metadata or {})}
-    version = base.version + 1
-    info = make_info(change, author, version, base.raw if version else None, now_ms)
-    raw["properties"] = {**properties(raw), COMMIT: info}
-    if not change.added and not change.removed:
-        return Landing(metadata_after(base, raw, None, now_ms), manifests=base.manifests if version else ())
-    return _Work(base, raw, author.txn, environment).land(change, now_ms)
+    if change.added or change.removed or base.at.keeper is Keeper.CATALOG:
+        return _Work(base, raw, author, environment).land(change, now_ms)
+    raw["properties"] = {**properties(raw), COMMIT: _info(base, change, author, now_ms)}
+    return Landing(
+        metadata_after(base, raw, None, now_ms), manifests=base.manifests if base.version >= 0 else ()
+    )
+
+
+def _info(
+    base: IcebergSnapshot, change: Change, author: Author, now_ms: int, snapshot_id: int | None = None
+) -> str:
+    before = base.raw if base.version >= 0 else None
+    return make_info(change, author, base.version + 1, before, now_ms, snapshot_id)
 
 
 class _Work:
-    """One landing of a change that adds or removes files."""
+    """One landing of a change by a snapshot."""
 
-    def __init__(self, base: IcebergSnapshot, raw: Raw, txn: str, environment: Environment) -> None:
-        self._base, self._raw, self._txn = base, raw, txn
+    def __init__(self, base: IcebergSnapshot, raw: Raw, author: Author, environment: Environment) -> None:
+        self._base, self._raw, self._author, self._txn = base, raw, author, author.txn
         self._layout = base.layout_of(raw)
         self._format = format_version(raw)
         self._unique = environment.new_id()
@@ -92,7 +103,9 @@ class _Work:
         snapshot["manifest-list"] = self._base.places.path_of(key)
         records = [self._complete(manifest) for manifest in manifests]
         self._objects[key] = encode_manifest_list(self._format, records, snapshot)
-        raw = metadata_after(self._base, self._raw, snapshot, now_ms)
+        info = _info(self._base, change, self._author, now_ms, self._snapshot_id)
+        raw = {**self._raw, "properties": {**properties(self._raw), COMMIT: info}}
+        raw = metadata_after(self._base, raw, snapshot, now_ms)
         return Landing(raw, self._objects, tuple(manifests))
 
     def _living(self) -> Iterable[Manifest]:

@@ -95,7 +95,7 @@ class Places:
                 return below
         if _SCHEME.fullmatch(path) is None and not path.startswith("/"):
             return path
-        return _url(path, self.root)
+        return url_of(path, self.root)
 
     def path_of(self, key: str) -> str:
         """How a file at this key is recorded."""
@@ -122,8 +122,8 @@ def _spelt(path: str) -> str:
     return f"s3:{rest}" if scheme in _S3 else f"{scheme}:{rest}"
 
 
-def _url(path: str, root: str) -> str:
-    """A recorded path as a URL that a store can be opened for."""
+def url_of(path: str, root: str = "") -> str:
+    """A recorded path as a URL that a store can be opened for; without a scheme it lies where `root` does."""
     if path.startswith("/"):
         scheme, separator, rest = root.partition("://")
         if separator and scheme != "file":

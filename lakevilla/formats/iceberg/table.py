@@ -14,7 +14,7 @@ from lakevilla.formats.iceberg.create import create_table
 from lakevilla.formats.iceberg.expiring import expire
 from lakevilla.formats.iceberg.footprint import footprint_of, footprint_of_change
 from lakevilla.formats.iceberg.history import history, version_at
-from lakevilla.formats.iceberg.log import Log, Version
+from lakevilla.formats.iceberg.log import Keeper, Log, Version
 from lakevilla.formats.iceberg.metadata import current_snapshot
 from lakevilla.formats.iceberg.no_markers import NoMarkers
 from lakevilla.formats.iceberg.paths import DATA, Places, location_of, metadata_key
@@ -93,6 +93,11 @@ class IcebergTable:
         properties: Mapping[str, str],
         comment: str | None,
     ) -> Change:
+        if self._log.keeper is Keeper.CATALOG:
+            raise Unsupported(
+                "LakeVilla makes no tables in catalogs: make it by another client of the catalog, then "
+                "lake.register(name, catalog=..., table=...)"
+            )
         return create_table(
             schema,
             partition_by=partition_by,

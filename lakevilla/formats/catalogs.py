@@ -1,0 +1,79 @@
+"""Tables that a catalog keeps: their places there, and the catalogs that a lake knows.
+
+Such a table has a format that names its place: `iceberg@<catalog>/<table>`.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakevilla.errors import InvalidInput, Unsupported
+
+if TYPE_CHECKING:
+    from lakevilla.formats.iceberg.catalogs import Catalogs
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogPlace:
+    """The place of a table in a catalog."""
+
+    catalog: str
+    table: str
+
+    @staticmethod
+    def parse(format_name: str) -> "CatalogPlace | None":
+        """The place that a table's format names; None for tables that no catalog keeps."""
+        kind, separator, rest = format_name.partition("@")
+        catalog, slash, table = rest.partition("/")
+        return CatalogPlace(catalog, table) if separator and slash and kind == "iceberg" else None
+
+    @property
+    def format(self) -> str:
+        return f"iceberg@{self.catalog}/{self.table}"
+
+
+class KnownCatalogs:
+    """The catalogs of a lake by name, with the options that were given for them. Opened when one is needed.
+
+    InvalidInput if what was given is not a mapping of names to options.
+    """
+
+    def __init__(self, given: Mapping[str, Mapping[str, str]]) -> None:
+        for name, options in given.items():
+            if not isinstance(name, str) or not isinstance(options, Mapping):
+                raise InvalidInput(
+                    f"catalogs is a mapping of names to options, such as {{'prod': {{'type': 'sql', 'uri': "
+                    f"'sqlite:///catalog.db'}}}}; found {name!r}"
+                )
+        self._given = {name: dict(options) for name, options in given.items()}
+        self._opened: Catalogs | None = None
+
+    def location(self, place: CatalogPlace) -> str:
+        """The URL of the folder in which a table of a catalog lies; InvalidInput if it is not there."""
+        with needed_packages():
+            from lakevilla.formats.iceberg.paths import url_of
+        current = self.opened.table(place.catalog, place.table).current()
+        if current is None:
+            raise InvalidInput(f"the catalog {place.catalog!r} has no table {place.table!r}")
+        return url_of(current.location)
+
+    @property
+    def opened(self) -> "Catalogs":
+        """What opens them."""
+        if self._opened is None:
+            with needed_packages():
+                from lakevilla.formats.iceberg.catalogs import Catalogs
+            self._opened = Catalogs(self._given)
+        return self._opened
+
+
+@contextmanager
+def needed_packages() -> Iterator[None]:
+    """Only who has Iceberg tables needs what reads them: Unsupported if it is not installed."""
+    try:
+        yield
+    except ImportError as error:
+        raise Unsupported(
+            f"Iceberg tables need more packages ({error}): pip install 'lakevilla[iceberg]'"
+        ) from error
