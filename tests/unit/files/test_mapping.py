@@ -192,6 +192,25 @@ def test_orc_rows_come_without_deleted_ones_and_with_wider_types() -> None:
     assert [(row["a"], row["t"].microsecond) for row in rows] == [(1, 1), (2, 2), (4, 4)]
 
 
+def test_orc_lists_and_maps_of_structs_are_found_by_ids() -> None:
+    def nested(name: str, member: str, width: pa.DataType, key: bytes) -> pa.Field:
+        one = pa.struct([pa.field(member, width, metadata={key: b"4"})])
+        items = pa.field(
+            "value", pa.list_(pa.field("element", one, metadata={key: b"3"})), metadata={key: b"5"}
+        )
+        keys = pa.field("key", pa.string(), nullable=False, metadata={key: b"2"})
+        return pa.field(name, pa.map_(keys, items), metadata={key: b"1"})
+
+    field = nested("old", "x", pa.int32(), b"iceberg.id")
+    values = pa.array([[("k", [{"x": 1}, None])], None, []], field.type)
+    store, sink = open_store("memory://"), io.BytesIO()
+    orc.write_table(pa.table([values], schema=pa.schema([field])), sink)
+    store.put("f", sink.getvalue())
+    file = DataFile("f", "f", len(sink.getvalue()), 3, {}, format="orc")
+    found = read_file(store, "f", file, schema_of(nested("new", "y", pa.int64(), FIELD_ID)), ())
+    assert found.column("new").to_pylist() == [[("k", [{"y": 1}, None])], None, []]
+
+
 def test_orc_with_a_time_that_arrow_cannot_hold_is_refused() -> None:
     far = pa.table(
         [pa.array([253402300799999999], pa.timestamp("us"))],
