@@ -49,7 +49,8 @@ class FileLog:
     def follow(self, version: Version) -> list[Version]:
         """Up to the first version that does not exist or is a pending marker.
 
-        One is asked for, and as long as there are more, twice as many in each round.
+        One is asked for, and as long as there are more, twice as many in each round. What follows a table
+        that is not there yet is another client's, if one has begun one.
         """
         if version.keeper is Keeper.UNKNOWN:
             newest = self._by_catalog(self._listed())
@@ -59,6 +60,9 @@ class FileLog:
         while True:
             tasks = [self._reader(number, version.compressed) for number in range(start, start + ahead)]
             for found in self._environment.fan_out(tasks):
+                if found is None and start == 0:
+                    theirs = self._begun_by_others()
+                    return [] if theirs is None else [theirs, *self.follow(theirs)]
                 if found is None or is_pending(found.info):
                     return versions
                 versions.append(found)
