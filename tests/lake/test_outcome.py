@@ -11,6 +11,8 @@ from lakevilla.store.opening import open_store
 from tests.lake.hooked import Hooked
 from tests.lake.leaving import OPTIONS, abandon, add, make_lake, open_lake
 
+pytestmark = pytest.mark.formats("delta", "iceberg")
+
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
@@ -85,6 +87,7 @@ def test_commit_on_several_tables_is_found_by_its_entry(root: Path) -> None:
     assert (found.state, found.seq) == ("committed", tx.receipt.seq)
 
 
+@pytest.mark.formats("delta")
 def test_only_entries_that_may_matter_are_read(root: Path) -> None:
     lake = open_lake(root)
     for number in range(40):

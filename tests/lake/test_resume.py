@@ -11,6 +11,9 @@ import pytest
 import lakevilla as lv
 from lakevilla.errors import Unavailable
 from tests.lake.leaving import abandon, add, hooked, insert, make_lake, open_lake, records, store_all, values
+from tests.outsiders import OUTSIDERS
+
+pytestmark = pytest.mark.formats("delta", "iceberg")
 
 
 @pytest.fixture
@@ -266,19 +269,19 @@ def test_partitioned_and_altered_tables_are_resumed(root: Path) -> None:
 
 def test_uploaded_file_that_vanished_is_a_conflict(root: Path) -> None:
     old = abandon(root, insert(30, 7), add(3, 1))
-    gone = next((root / "t").glob(f"part-{old.id}-*.parquet"))
+    gone = next((root / "t").rglob(f"part-{old.id}-*.parquet"))
     gone.unlink()
     with pytest.raises(lv.Conflict, match="cleaned away"):
         open_lake(root).resume(old.id)
 
 
-def test_log_that_was_cleaned_up_is_a_conflict(root: Path) -> None:
+def test_log_that_was_cleaned_up_is_a_conflict(root: Path, table_format: str) -> None:
     old = abandon(root, insert(30, 7), add(3, 1))
     lake = open_lake(root)
     for number in range(10):
         lake.append("t", [{"id": 100 + number, "v": 0}])
     for version in range(5):
-        (root / "t" / "_delta_log" / f"{version:020d}.json").unlink()
+        (root / "t" / OUTSIDERS[table_format].entry(version)).unlink()
     with pytest.raises(lv.Conflict, match="version 2 of 't'"):
         lake.resume(old.id)
 

@@ -17,6 +17,8 @@ from lakevilla.store.opening import open_store
 from lakevilla.versions.packing import STEPS_KEPT
 from tests.lake.clocks import Days
 
+pytestmark = pytest.mark.formats("delta", "iceberg")
+
 OPTIONS = {"fsync": "false"}
 
 
@@ -280,6 +282,7 @@ def test_history_goes_on_where_head_rolled(lake: lv.Lake) -> None:
     assert [entry.seq for entry in lake.history(limit=STEPS_KEPT)] == seqs[:STEPS_KEPT]
 
 
+@pytest.mark.formats("delta")
 def test_lake_of_the_first_format_tells_from_where_on_it_keeps_instants(
     lake: lv.Lake, seqs: list[int], tmp_path: Path
 ) -> None:
