@@ -11,6 +11,7 @@ from sim import actors, recovery
 from sim.checkers.history import History
 from sim.checkers.markers import live_tickets
 from sim.checkers.versions import table_versions
+from sim.formats import ICEBERG
 from sim.journal import run_again, transact
 from sim.lakes import EngineOf, open_lake
 from sim.scheduler import Stuck
@@ -18,7 +19,8 @@ from sim.session import Session
 from sim.world import World
 
 RIVALS = 3
-ASKED = 1
+ASKED, ASKED_OF_COPIES = 1, 4
+"""How many outcomes are asked for; of tables in which others copy what we say of ourselves, more."""
 
 
 def audit_tables(world: World, history: History, engine: EngineOf) -> None:
@@ -55,6 +57,9 @@ def _ask_outcomes(world: World, history: History, engine: EngineOf) -> None:
     client = world.client("asker")
     begun = [op for op in history.operations if op.txn is not None]
     asked = world.random.sample(begun, min(ASKED, len(begun)))
+    if world.formats.of("blind") == ICEBERG:
+        copied = [op for op in begun if op.table == "blind"]
+        asked += world.random.sample(copied, min(ASKED_OF_COPIES, len(copied)))
     wrong: list[str] = []
 
     def body() -> None:

@@ -1,6 +1,7 @@
 """Which format the tables of a simulated world have: one for all, or both, by their names."""
 
 from dataclasses import dataclass
+from typing import Any
 
 DELTA, ICEBERG = "delta", "iceberg"
 
@@ -16,6 +17,12 @@ class Formats:
         if self.name != "mixed":
             return self.name
         return DELTA if sum(table.encode()) % 2 else ICEBERG
+
+    def making(self, table: str) -> dict[str, Any]:
+        """With what a table is made: where the format has manifests, they are gathered often."""
+        if self.of(table) == DELTA:
+            return {"format": DELTA}
+        return {"format": ICEBERG, "properties": {"commit.manifest.min-count-to-merge": "5"}}
 
     def __str__(self) -> str:
         return self.name

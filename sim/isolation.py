@@ -71,7 +71,7 @@ def image(engine: EngineOf, bare: bool, formats: Formats = PLAIN) -> Bucket:
                 if bare or table == "found":
                     place(outsider, engine, table)
                 else:
-                    lake.create(table, "k BIGINT, v BIGINT, items STRING", format=formats.of(table))
+                    lake.create(table, "k BIGINT, v BIGINT, items STRING", **formats.making(table))
                     lake.append(table, first_rows())
             if not bare:
                 # Else the first instant has some of the tables without their rows.

@@ -30,7 +30,7 @@ def first_image(engine: EngineOf, formats: Formats = PLAIN) -> Bucket:
         def make() -> None:
             lake = open_lake(client, engine)
             for name, schema in actors.SCHEMAS.items():
-                lake.create(name, schema, format=formats.of(name))
+                lake.create(name, schema, **formats.making(name))
                 if rows := actors.FIRST_ROWS.get(name):
                     lake.append(name, rows)
 

@@ -19,13 +19,27 @@ from functools import partial
 from multiprocessing.sharedctypes import Synchronized
 
 from lakevilla.engines.local.engine import LocalEngine
-from sim import isolation, planted, planted_isolation, planted_recovery, planted_tables, tables
+from sim import (
+    isolation,
+    planted,
+    planted_iceberg,
+    planted_isolation,
+    planted_recovery,
+    planted_tables,
+    tables,
+)
 from sim.formats import FORMATS, Formats
 from sim.lakes import EngineOf, first_image
 from sim.rows import rows_engine
 from sim.suite import SUITES, Report, play
 
-BUGS = {**planted.BUGS, **planted_recovery.BUGS, **planted_tables.BUGS, **planted_isolation.BUGS}
+BUGS = {
+    **planted.BUGS,
+    **planted_recovery.BUGS,
+    **planted_tables.BUGS,
+    **planted_isolation.BUGS,
+    **planted_iceberg.BUGS,
+}
 WORLDS: dict[str, tuple[Callable[[EngineOf, Formats], None], Callable[..., Report]]] = {
     "tables": (tables.images, tables.play),
     "isolation": (isolation.images, isolation.play),

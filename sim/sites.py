@@ -15,7 +15,7 @@ _KINDS = (
     ("log entry", re.compile(r"/_delta_log/")),
     ("metadata", re.compile(r"/metadata/v\d+\.metadata\.json$")),
     ("hint", re.compile(r"/metadata/version-hint\.text$")),
-    ("manifest list", re.compile(r"/metadata/snap-.*\.avro$")),
+    ("manifest list", re.compile(r"/metadata/[^/]*snap-.*\.avro$")),
     ("manifest", re.compile(r"/metadata/.*\.avro$")),
     ("data", re.compile(r"\.parquet$")),
 )

@@ -189,11 +189,12 @@ def _start_legacy(world: World, history: History, random: Random, encode: Encode
     if random.random() < 0.5:
         other = world.client("legacy-writer")
         writer = LegacyWriter(other, history, encode)
+        deletes = world.formats.of("blind") == ICEBERG
 
         def write() -> None:
-            for _ in range(3):
+            for _ in range(6 if deletes else 3):
                 part = world.random.randrange(actors.PARTS)
-                if world.formats.of("blind") == ICEBERG and world.random.random() < 0.4:
+                if deletes and world.random.random() < 0.5:
                     writer.delete("blind", "blind", "part", part)
                 else:
                     rows = [{"op": len(history.operations) * 10, "part": part}]

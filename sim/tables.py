@@ -3,10 +3,11 @@
 Two or three tables of lists. A transfer appends one value to a list of several, so that half of a commit
 shows; some transactions read lists first, change one table alone, have no recovery, or turn to other tables
 when they start again, with places that they hold out of order. Outside writers add rows that tell nothing of
-themselves, which is a conflict for every update on its way: what was published has to be taken back. Some
-even build on that: then a table may be torn (see `checkers.torn`). Some transactions make and drop tables
-(see `making`). Judged: every committed transaction is whole and in one serial order with all others, a failed
-one is nowhere, and published entries of the tables never change.
+themselves, which is a conflict for every update on its way: what was published has to be taken back; from
+Iceberg tables they delete these rows again, by files that name them. Some even build on what was published:
+then a table may be torn (see `checkers.torn`). Some transactions make and drop tables (see `making`). Judged:
+every committed transaction is whole and in one serial order with all others, a failed one is nowhere, and
+published entries of the tables never change.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +28,7 @@ from sim.checkers.published import check_published
 from sim.checkers.torn import Torn
 from sim.checkers.whole import standing
 from sim.faults import Calm
-from sim.formats import PLAIN, Formats
+from sim.formats import ICEBERG, PLAIN, Formats
 from sim.lakes import EngineOf, open_lake
 from sim.legacy import LegacyWriter
 from sim.legacy_store import encode_json
@@ -81,7 +82,7 @@ def image(engine: EngineOf, formats: Formats = PLAIN) -> Bucket:
             lake = open_lake(client, engine)
             for table in TABLES:
                 schema = pa.schema([("k", pa.int64()), ("items", pa.string())])
-                lake.create(table, schema, format=formats.of(table))
+                lake.create(table, schema, **formats.making(table))
                 lake.append(table, [{"k": key, "items": ""} for key in range(KEYS)])
 
         world.start(client, make)
@@ -106,6 +107,8 @@ def _start(world: World, history: History, random: Random, engine: EngineOf, com
                     writer.compact(table)
                 rows = [{"k": STRANGER, "items": ""}]
                 writer.append(table, table, rows, statistics=world.random.random() < 0.3)
+                if world.formats.of(table) == ICEBERG and world.random.random() < 0.3:
+                    writer.delete(table, table, "k", STRANGER)
                 client.environment.sleep(world.random.random())
 
         world.start(client, write)
