@@ -1,4 +1,4 @@
-"""The judge of Iceberg tables, on one that a legacy client wrote: that passes, each kind of wrong is found."""
+"""The judge of Iceberg tables, on one that a legacy client wrote: it passes; each kind of wrong is found."""
 
 import json
 from collections.abc import Callable
