@@ -6,6 +6,7 @@ whose attempt has `-inverse` behind the commit's; who removed its files or chang
 before that entry was in its way.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 
 from sim.checkers.commits import Commit
@@ -23,6 +24,7 @@ class Torn:
     def __init__(self, writes: Sequence[AppliedWrite] = ()) -> None:
         self._writes = writes
         self._known: tuple[dict[str, bytes], set[str]] | None = None
+        self._whole: set[str] | None = None
 
     @property
     def flagged(self) -> set[str]:
@@ -30,8 +32,15 @@ class Torn:
         return self._look()[1]
 
     def parts(self, txn: str | None) -> set[str]:
-        """The tables that HEAD called torn, and on which somebody built on an entry of this transaction."""
+        """The tables that HEAD called torn, and on which somebody built on an entry of this transaction.
+
+        None if HEAD says that the transaction is published: somebody else's may have torn the table.
+        """
         objects, flagged = self._look()
+        if self._whole is None:
+            self._whole = _published(self._writes)
+        if txn in self._whole:
+            return set()
         return flagged & torn_parts(objects, txn).keys() if flagged and txn else set()
 
     def check(self, ended: Iterable[Operation]) -> list[str]:
@@ -62,6 +71,13 @@ def torn_parts(objects: Mapping[str, bytes], txn: str) -> dict[str, int]:
             if _is_of(commit, txn) and _is_built_on(commit, commits[number + 1 :]):
                 found[root] = commit.version
     return found
+
+
+def _published(writes: Iterable[AppliedWrite]) -> set[str]:
+    """The transactions of which some HEAD said that they are published."""
+    heads = [json.loads(write.data) for write in writes if write.key == HEAD and write.data is not None]
+    steps = (step for head in heads for step in head.get("steps", ()))
+    return {step["txn"] for step in steps if step["published"]}
 
 
 def _flagged(writes: Iterable[AppliedWrite]) -> set[str]:

@@ -42,12 +42,13 @@ INVERSE = ours(removed("new"), attempt="a1-inverse")
 COMPACTED = [{"commitInfo": {}}, removed("new"), added("all")]
 
 
-def told(objects: dict[str, bytes], *flagged: str) -> Torn:
-    """A run that left these objects, with a HEAD that calls tables torn."""
+def told(objects: dict[str, bytes], *flagged: str, published: tuple[str, ...] = ()) -> Torn:
+    """A run that left these objects, with a HEAD that calls tables torn and transactions published."""
     bucket = Bucket()
     for key, data in objects.items():
         bucket.put(0.0, "c", key, data)
-    head = {"lake": "l", "seq": 1, "tables": {}, "versions": {}, "torn": flagged}
+    steps = [{"txn": txn, "published": True} for txn in published]
+    head = {"lake": "l", "seq": 1, "tables": {}, "versions": {}, "torn": flagged, "steps": steps}
     bucket.put(0.0, "c", "_lakevilla/global/HEAD.json", json.dumps(head).encode())
     return Torn(bucket.writes)
 
@@ -58,6 +59,13 @@ def ended(outcome: Any = "torn") -> Operation:
 
 def test_table_on_which_an_outside_client_built_is_torn():
     assert torn_parts(table("a", FIRST, COMMIT, COMPACTED), TXN) == {"a": 1}
+
+
+def test_table_that_somebody_else_tore_is_no_part_of_a_published_transaction():
+    """Seed 515519 of the tables: an unknown outcome was published, and another commit tore its table."""
+    objects = table("a", FIRST, COMMIT, COMPACTED)
+    assert told(objects, "a").parts(TXN) == {"a"}
+    assert told(objects, "a", published=(TXN,)).parts(TXN) == set()
 
 
 def test_table_that_was_taken_back_first_is_not_torn():
