@@ -85,17 +85,19 @@ class Places:
     @property
     def moved(self) -> bool:
         """Whether the table does not lie where its metadata says."""
-        return _spelt(self.location) != _spelt(self.root)
+        return _spelt(self.location) != _spelt(location_of(self.root))
 
     def key_of(self, path: str) -> str:
         """The key of a file from its recorded path: relative to the table's root, or a URL."""
-        for base in (self.location, self.root):
+        for base in (self.location, location_of(self.root)):
             below = _below(path, base)
             if below is not None:
                 return below
         if _SCHEME.fullmatch(path) is None and not path.startswith("/"):
             return path
-        return url_of(path, self.root)
+        url = url_of(path, self.root)
+        # Whoever opens it decodes both kinds, `formats.urls`.
+        return url if url.startswith("file:") else quote(url, safe="/:")
 
     def path_of(self, key: str) -> str:
         """How a file at this key is recorded."""
@@ -112,13 +114,14 @@ def _below(path: str, base: str) -> str | None:
 
 
 def _spelt(path: str) -> str:
-    """A path in one spelling: Iceberg's writers have several for the same place."""
+    """A path in one spelling: Iceberg's writers have several for the same place. None of them encodes
+    anything: a percent sign is one, as in the names that Spark gives to folders of partitions."""
     found = _SCHEME.fullmatch(path)
     if found is None:
         return f"file:{path}".rstrip("/") if path.startswith("/") else path.removeprefix("./").rstrip("/")
     scheme, rest = found["scheme"].lower(), found["rest"].rstrip("/")
     if scheme == "file":
-        return "file:/" + unquote(rest).lstrip("/")
+        return "file:/" + rest.lstrip("/")
     return f"s3:{rest}" if scheme in _S3 else f"{scheme}:{rest}"
 
 
@@ -131,5 +134,5 @@ def url_of(path: str, root: str = "") -> str:
         return f"file://{quote(path)}"
     scheme, _, rest = path.partition(":")
     if scheme.lower() == "file":
-        return "file:///" + quote(rest.lstrip("/"), safe="/%")
+        return "file:///" + quote(rest.lstrip("/"))
     return f"s3:{rest}" if scheme.lower() in _S3 else path

@@ -7,6 +7,7 @@ So are those of versions that were written since the moment that was asked for, 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -67,7 +68,7 @@ class Names:
     def _add_keys(self, keys: Iterable[str]) -> None:
         for key in keys:
             if is_absolute(key):
-                self._odd.add(key.rpartition("/")[2])
+                self._odd.add(unquote(key.rpartition("/")[2]))
             else:
                 self._keys.add(key)
 
