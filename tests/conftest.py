@@ -80,6 +80,16 @@ def spark_delta(spark: "SparkSession") -> "SparkSession":
     return sparks.with_delta(spark, INTERPRETED)
 
 
+@pytest.fixture(scope="session")
+def spark_iceberg(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> "SparkSession":
+    """Spark + Iceberg, unmodified, with a Hadoop catalog that asks for the newest version each time."""
+    from bench import sparks
+
+    fresh = {"spark.sql.catalog.iceberg.cache-enabled": "false"}
+    warehouse = str(tmp_path_factory.mktemp("warehouse"))
+    return sparks.with_iceberg(spark, warehouse, {**INTERPRETED, **fresh})
+
+
 @pytest.fixture(params=["memory", "directory", "s3"])
 def any_place(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, dict[str, str]]:
     """URL and storage options of an empty place in each kind of store."""
