@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, write_deltalake
 
+from lakevilla.predicates import ANYTHING
+from lakevilla.store.metered import Meter
 from tests.lake.clocks import DAY_MS, Days, date_files
 from tests.lake.vacuuming import abort, open_lake, parquet
+from tests.outsiders import OUTSIDERS, Outsider
 
 Rows = list[tuple[int, int]]
 
@@ -18,12 +20,15 @@ def clock() -> Days:
     return Days()
 
 
-@pytest.mark.parametrize("seed", range(6))
+SEEDS = [*(("delta", seed) for seed in range(5)), ("iceberg", 0), ("iceberg", 5)]
+
+
+@pytest.mark.parametrize(("table_format", "seed"), SEEDS, indirect=["table_format"])
 def test_versions_within_the_retention_are_readable_after_any_history(
-    tmp_path: Path, clock: Days, seed: int
+    tmp_path: Path, clock: Days, seed: int, table_format: str
 ) -> None:
     dice = random.Random(seed)
-    history = _History(tmp_path, clock)
+    history = _History(tmp_path, clock, OUTSIDERS[table_format])
     for _ in range(40):
         history.step(dice)
         clock.pass_days(dice.choice([0.0, 0.1, 0.5, 2.0]))
@@ -32,14 +37,14 @@ def test_versions_within_the_retention_are_readable_after_any_history(
     history.vacuum()
     clock.pass_days(8)
     history.vacuum()
-    live = {Path(path).name for path in DeltaTable(tmp_path / "t").file_uris()}
-    assert {name for name in parquet(tmp_path) if len(name) > 60} == live
+    assert parquet(tmp_path) == history.live()
 
 
 class _History:
-    """A table that our clients and deltalake change, with the rows of every version and when it came."""
+    """A table that we and an outside client change, with the rows of every version and when it came."""
 
-    def __init__(self, root: Path, clock: Days) -> None:
+    def __init__(self, root: Path, clock: Days, outside: Outsider) -> None:
+        self._outside = outside
         self._root = root
         self._folder = root / "t"
         self._clock = clock
@@ -63,14 +68,16 @@ class _History:
             case 4:
                 abort(self._lake, key)
             case 5:
-                write_deltalake(self._folder, pa.table({"id": [key], "v": [7]}), mode="append")
+                self._outside.append(self._folder, pa.table({"id": [key], "v": [7]}))
             case _:
-                DeltaTable(self._folder).update(updates={"v": "v + 10"}, predicate=f"id = {some}")
+                self._outside.update(self._folder, {"v": "v + 10"}, f"id = {some}")
         date_files(self._folder, known, self._clock.now_ms())
         self._remember()
 
     def vacuum(self) -> None:
         self._lake.vacuum(dry_run=False)
+        # An Iceberg table forgets snapshots by a version of its own.
+        self._remember()
         now_ms, newest = self._clock.now_ms(), max(self._known)
         for version, (_, rows) in self._known.items():
             replaced_ms = now_ms if version == newest else self._known[version + 1][0]
@@ -80,10 +87,14 @@ class _History:
                 assert sorted(map(tuple, mine)) == rows
 
     def _remember(self) -> None:
-        newest = DeltaTable(self._folder).version()
+        newest = self._outside.version(self._folder)
         for version in range(max(self._known, default=-1) + 1, newest + 1):
             self._known[version] = (self._clock.now_ms(), self._rows(version))
 
     def _rows(self, version: int) -> Rows:
-        table = DeltaTable(self._folder, version=version).to_pyarrow_table()
-        return sorted(zip(*(table.column(name).to_pylist() for name in ("id", "v")), strict=True))
+        return sorted((row["id"], row["v"]) for row in self._outside.rows(self._folder, version))
+
+    def live(self) -> set[str]:
+        """The names of the files that the newest version names."""
+        snapshot = self._lake._catalog.pin("t", Meter()).snapshot
+        return {Path(file.key).name for file in snapshot.files(ANYTHING)}

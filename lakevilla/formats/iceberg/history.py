@@ -1,12 +1,13 @@
 """The versions of an Iceberg table for people, and which of them was current at a time."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from lakevilla.environment import Environment
 from lakevilla.formats.iceberg import commits
 from lakevilla.formats.iceberg.footprint import changed_files, operation_and_engine
 from lakevilla.formats.iceberg.log import Log, Version
+from lakevilla.formats.iceberg.manifests import Gone
 from lakevilla.formats.iceberg.paths import parse_metadata_key
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
 from lakevilla.model import HistoryEntry
@@ -15,8 +16,8 @@ from lakevilla.model import HistoryEntry
 def history(
     log: Log, environment: Environment, newest: IcebergSnapshot, limit: int | None
 ) -> Sequence[HistoryEntry]:
-    """The versions whose metadata still exists, newest first; which files came and went is asked of all that
-    are told."""
+    """The versions whose metadata still exists, newest first; which files came and went is told of those
+    whose manifests still exist."""
     numbers = sorted(log.written(newest.at), reverse=True)
     wanted = [number for number in numbers if number <= newest.version]
     # One more than is told: what a version did is its difference to the one before.
@@ -70,7 +71,7 @@ def _teller(snapshot: IcebergSnapshot, before: IcebergSnapshot | None) -> Callab
 def _entry(snapshot: IcebergSnapshot, before: IcebergSnapshot | None) -> HistoryEntry:
     info = snapshot.at.info
     operation, engine = operation_and_engine(before, snapshot)
-    removed, added = ({}, {}) if before is None else changed_files(before, snapshot)
+    removed, added = _files(before, snapshot)
     return HistoryEntry(
         version=snapshot.version,
         timestamp_ms=snapshot.timestamp_ms,
@@ -84,6 +85,16 @@ def _entry(snapshot: IcebergSnapshot, before: IcebergSnapshot | None) -> History
         added=tuple(added),
         removed=tuple(removed),
     )
+
+
+def _files(before: IcebergSnapshot | None, snapshot: IcebergSnapshot) -> tuple[Iterable[str], Iterable[str]]:
+    if before is None:
+        return (), ()
+    try:
+        return changed_files(before, snapshot)
+    except Gone:
+        # Snapshots that were expired take their manifests with them.
+        return (), ()
 
 
 def _texts(values: Any) -> dict[str, str]:
