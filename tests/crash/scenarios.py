@@ -1,5 +1,6 @@
 """What a client may be doing when it dies: every commit path of the lake, and what follows a death."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
@@ -7,6 +8,7 @@ from unittest.mock import patch
 import pyarrow as pa
 
 from lakevilla.engines.local.engine import LocalEngine
+from lakevilla.versions.owner import Owner
 from sim import actors
 from sim.crash import Scenario
 from sim.journal import run_again
@@ -82,6 +84,14 @@ def register(session: Session) -> None:
     actors.change(session, "", "register", "x", None, lambda tx: tx.register("x", "foreign"))
 
 
+def leave_owner(session: Session) -> None:
+    """Somebody who settles the same entry was first to tell whose the table is."""
+    found = session.client.store.get("_lakevilla/global/HEAD.json")
+    assert found is not None
+    owner = Owner(json.loads(found.data)["lake"], session.lake.url, "p")
+    session.client.store.create("x/_lakevilla/owner.json", owner.encode())
+
+
 def appends(count: int):
     def act(session: Session) -> None:
         for number in range(count):
@@ -129,6 +139,7 @@ SCENARIOS = [
     Scenario("drop", drop, prepare=create),
     Scenario("rename", rename, prepare=create),
     Scenario("register", register, prepare=place_foreign_table),
+    Scenario("create-beside-a-helper", create, prepare=leave_owner),
     Scenario("first-head", create, empty=True),
     Scenario("list-tables", list_tables, prepare=place_foreign_table),
     Scenario("read-after-a-checkpoint", read, prepare=appends(12)),
