@@ -86,8 +86,9 @@ def test_transaction_is_redone_when_pyiceberg_came_first(
     assert list(_rows(lake, "delta").values()) == [sum(expected)]
 
 
-@pytest.mark.parametrize("features", [lv.NONE, lv.CT])
-@pytest.mark.parametrize("outsider", [_append, _overwrite, _delete])
+@pytest.mark.parametrize(
+    ("features", "outsider"), [(lv.NONE, _append), (lv.NONE, _delete), (lv.CT, _overwrite)]
+)
 def test_transaction_without_recovery_gives_way_to_pyiceberg(
     lake: lv.Lake, house: Warehouse, outsider: Outsider, features: lv.Features
 ) -> None:
