@@ -23,6 +23,10 @@ from lakevilla.store.port import Created
 HINT = "metadata/version-hint.text"
 
 
+class LostRace(Exception):
+    """Somebody else's commit came first. PyIceberg does not retry by itself then, as its user would not."""
+
+
 class FilesCatalog(NoopCatalog):
     """Tables by the URLs of their folders: a commit is a create of the next `v<N>.metadata.json`."""
 
@@ -73,8 +77,11 @@ class FilesCatalog(NoopCatalog):
     ) -> CommitTableResponse:
         url = table.name()[0]
         current = self.load_table(url)
-        for requirement in requirements:
-            requirement.validate(current.metadata)
+        try:
+            for requirement in requirements:
+                requirement.validate(current.metadata)
+        except CommitFailedException as error:
+            raise LostRace from error
         before = current.metadata_location
         metadata = update_table_metadata(current.metadata, updates, metadata_location=before)
         version = int(Path(before).name[1:].partition(".")[0]) + 1
@@ -85,7 +92,7 @@ class FilesCatalog(NoopCatalog):
     def _write(self, url: str, version: int, metadata: TableMetadata) -> None:
         store = open_store(url, self._options)
         if not isinstance(store.create(_key(version), metadata.model_dump_json().encode()), Created):
-            raise CommitFailedException(f"version {version} of {url} is there already")
+            raise LostRace(f"version {version} of {url} is there already")
         store.put(HINT, str(version).encode())
 
     def _s3(self) -> dict[str, str]:

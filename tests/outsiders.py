@@ -13,10 +13,9 @@ import pyarrow as pa
 from deltalake import DeltaTable, Field, write_deltalake
 from deltalake.exceptions import CommitFailedError
 from deltalake.schema import PrimitiveType
-from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.types import StringType
 
-from tests.iceberg_files import FilesCatalog
+from tests.iceberg_files import FilesCatalog, LostRace
 
 Rows = list[dict[str, Any]]
 Where = Path | str
@@ -145,6 +144,6 @@ def _until_it_commits(write: Callable[[], object]) -> None:
     while True:
         try:
             write()
-        except (CommitFailedError, CommitFailedException):
+        except (CommitFailedError, LostRace):
             continue
         return

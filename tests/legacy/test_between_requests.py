@@ -7,93 +7,26 @@ write in the midst of our transaction is neither lost nor counted twice.
 from collections.abc import Callable
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-import duckdb
-import duckdb_extension_delta
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, QueryBuilder, write_deltalake
-from deltalake.exceptions import CommitFailedError
 
 import lakevilla as lv
 from lakevilla.environment import SystemEnvironment
 from lakevilla.store.delayed import Delayed
 from lakevilla.store.opening import open_store
+from tests.legacy.lookers import LOOKERS, Cold, Listed, Other, Rows, Spark
+from tests.outsiders import OUTSIDERS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Rows = list[tuple[int, int]]
+WAREHOUSE = "spark.sql.catalog.iceberg.warehouse"
 Tables = dict[str, Rows]
 Work = Callable[[lv.Lake], None]
 
-
-class Other(Protocol):
-    """A client of another kind."""
-
-    def look(self, path: str) -> tuple[int | None, Rows]:
-        """A version, if it tells one, and the rows that it holds."""
-        ...
-
-
-class Cold:
-    """deltalake, opening the table anew."""
-
-    def look(self, path: str) -> tuple[int | None, Rows]:
-        return _seen(DeltaTable(path))
-
-
-class Warm:
-    """deltalake, keeping the table and following its log."""
-
-    def __init__(self) -> None:
-        self._tables: dict[str, DeltaTable] = {}
-
-    def look(self, path: str) -> tuple[int | None, Rows]:
-        table = self._tables.setdefault(path, DeltaTable(path))
-        table.update_incremental()
-        return _seen(table)
-
-
-class Duck:
-    """DuckDB's delta extension."""
-
-    def __init__(self) -> None:
-        (extension,) = Path(duckdb_extension_delta.__file__).parent.rglob("*.duckdb_extension")
-        self._connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
-        self._connection.execute(f"LOAD '{extension}'")
-
-    def look(self, path: str) -> tuple[int | None, Rows]:
-        found = self._connection.sql(f"SELECT id, v FROM delta_scan('{path}')").fetchall()
-        return None, sorted((int(key), int(value)) for key, value in found)
-
-
-class Spark:
-    """Spark + Delta. A look takes it seconds, so it looks again only when the log's folder has changed."""
-
-    def __init__(self, session: "SparkSession") -> None:
-        self._session = session
-        self._known: dict[str, tuple[list[str], tuple[int, Rows]]] = {}
-
-    def look(self, path: str) -> tuple[int | None, Rows]:
-        names = sorted(entry.name for entry in Path(path, "_delta_log").iterdir())
-        known = self._known.get(path)
-        if known is None or known[0] != names:
-            known = names, self._read(path)
-            self._known[path] = known
-        return known[1]
-
-    def _read(self, path: str) -> tuple[int, Rows]:
-        history = self._session.sql(f"DESCRIBE HISTORY delta.`{path}`")
-        version = history.agg({"version": "max"}).collect()[0][0]
-        frame = self._session.read.format("delta").option("versionAsOf", version).load(path)
-        return int(version), sorted((row.id, row.v) for row in frame.collect())
-
-
-def _seen(table: DeltaTable) -> tuple[int, Rows]:
-    found = QueryBuilder().register("t", table).execute("SELECT id, v FROM t").read_all()
-    return table.version(), sorted(zip(found["id"].to_pylist(), found["v"].to_pylist(), strict=True))
+FORMATS = ["delta", "iceberg"]
 
 
 class Watch(SystemEnvironment):
@@ -148,29 +81,27 @@ def _transfer(lake: lv.Lake) -> None:
         tx.update("b", {"v": "v - 100"}, where="id = 1")
 
 
-def _append(path: str) -> None:
-    _until_it_commits(lambda: write_deltalake(path, pa.table({"id": [50], "v": [0]}), mode="append"))
+def append(table_format: str) -> Callable[[str], None]:
+    """Another client adds a row."""
+    return lambda path: OUTSIDERS[table_format].append(path, pa.table({"id": [50], "v": [0]}))
 
 
-def _update(path: str) -> None:
-    _until_it_commits(lambda: DeltaTable(path).update(predicate="id = 1", updates={"v": "v + 1000"}))
+def update(table_format: str) -> Callable[[str], None]:
+    """Another client changes a row that we change."""
+    return lambda path: OUTSIDERS[table_format].update(path, {"v": "v + 1000"}, "id = 1")
 
 
-def _until_it_commits(write: Callable[[], object]) -> None:
-    """Requests of ours run side by side: one of them may commit while deltalake works, which then gives up,
-    also with an append that reads nothing."""
-    while True:
-        try:
-            write()
-        except CommitFailedError:
-            continue
-        return
-
-
-def _play(root: Path, work: Work, others: list[Other], at: int | None, write: Callable[[str], None]) -> Watch:
+def _play(
+    root: Path,
+    table_format: str,
+    work: Work,
+    others: list[Other],
+    at: int | None = None,
+    write: Callable[[str], None] | None = None,
+) -> Watch:
     """Run the work on new tables with others at every request; the watch, with a last look taken."""
     plain = open_store(str(root), {"fsync": "false"}, environment=SystemEnvironment())
-    made = lv.Lake(root, engine="local", store=plain)
+    made = lv.Lake(root, engine="local", store=plain, default_format=table_format)
     for name in ("a", "b"):
         made.create(name, "id BIGINT, v BIGINT")
         made.append(name, [{"id": 1, "v": 0}, {"id": 2, "v": 0}])
@@ -205,37 +136,49 @@ WORKS: dict[str, tuple[Work, Tables]] = {
 }
 
 
+EVERY = {"delta": 1, "iceberg": 3}
+"""Before every which request of ours the other client writes: on Iceberg tables we send more."""
+
+
 @pytest.mark.parametrize("name", WORKS)
-def test_readers_between_any_two_requests_see_prefixes_that_never_change(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("table_format", FORMATS)
+def test_readers_between_any_two_requests_see_prefixes_that_never_change(
+    tmp_path: Path, table_format: str, name: str
+) -> None:
     work, expected = WORKS[name]
-    watch = _play(tmp_path, work, [Cold(), Warm(), Duck()], None, _update)
+    watch = _play(tmp_path, table_format, work, [make() for make in LOOKERS[table_format]])
     assert _judge(tmp_path, watch) == expected
     assert watch.requests > 8
     assert {version for table, version in watch.seen if table == "a"} == {2, 3}
 
 
 @pytest.mark.parametrize("name", WORKS)
-def test_update_by_deltalake_between_any_two_requests_is_neither_lost_nor_doubled(
-    tmp_path: Path, name: str
+@pytest.mark.parametrize("table_format", FORMATS)
+def test_update_by_another_client_between_any_two_requests_is_neither_lost_nor_doubled(
+    tmp_path: Path, table_format: str, name: str
 ) -> None:
     work, expected = WORKS[name]
-    count = _play(tmp_path / "count", work, [Cold()], None, _update).requests
+    count = _play(tmp_path / "count", table_format, work, [LOOKERS[table_format][0]()]).requests
     after = {**expected, "a": [(1, 1100), *expected["a"][1:]]}
-    for at in range(count):
+    for at in range(0, count, EVERY[table_format]):
         root = tmp_path / str(at)
-        watch = _play(root, work, [Warm() if at % 2 else Cold()], at, _update)
+        other = LOOKERS[table_format][at % 2]()
+        watch = _play(root, table_format, work, [other], at, update(table_format))
         # The last requests tidy up in the background, and may come after the end or not at all.
         wrote = watch.requests > at
-        assert _judge(root, watch) == (after if wrote else expected), f"deltalake wrote before request {at}"
+        assert _judge(root, watch) == (after if wrote else expected), f"they wrote before request {at}"
 
 
-def test_append_by_deltalake_between_any_two_requests_is_neither_lost_nor_doubled(tmp_path: Path) -> None:
-    count = _play(tmp_path / "count", _transfer, [], None, _append).requests
-    for at in range(count):
+@pytest.mark.parametrize("table_format", FORMATS)
+def test_append_by_another_client_between_any_two_requests_is_neither_lost_nor_doubled(
+    tmp_path: Path, table_format: str
+) -> None:
+    count = _play(tmp_path / "count", table_format, _transfer, []).requests
+    for at in range(0, count, EVERY[table_format]):
         root = tmp_path / str(at)
-        watch = _play(root, _transfer, [Cold()], at, _append)
+        watch = _play(root, table_format, _transfer, [LOOKERS[table_format][0]()], at, append(table_format))
         rows = _judge(root, watch)["a"]
-        assert len(rows) == 5, f"deltalake wrote before request {at}"
+        assert len(rows) == (5 if watch.requests > at else 4), f"they wrote before request {at}"
         assert (1, 100) in rows
 
 
@@ -245,5 +188,19 @@ def test_spark_and_delta_between_any_two_requests_sees_prefixes_that_never_chang
     def write(path: str) -> None:
         spark_delta.sql(f"UPDATE delta.`{path}` SET v = v + 1000 WHERE id = 1")
 
-    watch = _play(tmp_path, _statements, [Spark(spark_delta), Cold()], 3, write)
+    watch = _play(tmp_path, "delta", _statements, [Spark(spark_delta, "delta"), Cold()], 3, write)
     assert _judge(tmp_path, watch)["a"][0] == (1, 1100)
+
+
+def test_spark_and_iceberg_between_any_two_requests_sees_prefixes_that_never_change(
+    tmp_path: Path, spark_iceberg: "SparkSession"
+) -> None:
+    """It writes by its Hadoop catalog, which is for directories."""
+
+    def write(path: str) -> None:
+        name = f"iceberg.`{Path(path).parent.name}`.`{Path(path).name}`"
+        spark_iceberg.sql(f"UPDATE {name} SET v = v + 1000 WHERE id = 1")
+
+    root = Path(str(spark_iceberg.conf.get(WAREHOUSE)), tmp_path.name)
+    watch = _play(root, "iceberg", _statements, [Spark(spark_iceberg, "iceberg"), Listed()], 3, write)
+    assert _judge(root, watch)["a"][0] == (1, 1100)

@@ -1,42 +1,47 @@
-"""deltalake takes a version after a commit on several tables is decided and before it is published there.
+"""An outside client takes a version after a commit on several tables is decided and before it is published
+there: deltalake, or PyIceberg.
 
 Without a conflict the commit lands behind it. With one, what was published is taken back: without recovery
-that is the end, with it the transaction is redone. If deltalake builds on what is to be taken back, the table
-is torn, and said to be. What the tables hold at the end is asked of deltalake and of DuckDB too.
+that is the end, with it the transaction is redone. If the other builds on what is to be taken back, the table
+is torn, and said to be. What the tables hold at the end is asked of such clients and of DuckDB too.
 """
 
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from deltalake import DeltaTable
 
 import lakevilla as lv
 from lakevilla.store.metered import Meter
 from lakevilla.store.opening import open_store
 from lakevilla.versions.records import Head
 from tests.lake.hooked import Hooked
-from tests.legacy.test_between_requests import Cold, Duck, Rows, _append, _update
+from tests.legacy.lookers import LOOKERS, DuckByHint, Rows
+from tests.legacy.test_between_requests import FORMATS, append, update
+from tests.outsiders import OUTSIDERS
 
 Write = Callable[[str], None]
 TABLES = ("a", "b")
+THEIRS = {"delta": "UPDATE by delta-rs", "iceberg": "overwrite"}
 START: Rows = [(1, 0), (2, 0), (3, 0), (4, 0)]
 
 
 class Stage:
-    """A lake of two tables at version 2, and deltalake, which steps in before requests of ours."""
+    """A lake of two tables at version 2, and a client that steps in before requests of ours."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, table_format: str) -> None:
         self.root = root
+        self.format = table_format
+        self.append, self.update = append(table_format), update(table_format)
         self.store = Hooked(open_store(str(root), {"fsync": "false"}))
-        self.lake = lv.Lake(root, engine="local", store=self.store)
+        self.lake = lv.Lake(root, engine="local", store=self.store, default_format=table_format)
         for name in TABLES:
             self.lake.create(name, "id BIGINT, v BIGINT")
             self.lake.append(name, [{"id": 1, "v": 0}, {"id": 2, "v": 0}])
             self.lake.append(name, [{"id": 3, "v": 0}, {"id": 4, "v": 0}])
 
     def commit(self, tx: lv.Transaction, steps: dict[str, Write]) -> None:
-        """Commit; before our create of the log entry with one of these keys, deltalake does its step once."""
+        """Commit; before our create of the log entry with one of these keys the other does its step once."""
         left = dict(steps)
 
         def hook(kind: str, key: str) -> None:
@@ -48,7 +53,10 @@ class Stage:
             tx.commit()
         finally:
             self.store.hook = None
-            assert not left, "deltalake had its turn"
+            assert not left, "the other had its turn"
+
+    def entry(self, table: str, version: int) -> str:
+        return f"{table}/{OUTSIDERS[self.format].entry(version)}"
 
     def transfer(self, features: lv.Features) -> lv.Transaction:
         tx = self.lake.transaction(features)
@@ -57,18 +65,20 @@ class Stage:
         return tx
 
     def holds(self, table: str) -> Rows:
-        """The rows of the newest version, on which LakeVilla, deltalake and DuckDB agree."""
+        """The rows of the newest version, on which all clients agree that look for it: not those who go by a
+        hint alone, which an inverse commit does not leave."""
         path = str(self.root / table)
         with self.lake.transaction(lv.R) as tx:
             ours = sorted((row.id, row.v) for row in tx.read(table).collect())
-        assert Cold().look(path)[1] == ours
-        assert Duck().look(path)[1] == ours
+        looking = [make for make in LOOKERS[self.format] if make is not DuckByHint]
+        assert all(make().look(path)[1] == ours for make in looking)
         return ours
 
     def operations(self, table: str) -> list[str]:
-        """What deltalake tells of the versions since the start, oldest first."""
-        history = DeltaTable(str(self.root / table)).history()
-        return [entry["operation"] for entry in reversed(history)][3:]
+        """What is told of the versions since the start, oldest first, in Delta's words."""
+        words = {"append": "WRITE", "overwrite": "UPDATE"}
+        history = self.lake.history(table)
+        return [words.get(entry.operation, entry.operation) for entry in reversed(history)][3:]
 
     @property
     def head(self) -> Head:
@@ -77,13 +87,9 @@ class Stage:
         return head
 
 
-@pytest.fixture
-def stage(tmp_path: Path) -> Stage:
-    return Stage(tmp_path)
-
-
-def entry(table: str, version: int) -> str:
-    return f"{table}/_delta_log/{version:020}.json"
+@pytest.fixture(params=FORMATS)
+def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Stage:
+    return Stage(tmp_path, request.param)
 
 
 def other(table: str) -> str:
@@ -99,7 +105,7 @@ def with_first(rows: Rows, value: int) -> Rows:
 def test_version_taken_without_conflict_is_passed(stage: Stage, table: str, features: lv.Features) -> None:
     tx = stage.transfer(features)
     seq = stage.head.seq
-    stage.commit(tx, {entry(table, 3): _append})
+    stage.commit(tx, {stage.entry(table, 3): stage.append})
     assert tx.receipt is not None
     assert (tx.receipt.redone, tx.receipt.seq) == (0, seq + 1)
     assert tx.receipt.versions == {table: 4, other(table): 3}
@@ -115,9 +121,9 @@ def test_version_taken_without_conflict_is_passed(stage: Stage, table: str, feat
 def test_version_taken_with_conflict_takes_back_what_was_published(stage: Stage, table: str) -> None:
     tx = stage.transfer(lv.CT)
     with pytest.raises(lv.Conflict) as caught:
-        stage.commit(tx, {entry(table, 3): _update})
+        stage.commit(tx, {stage.entry(table, 3): stage.update})
     assert (caught.value.table, caught.value.operation) == (table, "UPDATE")
-    assert "delta-rs" in caught.value.winner
+    assert THEIRS[stage.format] in caught.value.winner
     assert stage.holds(table) == with_first(START, 1000)
     assert stage.holds(other(table)) == START
     assert stage.operations(table) == ["UPDATE"]
@@ -129,7 +135,7 @@ def test_version_taken_with_conflict_takes_back_what_was_published(stage: Stage,
 @pytest.mark.parametrize("table", TABLES)
 def test_version_taken_with_conflict_is_redone_with_recovery(stage: Stage, table: str) -> None:
     tx = stage.transfer(lv.R | lv.CT)
-    stage.commit(tx, {entry(table, 3): _update})
+    stage.commit(tx, {stage.entry(table, 3): stage.update})
     assert tx.receipt is not None
     assert tx.receipt.redone == 1
     values = {"a": 100, "b": -100}
@@ -147,7 +153,7 @@ def test_conflict_on_the_only_update_leaves_appended_tables_untouched(stage: Sta
     tx.append("a", [{"id": 9, "v": 9}])
     tx.update("b", {"v": "v - 100"}, where="id = 1")
     with pytest.raises(lv.Conflict):
-        stage.commit(tx, {entry("b", 3): _update})
+        stage.commit(tx, {stage.entry("b", 3): stage.update})
     assert stage.operations("a") == []
     assert (stage.holds("a"), stage.holds("b")) == (START, with_first(START, 1000))
 
@@ -157,11 +163,11 @@ def test_conflict_on_the_only_update_leaves_appended_tables_untouched(stage: Sta
 def test_commit_that_somebody_built_on_before_it_was_taken_back_tears_the_table(
     stage: Stage, table: str, features: lv.Features
 ) -> None:
-    """deltalake is in the way on one table, and changes what we published on the other. To redo the
+    """The other is in the way on one table, and changes what we published on the other. To redo the
     transaction would count there twice."""
     tx = stage.transfer(features)
     with pytest.raises(lv.Corrupt, match=f"built on its version of {table} before"):
-        stage.commit(tx, {entry(other(table), 3): _update, entry(table, 4): _update})
+        stage.commit(tx, {stage.entry(other(table), 3): stage.update, stage.entry(table, 4): stage.update})
     values = {"a": 1100, "b": 900}
     assert stage.holds(table) == with_first(START, values[table])
     assert stage.holds(other(table)) == with_first(START, 1000)
@@ -175,7 +181,7 @@ def test_commit_that_somebody_built_on_before_it_was_taken_back_tears_the_table(
     torn = [finding for finding in stage.lake.explain().findings if finding.kind == "torn"]
     assert [(finding.tables, finding.transactions) for finding in torn] == [((table,), (tx.id,))]
     assert "version 3 (UPDATE by LakeVilla" in torn[0].text
-    assert "version 4 (UPDATE by delta-rs" in torn[0].text
+    assert f"version 4 ({THEIRS[stage.format]}" in torn[0].text
     assert stage.lake.sync() == {}
     assert stage.lake.sync(table, accept_torn=True) == {table: 4}
     assert sorted((row.id, row.v) for row in stage.lake.read(table).collect()) == stage.holds(table)
@@ -185,7 +191,7 @@ def test_append_between_a_commit_and_its_inverse_is_kept(stage: Stage) -> None:
     """It does not build on what is taken back: the inverse lands behind it."""
     tx = stage.transfer(lv.CT)
     with pytest.raises(lv.Conflict):
-        stage.commit(tx, {entry("b", 3): _update, entry("a", 4): _append})
+        stage.commit(tx, {stage.entry("b", 3): stage.update, stage.entry("a", 4): stage.append})
     assert stage.operations("a") == ["UPDATE", "WRITE", "ROLLBACK"]
     assert stage.holds("a") == [*START, (50, 0)]
     assert (stage.head.torn, stage.head.versions) == (frozenset(), {"a": 5, "b": 3})
