@@ -1,4 +1,4 @@
-"""What became of a transaction, asked by somebody who was not there (docs/protocol.md, section 8).
+"""What became of a transaction, asked by somebody who was not there (docs/guarantees.md, "Outcomes").
 
 Only a log can say that a transaction is committed. That no log names it says less: its client may be paused
 and publish later. Age does not rule that out. A client may not build on what it read longer than an hour ago,
