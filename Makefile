@@ -8,7 +8,7 @@ SUITE ?= base
 FORMAT ?= delta
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock demo test check format soak crash soak-bank storm hermitage hermitage-all conformance bench-base bench-large clean
+.PHONY: help setup lock demo test check format soak soak-bank storm hermitage hermitage-all conformance bench-base bench-large clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -43,9 +43,6 @@ format: setup ## Format the code, and mend what the linter can
 
 soak: setup ## Run the simulator long: make soak SUITE=recovery FORMAT=mixed SEEDS=0:20000
 	$(BIN)/python -m sim.run --suite $(SUITE) --format $(FORMAT) --seeds $(SEEDS) --processes 2
-
-crash: setup ## Die at every request of every scenario of the crash matrix, on both formats (many minutes)
-	LAKEVILLA_CRASH=all $(BIN)/python -m pytest -n 2 tests/crash
 
 soak-bank: setup ## Kill and pause the clients of a bank on SeaweedFS for five minutes
 	$(BIN)/python -m bench.bank --seconds 300

@@ -16,7 +16,6 @@ from sim.audit import recover
 from sim.bucket import Bucket
 from sim.checkers.history import History
 from sim.faults import WRITES, Calm, Fate
-from sim.formats import PLAIN, Formats
 from sim.judging import judge
 from sim.lakes import EngineOf, first_image, open_lake
 from sim.rows import rows_engine
@@ -135,11 +134,10 @@ class Outcome:
 
 
 class Matrix:
-    """All points of one scenario, on tables of these formats."""
+    """All points of one scenario."""
 
-    def __init__(self, scenario: Scenario, look: Callable[[Session], None], formats: Formats = PLAIN) -> None:
+    def __init__(self, scenario: Scenario, look: Callable[[Session], None]) -> None:
         self._scenario = scenario
-        self._formats = formats
         self._look = look
         self._prepared = History()
         self._image = self._prepare()
@@ -160,15 +158,15 @@ class Matrix:
 
     def _prepare(self) -> Bucket:
         # Not the seeds of `first_image` and the act: equal seeds would make equal ids.
-        with World(1, Calm, formats=self._formats) as world:
+        with World(1, Calm) as world:
             if not self._scenario.empty:
-                world.bucket.load(first_image(self._scenario.engine, self._formats))
+                world.bucket.load(first_image(self._scenario.engine))
             self._start(world, "maker", self._prepared, self._scenario.prepare)
             world.run()
             return world.bucket
 
     def _act(self, recorder: Recorder) -> Outcome:
-        with self._scenario.within(), World(2, lambda _: recorder, formats=self._formats) as world:
+        with self._scenario.within(), World(2, lambda _: recorder) as world:
             world.bucket.load(self._image)
             history = History([replace(op, invoked=-1.0, completed=0.0) for op in self._prepared.operations])
             if (rival := self._scenario.rival) is not None:

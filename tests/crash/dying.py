@@ -6,7 +6,6 @@ from functools import partial
 from sim.bucket import Bucket
 from sim.checkers.history import History
 from sim.crash import Point, Recorder
-from sim.formats import Formats
 from sim.lakes import open_lake
 from sim.rows import rows_engine
 from sim.session import Session
@@ -16,18 +15,12 @@ Act = Callable[[Session], None]
 
 
 def act_and_die(
-    image: Bucket,
-    history: History,
-    act: Act,
-    rival: Act | None,
-    look: Act,
-    point: Point | None,
-    formats: Formats,
+    image: Bucket, history: History, act: Act, rival: Act | None, look: Act, point: Point | None
 ) -> tuple[Recorder, Bucket]:
     """Let the act die at the point, if there is one; an observer looks later, and another one when a request
     that was on its way has arrived."""
     recorder = Recorder(point)
-    with World(2, lambda _: recorder, formats=formats) as world:
+    with World(2, lambda _: recorder) as world:
         world.bucket.load(image)
         if rival is not None:
             recorder.rival = lambda: start(world, world.client("rival"), history, rival)

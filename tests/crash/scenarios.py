@@ -55,15 +55,15 @@ def insert_again(session: Session) -> None:
 
 
 def create(session: Session) -> None:
-    tag, formats = len(session.history.operations), session.client.formats
+    tag = len(session.history.operations)
     schema = pa.schema([(f"tag_{tag}", pa.int64())])
-    actors.change(session, "", "create", "x", tag, lambda tx: tx.create("x", schema, format=formats.of("x")))
+    actors.change(session, "", "create", "x", tag, lambda tx: tx.create("x", schema))
 
 
 def create_with_rows(session: Session) -> None:
-    tag, formats = len(session.history.operations), session.client.formats
+    tag = len(session.history.operations)
     rows = [{f"tag_{tag}": 1}]
-    actors.change(session, "", "create", "x", tag, lambda tx: tx.create("x", rows, format=formats.of("x")))
+    actors.change(session, "", "create", "x", tag, lambda tx: tx.create("x", rows))
 
 
 def drop(session: Session) -> None:
@@ -161,7 +161,7 @@ def look(session: Session) -> None:
         run_again(session, "lists", read_and_write)
     own = f"own-{session.client.name}"
     schema = pa.schema([("v", pa.int64())])
-    session.lake.create(own, schema, format=session.client.formats.of(own))
+    session.lake.create(own, schema)
     session.lake.append(own, [{"v": 1}])
     assert session.lake.read(own).count() == 1
     session.lake.drop(own)

@@ -14,7 +14,6 @@ from sim.checkers.looks import INSERTED
 from sim.checkers.published import check_published
 from sim.crash import Point, Recorder
 from sim.faults import Calm
-from sim.formats import FORMATS, Formats
 from sim.isolated import ALL, Doing, I, Plan, R, Wish
 from sim.judge_isolation import Final, judge
 from sim.legacy import LegacyWriter
@@ -22,7 +21,6 @@ from sim.legacy_store import encode_json
 from sim.rows import rows_engine
 from sim.session import Session
 from sim.world import World
-from tests.crash.choosing import chosen
 from tests.crash.dying import Act, act_and_die, failed_observers, start
 
 PICKS = {
@@ -133,9 +131,9 @@ SCENARIOS: dict[str, tuple[Act, Act | None, bool, Act | None]] = {
 }
 
 
-def _play(name: str, point: Point | None, formats: Formats) -> tuple[Recorder, list[str]]:
+def _play(name: str, point: Point | None) -> tuple[Recorder, list[str]]:
     act, rival, bare, prepare = SCENARIOS[name]
-    image, made = _image(bare, prepare, formats)
+    image, made = _image(bare, prepare)
     history, final = History(list(made.operations)), Final()
 
     def look(session: Session) -> None:
@@ -148,17 +146,17 @@ def _play(name: str, point: Point | None, formats: Formats) -> tuple[Recorder, l
         final.tags.clear()
         final.tags.update(making.visible(session.lake))
 
-    recorder, bucket = act_and_die(image, history, act, rival, look, point, formats)
+    recorder, bucket = act_and_die(image, history, act, rival, look, point)
     return recorder, check_published(bucket.writes) + failed_observers(history) + judge(
         bucket, history, final
     )
 
 
 @cache
-def _image(bare: bool, prepare: Act | None, formats: Formats) -> tuple[Bucket, History]:
+def _image(bare: bool, prepare: Act | None) -> tuple[Bucket, History]:
     history = History()
-    with World(1, Calm, formats=formats) as world:
-        world.bucket.load(isolation.image(rows_engine, bare, formats))
+    with World(1, Calm) as world:
+        world.bucket.load(isolation.image(rows_engine, bare))
         if prepare is not None:
             start(world, world.client("maker"), history, prepare)
         world.run()
@@ -167,16 +165,11 @@ def _image(bare: bool, prepare: Act | None, formats: Formats) -> tuple[Bucket, H
     return world.bucket, history
 
 
-@pytest.mark.parametrize("formats", FORMATS)
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_death_at_any_request_of_a_transaction_with_isolation_leaves_all_or_nothing(
-    name: str, formats: str
-) -> None:
-    kinds = FORMATS[formats]
-    recorder, violations = _play(name, None, kinds)
+def test_death_at_any_request_of_a_transaction_with_isolation_leaves_all_or_nothing(name: str) -> None:
+    recorder, violations = _play(name, None)
     assert violations == []
     found = list(recorder.points)
     assert {"create", "get"} <= {point.kind for point in found} or "look" in name
-    deaths = chosen(found, formats)
-    problems = [f"{point} {point.key}: {what}" for point in deaths for what in _play(name, point, kinds)[1]]
+    problems = [f"{point} {point.key}: {what}" for point in found for what in _play(name, point)[1]]
     assert problems == []
