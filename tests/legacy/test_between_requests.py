@@ -136,7 +136,7 @@ WORKS: dict[str, tuple[Work, Tables]] = {
 }
 
 
-EVERY = {"delta": 1, "iceberg": 7}
+EVERY = {"delta": 1, "iceberg": 9}
 """Before every which request of ours the other client writes: on Iceberg tables we send more."""
 
 

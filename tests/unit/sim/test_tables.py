@@ -12,8 +12,8 @@ PLANTED_SEEDS = 400
 
 # Some bugs take long to find. For these the seeds begin a little before the one that shows it.
 BEGIN = {
-    "built-on-what-is-not-settled": 50,
-    "helper-stops-at-the-first-refusal": 30,
+    "built-on-what-is-not-settled": 110,
+    "helper-stops-at-the-first-refusal": 50,
     "unanswered-slot-taken-for-lost": 25,
 }
 
