@@ -6,9 +6,10 @@ from typing import Any
 from unittest.mock import patch
 
 from lakevilla.environment import Environment
+from lakevilla.formats.authorship import attempt_of
 from lakevilla.formats.iceberg import landing, versions
 from lakevilla.formats.iceberg.by_files import FileLog
-from lakevilla.formats.iceberg.commits import Info, attempt_of, told
+from lakevilla.formats.iceberg.commits import Info, told
 from lakevilla.formats.iceberg.entries import ADDED, DELETED, EXISTING, Entry
 from lakevilla.formats.iceberg.footprint import footprint_of
 from lakevilla.formats.iceberg.landing import land

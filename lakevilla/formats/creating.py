@@ -1,10 +1,15 @@
-"""The create that decides a version of a table, and what its answer means.
+"""The create that decides a version of a table, what its answer means, and what must be there before it.
 
 An answer that got lost is found again by reading what is there. Only where even that cannot be read the
 outcome is unknown, and nobody may rerun the change blindly.
 """
 
+from collections.abc import Sequence
+from functools import partial
+
+from lakevilla.environment import Environment
 from lakevilla.errors import CommitUnknown, Corrupt, Unavailable
+from lakevilla.model import WrittenFile
 from lakevilla.store.port import Ambiguous, Created, Object, Store
 
 
@@ -48,3 +53,9 @@ def unknown(store: Store, version: int, txn: str) -> CommitUnknown:
         f"the store did not say whether transaction {txn} was committed as version {version} of {store.url}: "
         f"once the store answers again ask lake.outcome({txn!r}), and do not rerun it blindly"
     )
+
+
+def missing(store: Store, environment: Environment, files: Sequence[WrittenFile]) -> list[str]:
+    """The keys of uploaded files that are not in the store any more."""
+    found = environment.fan_out([partial(store.head, file.key) for file in files])
+    return [file.key for file, meta in zip(files, found, strict=True) if meta is None]

@@ -6,8 +6,6 @@ entry: the attempt is the identity that recovery recognises, and the put-id make
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
-from importlib.metadata import version
 from typing import Any
 from urllib.parse import quote
 
@@ -16,13 +14,10 @@ import pyarrow as pa
 from lakevilla.errors import InvalidInput
 from lakevilla.files.mapping import physical_name
 from lakevilla.files.partitioning import partition_text
+from lakevilla.formats import authorship
 from lakevilla.formats.delta.actions import Metadata, Protocol
 from lakevilla.formats.delta.statistics import Path, statistics_text
 from lakevilla.model import Author, Change, Notice, WrittenFile
-
-ENGINE = f"LakeVilla/{version('lakevilla')}"
-FORMAT = 1
-"""The number of our part of `commitInfo`."""
 
 Action = dict[str, Any]
 
@@ -52,16 +47,10 @@ def commit_info(
         "isolationLevel": "Serializable",
         "isBlindAppend": bool(change.added) and change.blind,
         "operationMetrics": {name: str(value) for name, value in change.metrics.items()},
-        "engineInfo": ENGINE,
+        "engineInfo": authorship.ENGINE,
         "txnId": author.txn,
-        "lakevilla": {"txn": author.txn, "attempt": author.attempt, "put": author.put, "format": FORMAT},
+        "lakevilla": authorship.signed(author, change.notice),
     }
-    if change.notice is not None:
-        info["lakevilla"]["notice"] = asdict(change.notice)
-    if author.ticket is not None:
-        info["lakevilla"]["ticket"] = author.ticket
-    if author.slot is not None:
-        info["lakevilla"]["slot"] = author.slot
     return {"commitInfo": info}
 
 
@@ -110,34 +99,27 @@ def is_pending(info: Mapping[str, Any] | None) -> bool:
 
 def attempt_of(info: Mapping[str, Any] | None) -> str | None:
     """The LakeVilla attempt that a `commitInfo` names; None for markers, and for anybody else's commit."""
-    attempt = None if marker_of(info) is not None else _ours(info).get("attempt")
-    return attempt if isinstance(attempt, str) else None
+    return None if marker_of(info) is not None else authorship.attempt_of(_ours(info))
 
 
 def txn_of(info: Mapping[str, Any] | None) -> str | None:
     """The LakeVilla transaction that a `commitInfo` names; None for markers, and for others' commits."""
-    txn = None if marker_of(info) is not None else _ours(info).get("txn")
-    return txn if isinstance(txn, str) else None
+    return None if marker_of(info) is not None else authorship.txn_of(_ours(info))
 
 
 def ticket_of(info: Mapping[str, Any] | None) -> int:
     """The ticket that the commit used up; 0 if it had none."""
-    ticket = _ours(info).get("ticket")
-    return ticket if isinstance(ticket, int) else 0
+    return authorship.ticket_of(_ours(info))
 
 
 def notice_of(info: Mapping[str, Any] | None) -> Notice | None:
     """What the entry says of the table's name, if it is there for that."""
-    match _ours(info).get("notice"):
-        case {"lake": str(lake), "seq": int(seq), "dropped": bool(dropped)}:
-            return Notice(lake, seq, dropped)
-    return None
+    return authorship.notice_of(_ours(info))
 
 
 def slot_of(info: Mapping[str, Any] | None) -> int:
     """The entry of the global log that decided the commit; 0 if none did."""
-    slot = _ours(info).get("slot")
-    return slot if isinstance(slot, int) else 0
+    return authorship.slot_of(_ours(info))
 
 
 def _ours(info: Mapping[str, Any] | None) -> Mapping[str, Any]:

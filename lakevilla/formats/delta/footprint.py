@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
+from lakevilla.formats.authorship import in_words
 from lakevilla.formats.delta.actions import Commit
 from lakevilla.formats.delta.encode import attempt_of, notice_of, txn_of
 from lakevilla.formats.delta.entry import identity_of
@@ -43,12 +43,5 @@ def footprint_of(commit: Commit, before: DeltaSnapshot) -> Footprint:
 
 def _summary(commit: Commit) -> str:
     info = commit.info or {}
-    words = [str(info.get("operation") or "a commit")]
-    if info.get("engineInfo"):
-        words.append(f"by {info['engineInfo']}")
-    timestamp = info.get("timestamp")
-    if isinstance(timestamp, int):
-        words.append(f"at {datetime.fromtimestamp(timestamp / 1000, UTC).isoformat(timespec='milliseconds')}")
-    txn = txn_of(info)
-    told = " ".join(words) + (f", transaction {txn}" if txn else "")
-    return f"version {commit.version} ({told})"
+    operation, engine = str(info.get("operation") or ""), str(info.get("engineInfo") or "")
+    return in_words(commit.version, operation, engine, info.get("timestamp"), txn_of(info))

@@ -2,13 +2,14 @@
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput, LakeVillaError
+from lakevilla.formats.authorship import texts
+from lakevilla.formats.creating import missing
 from lakevilla.formats.delta.actions import Commit
 from lakevilla.formats.delta.alter import alter
 from lakevilla.formats.delta.changes import decode_change, encode_change, inverse, unpublished
@@ -25,7 +26,7 @@ from lakevilla.formats.delta.references import DeltaReferences
 from lakevilla.formats.delta.replay import State
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.port import Displaced, Published, Snapshot, Taken
-from lakevilla.formats.urls import is_absolute, split_url
+from lakevilla.formats.urls import Opener, located
 from lakevilla.model import (
     Author,
     Change,
@@ -40,9 +41,6 @@ from lakevilla.sql.statements import Action
 from lakevilla.store.port import Store
 
 logger = logging.getLogger("lakevilla.delta")
-
-Opener = Callable[[str], Store]
-"""From the URL of a folder to its store."""
 
 
 class DeltaTable:
@@ -168,8 +166,7 @@ class DeltaTable:
         return found
 
     def missing(self, files: Sequence[WrittenFile]) -> list[str]:
-        found = self._environment.fan_out([partial(self._store.head, file.key) for file in files])
-        return [file.key for file, meta in zip(files, found, strict=True) if meta is None]
+        return missing(self._store, self._environment, files)
 
     def references(self, snapshot: Snapshot, since_ms: int, also: Collection[int] = ()) -> DeltaReferences:
         newest = _ours(snapshot)
@@ -189,10 +186,7 @@ class DeltaTable:
             logger.warning("no checkpoint of version %d of %s: %s", due.version, self._store.url, error)
 
     def _locate(self, key: str) -> tuple[Store, str]:
-        if not is_absolute(key):
-            return self._store, key
-        folder, name = split_url(key)
-        return self._opener(folder), name
+        return located(key, self._store, self._opener)
 
     def _entry_task(self, version: int) -> Callable[[], Commit | None]:
         return lambda: read_entry(self._store, version)
@@ -252,8 +246,8 @@ def _history_entry(commit: Commit, modified_ms: int) -> HistoryEntry:
         version=commit.version,
         timestamp_ms=time if isinstance(time, int) else modified_ms,
         operation=str(info.get("operation", "")),
-        parameters=_texts(info.get("operationParameters")),
-        metrics=_texts(info.get("operationMetrics")),
+        parameters=texts(info.get("operationParameters")),
+        metrics=texts(info.get("operationMetrics")),
         engine=str(info.get("engineInfo", "")),
         txn=txn_of(info),
         attempt=attempt_of(info),
@@ -261,9 +255,3 @@ def _history_entry(commit: Commit, modified_ms: int) -> HistoryEntry:
         added=tuple(identity_of(file) for file in commit.adds),
         removed=tuple(identity_of(file) for file in commit.removes),
     )
-
-
-def _texts(values: Any) -> dict[str, str]:
-    if not isinstance(values, dict):
-        return {}
-    return {name: value if isinstance(value, str) else str(value) for name, value in values.items()}

@@ -106,7 +106,7 @@ def record_of(entry: Entry, status: int, snapshot_id: int, spec: Spec) -> dict[s
 
 
 def _partition_record(values: Sequence[Any], spec: Spec) -> dict[str, Any]:
-    return dict(zip(_partition_names(spec), map(_counted, values), strict=True))
+    return dict(zip(spec.avro_names, map(_counted, values), strict=True))
 
 
 def _counted(value: Any) -> Any:
@@ -120,12 +120,6 @@ def _counted(value: Any) -> Any:
         case time():
             return time_to_micros(value)
     return value
-
-
-def _partition_names(spec: Spec) -> list[str]:
-    """The names of the partition fields as Avro allows them."""
-    avro = AvroSchemaConversion().iceberg_to_avro(Schema(*spec.partition_type.fields), schema_name="r102")
-    return [field["name"] for field in avro["fields"]]  # type: ignore[index]
 
 
 def _encoded(schema: Any, records: Sequence[Record], metadata: Mapping[str, str]) -> bytes:

@@ -9,18 +9,17 @@ ours on such a table makes one (docs/decisions/0012-iceberg-by-catalogs.md).
 """
 
 import logging
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from lakevilla.environment import Environment
 from lakevilla.errors import CommitUnknown, Corrupt, Unavailable, Unsupported
 from lakevilla.formats.iceberg.catalogs import Applied, Cataloged, Refused
-from lakevilla.formats.iceberg.commits import told
 from lakevilla.formats.iceberg.log import Keeper, Made, Version
 from lakevilla.formats.iceberg.metadata import Raw, parse
-from lakevilla.formats.iceberg.paths import METADATA, Places, parse_metadata_key
+from lakevilla.formats.iceberg.paths import METADATA, Places, metadata_name
 from lakevilla.formats.iceberg.updates import requirements_of, updates_of
-from lakevilla.formats.urls import is_absolute, split_url
+from lakevilla.formats.urls import Opener, located
 from lakevilla.store.port import Store
 
 logger = logging.getLogger("lakevilla.iceberg")
@@ -34,9 +33,7 @@ class CatalogLog:
 
     keeper = Keeper.CATALOG
 
-    def __init__(
-        self, table: Cataloged, store: Store, environment: Environment, opener: Callable[[str], Store]
-    ) -> None:
+    def __init__(self, table: Cataloged, store: Store, environment: Environment, opener: Opener) -> None:
         self._table = table
         self._store = store
         self._environment = environment
@@ -54,7 +51,7 @@ class CatalogLog:
             return []
         newest = self._read(key)
         keys = self._between(version, newest)
-        read = self._environment.fan_out([self._reader(key) for key in keys])
+        read = self._environment.fan_out([partial(self._read, key) for key in keys])
         found, before = list[Version](), version
         for after in (*read, newest):
             before = self._placed(after, before)
@@ -78,14 +75,14 @@ class CatalogLog:
         """By a LIST; of metadata files that lie elsewhere their own times are told."""
         found = {}
         for entry in newest.raw.get("metadata-log") or ():
-            name = parse_metadata_key(METADATA + str(entry["metadata-file"]).rpartition("/")[2])
-            if name is not None and not name.by_files:
-                found[name.version] = int(entry["timestamp-ms"])
+            number = _number(str(entry["metadata-file"]))
+            if number is not None:
+                found[number] = int(entry["timestamp-ms"])
         found[newest.number] = int(newest.raw.get("last-updated-ms", 0))
         for meta in self._store.list(METADATA):
-            name = parse_metadata_key(meta.key)
-            if name is not None and not name.by_files:
-                found[name.version] = meta.modified_ms
+            number = _number(meta.key)
+            if number is not None:
+                found[number] = meta.modified_ms
         return dict(sorted(found.items()))
 
     def create(self, base: Version, raw: Raw, txn: str) -> Made | Version:
@@ -133,7 +130,7 @@ class CatalogLog:
 
     def _placed(self, version: Version, before: Version | None = None) -> Version:
         """The version, and whether our commit that it tells of made it: then it brought that snapshot."""
-        info = told(version.raw)
+        info = version.told
         number, snapshot = info.get("version"), version.raw.get("current-snapshot-id")
         if number == version.number or snapshot is None or info.get("snapshot") != snapshot:
             return version
@@ -178,9 +175,6 @@ class CatalogLog:
     def _key(self, path: str) -> str:
         return Places(self._store.url, self._store.url).key_of(path)
 
-    def _reader(self, key: str) -> Callable[[], Version]:
-        return lambda: self._read(key)
-
     def _read(self, key: str) -> Version:
         found = self._read_if_there(key)
         if found is None:
@@ -194,10 +188,7 @@ class CatalogLog:
                 f"the metadata file {key} of {self._table} does not tell its version: change the table once "
                 "by another client of the catalog, which then gives its metadata a number"
             )
-        store, name = self._store, key
-        if is_absolute(key):
-            folder, name = split_url(key)
-            store = self._opener(folder)
+        store, name = located(key, self._store, self._opener)
         found = store.get(name)
         if found is None:
             return None
@@ -206,5 +197,5 @@ class CatalogLog:
 
 def _number(key: str) -> int | None:
     """The number that a catalog gave to a metadata file; None if it did not."""
-    name = parse_metadata_key(METADATA + key.rpartition("/")[2])
+    name = metadata_name(key)
     return None if name is None or name.by_files else name.version

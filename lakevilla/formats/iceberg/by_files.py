@@ -1,20 +1,18 @@
 """The versions of an Iceberg table that is kept by files alone: `metadata/v<N>.metadata.json`.
 
 A cold open asks for the hint and goes on from there; if the hint is missing, old, or leads nowhere, a LIST
-tells the same. Going on from a known version is one GET that normally misses. Both end before a pending
-marker (placement `log`).
+tells the same. Going on from a known version is one GET that normally misses.
 
 Metadata files that a catalog gave names to (`00012-<uuid>.metadata.json`) are read too, by a LIST: the one
 with the greatest number counts. Such a table is only read, because its catalog decides which one is current.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from functools import partial
 
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, LakeVillaError
 from lakevilla.formats.creating import create_version
-from lakevilla.formats.iceberg.commits import is_pending
 from lakevilla.formats.iceberg.log import Keeper, Made, Version
 from lakevilla.formats.iceberg.metadata import Raw, encode, parse
 from lakevilla.formats.iceberg.paths import HINT, METADATA, MetadataName, metadata_key, parse_metadata_key
@@ -39,15 +37,11 @@ class FileLog:
         if hinted is not None:
             return (self.follow(hinted) or [hinted])[-1]
         names = self._listed()
-        numbers = sorted((name.version for name in names.values() if name.by_files), reverse=True)
-        for number in numbers:
-            found = self._read(number, _is_compressed(names, number))
-            if found is not None and not is_pending(found.info):
-                return found
-        return None if numbers else self._by_catalog(names)
+        top = max((name.version for name in names.values() if name.by_files), default=None)
+        return self._by_catalog(names) if top is None else self._read(top, _is_compressed(names, top))
 
     def follow(self, version: Version) -> list[Version]:
-        """Up to the first version that does not exist or is a pending marker.
+        """Up to the first version that does not exist.
 
         One is asked for, and as long as there are more, twice as many in each round. What follows a table
         that is not there yet is another client's, if one has begun one.
@@ -58,12 +52,13 @@ class FileLog:
         start, ahead = version.number + 1, 1
         versions: list[Version] = []
         while True:
-            tasks = [self._reader(number, version.compressed) for number in range(start, start + ahead)]
+            numbers = range(start, start + ahead)
+            tasks = [partial(self._read, number, version.compressed) for number in numbers]
             for found in self._environment.fan_out(tasks):
                 if found is None and start == 0:
                     theirs = self._begun_by_others()
                     return [] if theirs is None else [theirs, *self.follow(theirs)]
-                if found is None or is_pending(found.info):
+                if found is None:
                     return versions
                 versions.append(found)
             start, ahead = start + ahead, min(2 * ahead, _AHEAD_MAX)
@@ -133,8 +128,7 @@ class FileLog:
         text = "" if hint is None else hint.data.decode(errors="replace").strip()
         if not (text.isascii() and text.isdecimal()):
             return None
-        found = self._read(int(text))
-        return None if found is None or is_pending(found.info) else found
+        return self._read(int(text))
 
     def _by_catalog(self, names: dict[str, MetadataName]) -> Version | None:
         """The newest of the files that a catalog named; losers of a race there may have the same number."""
@@ -142,7 +136,7 @@ class FileLog:
         if top is None:
             return self._only()
         keys = [key for key, name in names.items() if name.version == top]
-        found = self._environment.fan_out([self._named_reader(key, names[key]) for key in keys])
+        found = self._environment.fan_out([partial(self._named, key, names[key]) for key in keys])
         return max(found, key=lambda version: version.raw.get("last-updated-ms", 0))
 
     def _only(self) -> Version | None:
@@ -164,15 +158,7 @@ class FileLog:
         keeper = Keeper.FILES if name.by_files else Keeper.UNKNOWN
         return Version(name.version, key, raw, keeper, name.compressed)
 
-    def _named_reader(self, key: str, name: MetadataName) -> Callable[[], Version]:
-        return lambda: self._named(key, name)
-
-    def _reader(self, number: int, compressed: bool) -> Callable[[], Version | None]:
-        return lambda: self._read(number, compressed)
-
 
 def _is_compressed(names: dict[str, MetadataName], number: int) -> bool:
-    alike: Sequence[MetadataName] = [
-        name for name in names.values() if name.version == number and name.by_files
-    ]
+    alike = [name for name in names.values() if name.version == number and name.by_files]
     return all(name.compressed for name in alike)

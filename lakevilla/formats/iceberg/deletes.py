@@ -146,7 +146,7 @@ def _may_name(entry: Entry, path: str) -> bool:
 
     Bounds may be cut, so they cannot be stripped of their scheme: those of another one tell nothing.
     """
-    low, high = (entry.map_of(name).get(_FILE_PATH) for name in ("lower_bounds", "upper_bounds"))
+    low, high = (entry.of_column(name, _FILE_PATH) for name in ("lower_bounds", "upper_bounds"))
     text = path.encode()
     start = text[: len(text) - len(without_scheme(path).encode())]
     if low is None or high is None or not (low.startswith(start) and high.startswith(start)):

@@ -31,9 +31,9 @@ class Entry:
     snapshot_id: int
     file: Mapping[str, Any]
 
-    def map_of(self, name: str) -> dict[int, Any]:
-        """A map of the record by column id; empty where there is none."""
-        return {pair["key"]: pair["value"] for pair in self.file.get(name) or ()}
+    def of_column(self, name: str, number: int) -> Any:
+        """What a map of the record says of the column of this id; None where it says nothing."""
+        return next((pair["value"] for pair in self.file.get(name) or () if pair["key"] == number), None)
 
     def with_numbers(self, sequence: int, file_sequence: int, snapshot_id: int) -> "Entry":
         """The same file as part of a snapshot."""

@@ -7,17 +7,14 @@ both, and is no difference. Where deletes changed, files whose deletes changed w
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any
 
-import numpy as np
-
-from lakevilla.formats.iceberg import commits
+from lakevilla.formats import authorship
 from lakevilla.formats.iceberg.changes import entries_of, preview
 from lakevilla.formats.iceberg.entries import Entry
 from lakevilla.formats.iceberg.layout import Layout, same_shape
 from lakevilla.formats.iceberg.log import Keeper
-from lakevilla.formats.iceberg.manifests import Manifest
+from lakevilla.formats.iceberg.manifests import Manifest, unwritten
 from lakevilla.formats.iceberg.metadata import Raw, format_version, properties
 from lakevilla.formats.iceberg.properties import shown
 from lakevilla.formats.iceberg.pruning import matching
@@ -35,14 +32,12 @@ class AddedFiles:
     layout: Layout
 
     def matching(self, predicate: Predicate) -> Sequence[str]:
-        by_spec: dict[int, list[tuple[str, Entry]]] = {}
-        for identity, entry in self.files.items():
-            by_spec.setdefault(entry.spec_id, []).append((identity, entry))
+        identities = {entry.path: identity for identity, entry in self.files.items()}
         found: list[str] = []
-        for spec_id, files in by_spec.items():
-            manifest = Manifest({"partition_spec_id": spec_id}, [entry for _, entry in files])
-            chosen = np.flatnonzero(matching(manifest, predicate, self.layout))
-            found += [files[int(at)][0] for at in chosen]
+        for manifest in unwritten(self.files.values()):
+            flags = matching(manifest, predicate, self.layout)
+            entries = zip(manifest.entries or (), flags, strict=True)
+            found += [identities[entry.path] for entry, chosen in entries if chosen]
         return found
 
 
@@ -64,11 +59,11 @@ def _footprint(
     before: IcebergSnapshot, after: IcebergSnapshot, removed: Iterable[str], added: dict[str, Entry]
 ) -> Footprint:
     info = after.at.info
-    notice = commits.notice_of(info)
+    notice = authorship.notice_of(info)
     return Footprint(
         version=after.version,
-        txn=commits.txn_of(info),
-        attempt=commits.attempt_of(info),
+        txn=authorship.txn_of(info),
+        attempt=authorship.attempt_of(info),
         summary=_in_words(before, after),
         removed=frozenset(removed),
         added=AddedFiles(added, after.layout),
@@ -150,13 +145,6 @@ def _engine(summary: Mapping[str, Any]) -> str:
 
 
 def _in_words(before: IcebergSnapshot, after: IcebergSnapshot) -> str:
-    info, version = after.at.info, after.version
     operation, engine = operation_and_engine(before, after)
-    words = [operation or "a commit"]
-    if engine:
-        words.append(f"by {engine}")
-    timestamp = after.raw.get("last-updated-ms")
-    if isinstance(timestamp, int):
-        words.append(f"at {datetime.fromtimestamp(timestamp / 1000, UTC).isoformat(timespec='milliseconds')}")
-    txn = commits.txn_of(info)
-    return f"version {version} ({' '.join(words)}{f', transaction {txn}' if txn else ''})"
+    timestamp, txn = after.raw.get("last-updated-ms"), authorship.txn_of(after.at.info)
+    return authorship.in_words(after.version, operation, engine, timestamp, txn)

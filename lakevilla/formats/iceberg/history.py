@@ -1,14 +1,14 @@
 """The versions of an Iceberg table for people, and which of them was current at a time."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from functools import partial
 
 from lakevilla.environment import Environment
-from lakevilla.formats.iceberg import commits
+from lakevilla.formats import authorship
 from lakevilla.formats.iceberg.footprint import changed_files, operation_and_engine
-from lakevilla.formats.iceberg.log import Log, Version
+from lakevilla.formats.iceberg.log import Log
 from lakevilla.formats.iceberg.manifests import Gone
-from lakevilla.formats.iceberg.paths import parse_metadata_key
+from lakevilla.formats.iceberg.paths import metadata_name
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
 from lakevilla.model import HistoryEntry
 
@@ -22,7 +22,7 @@ def history(
     wanted = [number for number in numbers if number <= newest.version]
     # One more than is told: what a version did is its difference to the one before.
     some = wanted if limit is None else wanted[: limit + 1]
-    read = environment.fan_out([_reader(log, number, newest.at) for number in some])
+    read = environment.fan_out([partial(log.at, number, newest.at) for number in some])
     versions = [version for version in read if version is not None]
     snapshots = [
         newest.advance(version) if version.number != newest.version else newest for version in versions
@@ -30,7 +30,7 @@ def history(
     told = snapshots if limit is None else snapshots[:limit]
     before: list[IcebergSnapshot | None] = [*snapshots[1:], None]
     pairs = zip(told, before[: len(told)], strict=True)
-    return environment.fan_out([_teller(snapshot, previous) for snapshot, previous in pairs])
+    return environment.fan_out([partial(_entry, snapshot, previous) for snapshot, previous in pairs])
 
 
 def version_at(log: Log, newest: IcebergSnapshot, timestamp_ms: int) -> int | None:
@@ -39,7 +39,7 @@ def version_at(log: Log, newest: IcebergSnapshot, timestamp_ms: int) -> int | No
         return newest.version
     raw = newest.raw
     for entry in reversed(raw.get("metadata-log") or ()):
-        name = parse_metadata_key("metadata/" + str(entry["metadata-file"]).rpartition("/metadata/")[2])
+        name = metadata_name(str(entry["metadata-file"]))
         if name is not None and entry["timestamp-ms"] <= timestamp_ms:
             return name.version
     return _search(log, newest, timestamp_ms)
@@ -60,14 +60,6 @@ def _search(log: Log, newest: IcebergSnapshot, timestamp_ms: int) -> int | None:
     return numbers[low - 1] if low else None
 
 
-def _reader(log: Log, number: int, newest: Version) -> Callable[[], Version | None]:
-    return lambda: log.at(number, newest)
-
-
-def _teller(snapshot: IcebergSnapshot, before: IcebergSnapshot | None) -> Callable[[], HistoryEntry]:
-    return lambda: _entry(snapshot, before)
-
-
 def _entry(snapshot: IcebergSnapshot, before: IcebergSnapshot | None) -> HistoryEntry:
     info = snapshot.at.info
     operation, engine = operation_and_engine(before, snapshot)
@@ -76,12 +68,12 @@ def _entry(snapshot: IcebergSnapshot, before: IcebergSnapshot | None) -> History
         version=snapshot.version,
         timestamp_ms=snapshot.timestamp_ms,
         operation=operation,
-        parameters=_texts(info.get("parameters")),
-        metrics=_texts(info.get("metrics")),
+        parameters=authorship.texts(info.get("parameters")),
+        metrics=authorship.texts(info.get("metrics")),
         engine=engine,
-        txn=commits.txn_of(info),
-        attempt=commits.attempt_of(info),
-        slot=commits.slot_of(info),
+        txn=authorship.txn_of(info),
+        attempt=authorship.attempt_of(info),
+        slot=authorship.slot_of(info),
         added=tuple(added),
         removed=tuple(removed),
     )
@@ -95,9 +87,3 @@ def _files(before: IcebergSnapshot | None, snapshot: IcebergSnapshot) -> tuple[I
     except Gone:
         # Snapshots that were expired take their manifests with them.
         return (), ()
-
-
-def _texts(values: Any) -> dict[str, str]:
-    if not isinstance(values, dict):
-        return {}
-    return {str(name): str(value) for name, value in values.items()}

@@ -13,7 +13,7 @@ from pyiceberg.types import NestedField
 
 from lakevilla.formats.iceberg.metadata import Raw, current_schema, default_spec, properties, schemas
 from lakevilla.formats.iceberg.metrics import leaves
-from lakevilla.formats.iceberg.names import name_mapping
+from lakevilla.formats.iceberg.names import NAME_MAPPING, name_mapping
 from lakevilla.formats.iceberg.schema import to_arrow
 from lakevilla.formats.iceberg.specs import Spec, specs_of
 from lakevilla.formats.lazily import lazy_property
@@ -29,7 +29,6 @@ _SHAPE = (
     "partition-specs",
     "default-spec-id",
 )
-_NAMES = "schema.name-mapping.default"
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +59,7 @@ class Layout:
     @lazy_property
     def partition_columns(self) -> tuple[str, ...]:
         """The columns that every spec partitions by their own values: files need not hold them."""
-        found = [_identities(spec) for spec in self.specs.values()]
+        found = [spec.identity_columns for spec in self.specs.values()]
         return tuple(name for name in found[0] if all(name in other for other in found)) if found else ()
 
     @lazy_property
@@ -80,13 +79,5 @@ class Layout:
 
 def same_shape(one: Raw, other: Raw) -> bool:
     """Whether two versions of a table have one layout."""
-    names = properties(one).get(_NAMES) == properties(other).get(_NAMES)
+    names = properties(one).get(NAME_MAPPING) == properties(other).get(NAME_MAPPING)
     return names and all(one.get(key) == other.get(key) for key in _SHAPE)
-
-
-def _identities(spec: Spec) -> list[str]:
-    return [
-        name[0]
-        for field, name in zip(spec.fields, spec.names, strict=True)
-        if name is not None and len(name) == 1 and str(field.transform) == "identity"
-    ]

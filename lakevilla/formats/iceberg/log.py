@@ -11,6 +11,7 @@ from typing import Protocol
 
 from lakevilla.formats.iceberg.commits import Info, told
 from lakevilla.formats.iceberg.metadata import Raw
+from lakevilla.formats.lazily import lazy_property
 
 
 class Keeper(Enum):
@@ -37,11 +38,15 @@ class Version:
     compressed: bool = False
     landed: bool = False
 
+    @lazy_property
+    def told(self) -> Info:
+        """What the metadata says of our commits, of whichever version."""
+        return told(self.raw)
+
     @property
     def info(self) -> Info:
         """What the metadata says of this very version; empty if somebody else wrote it."""
-        info = told(self.raw)
-        return info if self.landed or info.get("version") == self.number else {}
+        return self.told if self.landed or self.told.get("version") == self.number else {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,14 @@ class Manifest:
         return counts == (0, 0)
 
 
+def unwritten(entries: Iterable[Entry]) -> list[Manifest]:
+    """These files as manifests that nobody has written, one for each partition spec."""
+    by_spec: dict[int, list[Entry]] = {}
+    for entry in entries:
+        by_spec.setdefault(entry.spec_id, []).append(entry)
+    return [Manifest({"partition_spec_id": spec_id}, found) for spec_id, found in by_spec.items()]
+
+
 class Manifests:
     """Reads manifests of one table."""
 

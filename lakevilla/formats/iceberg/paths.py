@@ -44,6 +44,11 @@ def parse_metadata_key(key: str) -> MetadataName | None:
     return None
 
 
+def metadata_name(path: str) -> MetadataName | None:
+    """What the metadata file of a recorded path or key is, wherever it lies."""
+    return parse_metadata_key(METADATA + path.rpartition("/")[2])
+
+
 def manifest_key(txn: str, unique: str, number: int) -> str:
     """The key of a manifest: it names the transaction, so that vacuum knows whose it was."""
     return f"{METADATA}part-{txn}-{unique}-m{number}.avro"

@@ -14,6 +14,7 @@ from pyiceberg.transforms import BucketTransform
 from pyiceberg.types import NestedField, PrimitiveType
 
 from lakevilla.files.partition_bounds import buckets, source_bounds
+from lakevilla.files.partitioning import type_of
 from lakevilla.files.transforms import PERIODS
 from lakevilla.formats.iceberg.layout import Layout
 from lakevilla.formats.iceberg.manifests import Manifest
@@ -38,7 +39,7 @@ def _statistics(manifest: Manifest, column: Column, layout: Layout) -> Bounds | 
     leaf = layout.leaves.get(column)
     if leaf is None:
         return None
-    arrow = _arrow_type(layout.schema, column)
+    arrow = type_of(layout.schema, column)
     key = ("statistics", leaf.field_id, arrow)
     return _noted(manifest, key, lambda: _bounds(manifest, leaf, arrow))
 
@@ -49,13 +50,10 @@ def _bounds(manifest: Manifest, leaf: NestedField, arrow: pa.DataType) -> Bounds
     entries = manifest.entries or ()
     lower, upper, nulls = [], [], []
     for entry in entries:
-        low, high = (
-            _of(entry.file, "lower_bounds", leaf.field_id),
-            _of(entry.file, "upper_bounds", leaf.field_id),
-        )
+        low, high = (entry.of_column(name, leaf.field_id) for name in ("lower_bounds", "upper_bounds"))
         lower.append(None if low is None else from_bytes(kind, low))
         upper.append(None if high is None else from_bytes(kind, high))
-        nulls.append(_of(entry.file, "null_value_counts", leaf.field_id))
+        nulls.append(entry.of_column("null_value_counts", leaf.field_id))
     try:
         minimum, maximum = pa.array(lower, arrow), pa.array(upper, arrow)
     except (pa.ArrowException, ValueError, TypeError, OverflowError):
@@ -72,7 +70,7 @@ def _partitions(manifest: Manifest, column: Column, layout: Layout) -> Bounds | 
     for position, (field, name) in enumerate(zip(spec.fields, spec.names, strict=True)):
         transform = str(field.transform)
         if name == column and (found is None or transform == "identity"):
-            arrow = _arrow_type(layout.schema, column)
+            arrow = type_of(layout.schema, column)
             key = ("partition", field.field_id, arrow)
             made = _noted(manifest, key, partial(_of_partition, manifest, position, transform, arrow))
             found = found if made is None else made
@@ -102,7 +100,7 @@ def _in_buckets(manifest: Manifest, predicate: Predicate, layout: Layout) -> Mas
     spec = layout.specs[manifest.record["partition_spec_id"]]
     for position, (field, name) in enumerate(zip(spec.fields, spec.names, strict=True)):
         if name is not None and isinstance(field.transform, BucketTransform):
-            arrow = _arrow_type(layout.schema, name)
+            arrow = type_of(layout.schema, name)
             wanted = buckets(predicate, name, field.transform.num_buckets, arrow)
             if wanted is not None:
                 flags = [entry.partition[position] in wanted for entry in entries]
@@ -114,18 +112,4 @@ def _noted(manifest: Manifest, key: Any, make: Callable[[], Bounds | None]) -> B
     if key not in manifest.notes:
         manifest.notes[key] = make()
     found: Bounds | None = manifest.notes[key]
-    return found
-
-
-def _of(file: Any, name: str, number: int) -> Any:
-    for pair in file.get(name) or ():
-        if pair["key"] == number:
-            return pair["value"]
-    return None
-
-
-def _arrow_type(schema: pa.Schema, column: Column) -> pa.DataType:
-    found = schema.field(column[0]).type
-    for name in column[1:]:
-        found = found.field(name).type
     return found

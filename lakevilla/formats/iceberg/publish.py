@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any
 
 from lakevilla.environment import Environment
-from lakevilla.errors import Corrupt, Unsupported
-from lakevilla.formats.iceberg.commits import attempt_of, is_pending
+from lakevilla.errors import Corrupt
+from lakevilla.formats.authorship import attempt_of
 from lakevilla.formats.iceberg.footprint import footprint_of
 from lakevilla.formats.iceberg.landing import land
 from lakevilla.formats.iceberg.log import Log, Made, Version
@@ -36,11 +36,6 @@ def publish(
         made = in_the_way
         before = base if made.before is base.at else base.advance(made.before)
         return Published(base.advance(made.version, landing.manifests), before)
-    if is_pending(in_the_way.info):
-        raise Unsupported(
-            f"version {in_the_way.number} of {store.url} is held by a marker in the log, and the table says "
-            "that it has none: somebody changed lakevilla.markers; run `lakevilla recover` first"
-        )
     after = base.advance(in_the_way)
     if attempt_of(in_the_way.info) == author.attempt:
         return Published(after, base)

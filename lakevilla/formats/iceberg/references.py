@@ -5,14 +5,13 @@ So are those of versions that were written since the moment that was asked for, 
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakevilla.errors import InvalidInput
 from lakevilla.formats.iceberg.log import Log
 from lakevilla.formats.iceberg.manifests import Gone, Manifest
 from lakevilla.formats.iceberg.metadata import current_snapshot
@@ -95,7 +94,6 @@ class IcebergReferences:
         newest: IcebergSnapshot,
         since_ms: int,
         also: Collection[int],
-        at_version: Callable[[int], IcebergSnapshot],
     ) -> "IcebergReferences":
         """One LIST of the metadata, and every version since the moment."""
         needed = Names()
@@ -106,11 +104,10 @@ class IcebergReferences:
         first = min([newest.version, *young]) - 1
         wanted = {number for number in written if first <= number < newest.version} | set(also)
         for number in sorted(wanted, reverse=True):
-            try:
-                needed.add_current(at_version(number))
-            except InvalidInput:
-                # Metadata that is gone is nobody's to read any more.
-                continue
+            version = log.at(number, newest.at)
+            # Metadata that is gone is nobody's to read any more.
+            if version is not None:
+                needed.add_current(newest.advance(version))
         older = [number for number in written if number < first and number not in wanted]
         return IcebergReferences(log, newest, needed, older)
 

@@ -12,13 +12,15 @@ import pyarrow as pa
 
 from lakevilla.environment import Environment
 from lakevilla.errors import Unsupported
-from lakevilla.formats.iceberg import commits, metadata
+from lakevilla.formats import authorship
+from lakevilla.formats.iceberg import metadata
+from lakevilla.formats.iceberg.commits import newest
 from lakevilla.formats.iceberg.delete_reading import Kept
 from lakevilla.formats.iceberg.deletes import DeleteIndex
 from lakevilla.formats.iceberg.entries import Entry
 from lakevilla.formats.iceberg.layout import Layout, same_shape
 from lakevilla.formats.iceberg.log import Keeper, Version
-from lakevilla.formats.iceberg.manifests import Locate, Manifest, Manifests
+from lakevilla.formats.iceberg.manifests import Locate, Manifest, Manifests, unwritten
 from lakevilla.formats.iceberg.metadata import Raw
 from lakevilla.formats.iceberg.paths import Places
 from lakevilla.formats.iceberg.properties import refuse_write, retention_ms, shown
@@ -123,21 +125,21 @@ class IcebergSnapshot:
 
     @property
     def notice(self) -> Notice | None:
-        return commits.newest_notice(commits.told(self.raw))
+        return authorship.notice_of(newest(self.at.told))
 
     @property
     def ticket(self) -> int:
-        return commits.newest_ticket(commits.told(self.raw))
+        return authorship.ticket_of(newest(self.at.told))
 
     @property
     def slot(self) -> int:
-        return commits.newest_slot(commits.told(self.raw))
+        return authorship.slot_of(newest(self.at.told))
 
     @property
     def contended(self) -> bool:
-        return commits.ticket_of(self.at.info) > 0
+        return authorship.ticket_of(self.at.info) > 0
 
-    @property
+    @lazy_property
     def places(self) -> Places:
         return Places(self.raw["location"], self.ground.root)
 
@@ -185,12 +187,8 @@ class IcebergSnapshot:
         for manifest in self._loaded():
             files = self._files_of(manifest, predicate)
             found += [file for file in files if file.identity not in self.hidden]
-        if self.added:
-            by_spec: dict[int, list[Entry]] = {}
-            for entry in self.added:
-                by_spec.setdefault(entry.spec_id, []).append(entry)
-            for spec_id, entries in by_spec.items():
-                found += self._files_of(Manifest({"partition_spec_id": spec_id}, entries), predicate)
+        for manifest in unwritten(self.added):
+            found += self._files_of(manifest, predicate)
         return found
 
     def _loaded(self) -> list[Manifest]:
@@ -214,18 +212,12 @@ class IcebergSnapshot:
 
     def data_file(self, entry: Entry) -> DataFile:
         """A live file as engines see it."""
-        spec = self.layout.specs[entry.spec_id]
-        values = {
-            name[0]: value
-            for name, value in zip(spec.names, entry.partition, strict=True)
-            if name is not None and name[0] in self.partition_columns and len(name) == 1
-        }
         file = DataFile(
             key=self.places.key_of(entry.path),
             identity=entry.path,
             size=entry.size,
             rows=entry.rows,
-            partition=values,
+            partition=self.layout.specs[entry.spec_id].identities(entry.partition),
             entry=entry,
             format=entry.format,
         )

@@ -1,16 +1,18 @@
 """Partition specs: which values partition a table's files, and of which types they are."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from functools import cached_property
 from typing import Any
 
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.types import NestedField, StructType, TimestampNanoType, TimestampType, UnknownType
+from pyiceberg.utils.schema_conversion import AvroSchemaConversion
 
 from lakevilla.formats.iceberg.metadata import Raw, schemas, specs
+from lakevilla.formats.iceberg.metrics import leaves
+from lakevilla.formats.lazily import lazy_property
 from lakevilla.predicates import Column
 
 _EPOCH = date(1970, 1, 1)
@@ -27,7 +29,7 @@ class Spec:
     names: tuple[Column | None, ...]
     """The sources' paths in the current schema; None for columns that it does not have."""
 
-    @cached_property
+    @lazy_property
     def partition_type(self) -> StructType:
         """The type of partition values. All are optional: a source may have been so when a file came."""
         return StructType(
@@ -37,15 +39,27 @@ class Spec:
             )
         )
 
-    def identities(self, values: Sequence[Any]) -> dict[str, Any]:
-        """Of partition values, those of top-level columns as they are, by the column's name."""
+    @lazy_property
+    def avro_names(self) -> tuple[str, ...]:
+        """The names of the partition fields as Avro allows them."""
+        avro: Any = AvroSchemaConversion().iceberg_to_avro(Schema(*self.partition_type.fields), "r102")
+        return tuple(field["name"] for field in avro["fields"])
+
+    @lazy_property
+    def identity_columns(self) -> Mapping[str, int]:
+        """The top-level columns that partition by their own values, with their positions here."""
+        fields = enumerate(zip(self.fields, self.names, strict=True))
         return {
-            name[0]: value
-            for field, name, value in zip(self.fields, self.names, values, strict=True)
+            name[0]: position
+            for position, (field, name) in fields
             if name is not None and len(name) == 1 and str(field.transform) == "identity"
         }
 
-    @cached_property
+    def identities(self, values: Sequence[Any]) -> dict[str, Any]:
+        """Of partition values, those of top-level columns as they are, by the column's name."""
+        return {name: values[position] for name, position in self.identity_columns.items()}
+
+    @lazy_property
     def _plain(self) -> tuple[Callable[[Any], Any], ...]:
         return tuple(map(_plain_of, self.fields, self.sources))
 
@@ -58,25 +72,14 @@ class Spec:
 def specs_of(raw: Raw, current: Schema) -> dict[int, Spec]:
     """The specs of a table by id."""
     known = [current, *schemas(raw).values()]
-    return {number: _spec(spec, current, known) for number, spec in specs(raw).items()}
+    named = {field.field_id: path for path, field in leaves(current).items()}
+    return {number: _spec(spec, named, known) for number, spec in specs(raw).items()}
 
 
-def _spec(spec: PartitionSpec, current: Schema, known: Sequence[Schema]) -> Spec:
-    paths = dict(leaf_paths(current.as_struct()))
-    named = {number: path for path, number in paths.items()}
+def _spec(spec: PartitionSpec, named: Mapping[int, Column], known: Sequence[Schema]) -> Spec:
     names = tuple(named.get(field.source_id) for field in spec.fields)
     sources = tuple(_source(field.source_id, known) for field in spec.fields)
     return Spec(spec.spec_id, tuple(spec.fields), sources, names)
-
-
-def leaf_paths(struct: StructType, above: Column = ()) -> Iterator[tuple[Column, int]]:
-    """The paths of all columns that hold single values, structs unfolded, with their ids."""
-    for field in struct.fields:
-        path = (*above, field.name)
-        if isinstance(field.field_type, StructType):
-            yield from leaf_paths(field.field_type, path)
-        elif field.field_type.is_primitive:
-            yield path, field.field_id
 
 
 def _source(number: int, known: Sequence[Schema]) -> NestedField | None:

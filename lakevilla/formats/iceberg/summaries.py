@@ -5,7 +5,7 @@ from typing import Any
 
 from pyiceberg.types import PrimitiveType
 
-from lakevilla.formats.iceberg.commits import ENGINE
+from lakevilla.formats.authorship import ENGINE
 from lakevilla.formats.iceberg.entries import Entry
 from lakevilla.formats.iceberg.metadata import Raw, current_snapshot
 from lakevilla.formats.iceberg.specs import Spec

@@ -1,13 +1,13 @@
 """One Iceberg table behind the format port: versions and their history, as its log tells them."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput, Unsupported
+from lakevilla.formats.creating import missing
 from lakevilla.formats.iceberg import changes
 from lakevilla.formats.iceberg.alter import alter
 from lakevilla.formats.iceberg.create import create_table
@@ -23,7 +23,7 @@ from lakevilla.formats.iceberg.publish import encode_first, publish, publish_fir
 from lakevilla.formats.iceberg.references import IcebergReferences
 from lakevilla.formats.iceberg.snapshot import Ground, IcebergSnapshot
 from lakevilla.formats.port import Displaced, MarkerEntries, Published, Snapshot, Taken
-from lakevilla.formats.urls import is_absolute, split_url
+from lakevilla.formats.urls import Opener, located
 from lakevilla.model import (
     Author,
     Change,
@@ -36,9 +36,6 @@ from lakevilla.model import (
 )
 from lakevilla.sql.statements import Action
 from lakevilla.store.port import Store
-
-Opener = Callable[[str], Store]
-"""From the URL of a folder to its store."""
 
 
 class IcebergTable:
@@ -158,11 +155,10 @@ class IcebergTable:
         return found
 
     def missing(self, files: Sequence[WrittenFile]) -> list[str]:
-        found = self._environment.fan_out([partial(self._store.head, file.key) for file in files])
-        return [file.key for file, meta in zip(files, found, strict=True) if meta is None]
+        return missing(self._store, self._environment, files)
 
     def references(self, snapshot: Snapshot, since_ms: int, also: Collection[int] = ()) -> IcebergReferences:
-        return IcebergReferences.read(self._log, _ours(snapshot), since_ms, also, self.at_version)
+        return IcebergReferences.read(self._log, _ours(snapshot), since_ms, also)
 
     def expiry(self, snapshot: Snapshot, since_ms: int, also: Collection[int] = ()) -> Change | None:
         newest, needed = _ours(snapshot), set()
@@ -188,10 +184,7 @@ class IcebergTable:
         return IcebergSnapshot.of(version, ground)
 
     def _place(self, key: str) -> tuple[Store, str]:
-        if not is_absolute(key):
-            return self._store, key
-        folder, name = split_url(key)
-        return self._opener(folder), name
+        return located(key, self._store, self._opener)
 
 
 def _ours(snapshot: Snapshot) -> IcebergSnapshot:

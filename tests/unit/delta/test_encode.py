@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from lakevilla.errors import InvalidInput
-from lakevilla.formats.delta import encode
+from lakevilla.formats import authorship
 from lakevilla.formats.delta.actions import Metadata, Protocol
 from lakevilla.formats.delta.encode import (
     add_action,
@@ -41,7 +41,7 @@ ENTRY = (
 
 
 def test_an_entry_has_these_very_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encode, "ENGINE", "LakeVilla/9.9")
+    monkeypatch.setattr(authorship, "ENGINE", "LakeVilla/9.9")
     bounds = ColumnStatistics(Decimal("-0.10"), Decimal("12345678901234567890.12"), 0)
     file = WrittenFile("p=a%2Fb ü/part-1.parquet", 10, 2, {"p": "a/b ü"}, {("d",): bounds}, 999)
     old = {

@@ -1,0 +1,91 @@
+"""Who wrote a version of a table: our own part of it, which every format keeps in a place of its own.
+
+It names the transaction and the attempt by which recovery recognises a commit; the put-id makes its bytes
+unique. Whoever reads it takes nothing on trust: another client may have left anything there.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib.metadata import version as version_of
+from typing import Any
+
+from lakevilla.model import Author, Notice
+
+ENGINE = f"LakeVilla/{version_of('lakevilla')}"
+FORMAT = 1
+"""The number of our part."""
+
+Ours = Mapping[str, Any]
+"""Our part of a version; empty if somebody else wrote it."""
+
+
+def signed(author: Author, notice: Notice | None) -> dict[str, Any]:
+    """Our part of a version that this author writes."""
+    ours: dict[str, Any] = {
+        "txn": author.txn,
+        "attempt": author.attempt,
+        "put": author.put,
+        "format": FORMAT,
+    }
+    if notice is not None:
+        ours["notice"] = asdict(notice)
+    if author.ticket is not None:
+        ours["ticket"] = author.ticket
+    if author.slot is not None:
+        ours["slot"] = author.slot
+    return ours
+
+
+def attempt_of(ours: Ours) -> str | None:
+    """The attempt that wrote the version."""
+    return _text(ours.get("attempt"))
+
+
+def txn_of(ours: Ours) -> str | None:
+    """The transaction that wrote the version."""
+    return _text(ours.get("txn"))
+
+
+def ticket_of(ours: Ours) -> int:
+    """The ticket that the commit used up; 0 if it had none."""
+    return _number(ours.get("ticket"))
+
+
+def slot_of(ours: Ours) -> int:
+    """The entry of the global log that decided the commit; 0 if none did."""
+    return _number(ours.get("slot"))
+
+
+def notice_of(ours: Ours) -> Notice | None:
+    """What the version says of the table's name, if it is there for that."""
+    match ours.get("notice"):
+        case {"lake": str(lake), "seq": int(seq), "dropped": bool(dropped)}:
+            return Notice(lake, seq, dropped)
+    return None
+
+
+def in_words(version: int, operation: str, engine: str, timestamp_ms: Any, txn: str | None) -> str:
+    """A version for people; `timestamp_ms` is left out if it is no number."""
+    words = [operation or "a commit"]
+    if engine:
+        words.append(f"by {engine}")
+    if isinstance(timestamp_ms, int):
+        moment = datetime.fromtimestamp(timestamp_ms / 1000, UTC)
+        words.append(f"at {moment.isoformat(timespec='milliseconds')}")
+    return f"version {version} ({' '.join(words)}{f', transaction {txn}' if txn else ''})"
+
+
+def texts(values: Any) -> dict[str, str]:
+    """Parameters or metrics of an operation, as a version tells them."""
+    if not isinstance(values, dict):
+        return {}
+    return {str(name): str(value) for name, value in values.items()}
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _number(value: Any) -> int:
+    return value if isinstance(value, int) else 0
