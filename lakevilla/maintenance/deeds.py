@@ -50,8 +50,13 @@ def torn(view: LakeView) -> Iterator[Finding]:
         return
     known = {ref.location: ref for ref in head.tables.values()}
     for location in sorted(head.torn):
-        # A table that lies in the lake's root has the name of its folder.
-        yield _torn(view, known.get(location) or TableRef(location, location, next(iter(FORMATS))))
+        yield _torn(view, known.get(location) or _in_folder(view, location))
+
+
+def _in_folder(view: LakeView, location: str) -> TableRef:
+    """A table that lies in the lake's root: it has the name of its folder."""
+    found = view.catalog.format_at(location, view.meter)
+    return TableRef(location, location, found or next(iter(FORMATS)))
 
 
 def newest_versions(view: LakeView, name: str) -> list[Finding]:

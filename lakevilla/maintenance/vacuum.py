@@ -81,7 +81,7 @@ def _shortest_ms(view: LakeView, name: str | None, dropped: bool) -> int:
             logger.info("the retention of %s is not known, and nothing of it is deleted: %s", each, error)
     head = view.catalog.head(view.meter)
     if dropped and name is None and head is not None:
-        found += [_own_retention_ms(view, _dropped_ref(location)) for location in head.dropped]
+        found += [_own_retention_ms(view, location) for location in head.dropped]
     return max(min(found), FLOOR_MS)
 
 
@@ -148,7 +148,7 @@ class Vacuum:
             raise Corrupt(f"the table {name!r} was there and is gone")
         newest.refuse_writes()
         retention_ms = self._wish.retention_ms or max(newest.retention_ms, FLOOR_MS)
-        others = tables_below(everything, FORMATS.values()) | self._registered_below(ref)
+        others = tables_below(everything, FORMATS.values()) | self._registered_below(ref.location)
         files = data_files(everything, [field.name for field in newest.partitioning.fields], others)
         self._progress(f"{ref.name}: {files.num_rows:,} files, version {newest.version}")
         old = files.filter(pc.less(files.column("modified_ms"), now_ms - retention_ms))
@@ -225,28 +225,28 @@ class Vacuum:
     def _dropped(self) -> Iterable[DroppedVacuum]:
         head = self._catalog.head(self._meter, fresh=True)
         for location in sorted(head.dropped if head is not None else ()):
-            folder = self._dropped_table(_dropped_ref(location))
+            folder = self._dropped_table(location)
             if folder.files.count:
                 yield folder
 
-    def _dropped_table(self, ref: TableRef) -> DroppedVacuum:
+    def _dropped_table(self, location: str) -> DroppedVacuum:
         """The whole folder of a dropped table, its log last, if nothing in it is younger than retention."""
-        store = self._catalog.store_of(ref.location, self._meter)
+        store = self._catalog.store_of(location, self._meter)
         everything = list_files(store)
-        others = tables_below(everything, FORMATS.values()) | self._registered_below(ref)
+        others = tables_below(everything, FORMATS.values()) | self._registered_below(location)
         files = without(everything, others)
-        if ref.location in self._kept.tagged:
-            tags = ", ".join(map(repr, self._kept.tagged[ref.location]))
-            return DroppedVacuum(ref.location, _sum(files), f"the tags {tags} need it")
-        since_ms = self._lake_now_ms - (self._wish.retention_ms or _own_retention_ms(self._view, ref))
+        if location in self._kept.tagged:
+            tags = ", ".join(map(repr, self._kept.tagged[location]))
+            return DroppedVacuum(location, _sum(files), f"the tags {tags} need it")
+        since_ms = self._lake_now_ms - (self._wish.retention_ms or _own_retention_ms(self._view, location))
         if files.num_rows and pc.max(files.column("modified_ms")).as_py() >= since_ms:
-            return DroppedVacuum(ref.location, _sum(files), "it was changed within the retention")
+            return DroppedVacuum(location, _sum(files), "it was changed within the retention")
         head = self._catalog.head(self._meter, fresh=True)
-        if head is None or ref.location not in head.dropped:
-            return DroppedVacuum(ref.location, _sum(files), "it was registered again")
+        if head is None or location not in head.dropped:
+            return DroppedVacuum(location, _sum(files), "it was registered again")
         order = sorted(_keys(files).to_pylist(), key=lambda key: key.startswith(tuple(FORMATS.values())))
-        self._delete(ref.location, store, order)
-        return DroppedVacuum(ref.location, _sum(files))
+        self._delete(location, store, order)
+        return DroppedVacuum(location, _sum(files))
 
     def _delete(
         self, what: str, store: Store, doomed: Sequence[str], references: References | None = None
@@ -263,25 +263,25 @@ class Vacuum:
             self._progress(f"{what}: {min(start + BATCH, len(doomed)):,} of {len(doomed):,} files deleted")
         return spared
 
-    def _registered_below(self, ref: TableRef) -> set[str]:
+    def _registered_below(self, location: str) -> set[str]:
         """Folders below this table's that the registry gives to other tables."""
-        head, root = self._catalog.head(self._meter), f"{ref.location}/"
+        head, root = self._catalog.head(self._meter), f"{location}/"
         places = [] if head is None else [table.location for table in head.tables.values()]
         return {f"{place.removeprefix(root)}/" for place in places if place.startswith(root)}
 
 
-def _own_retention_ms(view: LakeView, ref: TableRef) -> int:
+def _own_retention_ms(view: LakeView, location: str) -> int:
+    """The retention of a dropped table, by what is left of it."""
+    found = view.catalog.format_at(location, view.meter)
+    if found is None:
+        return DEFAULT_MS
     try:
-        newest = view.catalog.open(ref, view.meter).latest()
+        newest = view.catalog.open(TableRef("", location, found), view.meter).latest()
     except (Unsupported, Corrupt, InvalidInput) as error:
         # An earlier run may have been interrupted in the middle of the log.
-        logger.info("the retention of %s is not known, taken for the default: %s", ref.location, error)
+        logger.info("the retention of %s is not known, taken for the default: %s", location, error)
         newest = None
     return DEFAULT_MS if newest is None else max(newest.retention_ms, FLOOR_MS)
-
-
-def _dropped_ref(location: str) -> TableRef:
-    return TableRef("", location, next(iter(FORMATS)))
 
 
 def _now_ms(store: Store, environment: Environment, wish: Wish) -> int:

@@ -128,7 +128,7 @@ class Catalog:
         head = at or self.head(meter, fresh=True)
         store = Metered(self._store, meter)
         folders = [f for f in store.list_folders("") if f[0] not in "._" and registry.may_lie_at(head, f)]
-        found = self._environment.fan_out([partial(self._format_at, f, meter) for f in folders])
+        found = self._environment.fan_out([partial(self.format_at, f, meter) for f in folders])
         registered = [] if head is None else list(head.tables)
         return sorted(registered + [f for f, format_name in zip(folders, found, strict=True) if format_name])
 
@@ -236,7 +236,7 @@ class Catalog:
 
     def detect(self, location: str, meter: Meter) -> str:
         """The format of the table that lies at a location; InvalidInput if there is none."""
-        found = self._format_at(location, meter)
+        found = self.format_at(location, meter)
         if found is None:
             raise InvalidInput(
                 f"there is no table at {location!r}: expected a Delta log in the folder _delta_log, or "
@@ -279,7 +279,7 @@ class Catalog:
             with self._lock:
                 return self._in_folder(name)
         for folder in (name, *self._in_another_case(name, meter)):
-            format_name = self._format_at(folder, meter)
+            format_name = self.format_at(folder, meter)
             if format_name is not None and registry.may_lie_at(head, folder):
                 return TableRef(folder, folder, format_name)
         return None
@@ -320,7 +320,8 @@ class Catalog:
                 self.remember(ref, seen, now)
         return Pinned(ref, table, snapshot or table.at_version(version), now)
 
-    def _format_at(self, location: str, meter: Meter) -> str | None:
+    def format_at(self, location: str, meter: Meter) -> str | None:
+        """The format of the table that lies there; None if none does."""
         store = self.store_of(location, meter)
         for name, marks in MARKS.items():
             if any(next(iter(store.list(mark)), None) is not None for mark in marks):

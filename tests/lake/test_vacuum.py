@@ -336,6 +336,18 @@ def test_folder_of_a_dropped_table_goes_when_it_is_wished_for(
     assert lake.tables() == ["t", "u"]
 
 
+def test_dropped_table_is_kept_for_its_own_retention(lake: lv.Lake, clock: Days, table_format: str) -> None:
+    lake.create("u", "id BIGINT")
+    lake.sql(f"ALTER TABLE u SET TBLPROPERTIES ({RETENTION[table_format][0]})")
+    lake.drop("u")
+    clock.pass_days(29)
+    (kept,) = lake.vacuum(dry_run=False, dropped=True).dropped
+    assert "within the retention" in kept.kept
+    clock.pass_days(2)
+    (gone,) = lake.vacuum(dry_run=False, dropped=True).dropped
+    assert gone.kept == ""
+
+
 # Every store.
 
 
