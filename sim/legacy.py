@@ -73,13 +73,12 @@ def place_table(
     rows: list[Row] | None = None,
     *,
     encode: Encode = encode_json,
-    number: int | None = None,
 ) -> bool:
-    """Make a table, which begins with the version `number`; False if it may not be there."""
+    """Make a table; False if it may not be there."""
     dialect = dialect_of(client, root, encode)
     try:
         entry = dialect.first_entry(root, columns, rows or [])
-        key = dialect.entry_key(root, dialect.first if number is None else number)
+        key = dialect.entry_key(root, dialect.first)
         return isinstance(client.store.create(key, entry), Created)
     except (Unanswered, GaveUp):
         return False

@@ -118,11 +118,8 @@ def draw(random: Random, tables: list[str]) -> Plan:
 
 
 def place_foreign_table(client: Client, name: str) -> bool:
-    """A table without rows by a client that knows nothing of us; False if it may not be there.
-
-    It begins with 0 also where Iceberg's clients begin with 1: those would not meet us.
-    """
-    return place_table(client, name, COLUMNS, number=0)
+    """A table without rows by a client that knows nothing of us; False if it may not be there."""
+    return place_table(client, name, COLUMNS)
 
 
 def visible(lake: Lake) -> dict[int, str]:

@@ -29,6 +29,11 @@ class Outsider(Protocol):
         """What a history calls the client."""
         ...
 
+    @property
+    def begin(self) -> int:
+        """The number of the first version of a table, whoever makes it."""
+        ...
+
     def entry(self, version: int) -> str:
         """The key below the table's folder of what makes a version."""
         ...
@@ -54,6 +59,7 @@ class DeltaRs:
     """deltalake."""
 
     engine = "delta-rs"
+    begin = 0
 
     def entry(self, version: int) -> str:
         return f"_delta_log/{version:020}.json"
@@ -88,6 +94,7 @@ class PyIceberg:
     """PyIceberg, with a catalog of this module's own for tables that are kept by files."""
 
     engine = ""
+    begin = 1
 
     def __init__(self) -> None:
         self._catalog = FilesCatalog()

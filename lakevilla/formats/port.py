@@ -188,6 +188,12 @@ class Table(Protocol):
         """What the keys of new data files begin with: empty, or a folder and a slash."""
         ...
 
+    @property
+    def first_version(self) -> int:
+        """The number of the first version of a table that we make: the one that other clients give it too,
+        so that of all who make one in the same place only one does."""
+        ...
+
     def open(self, file: DataFile) -> tuple[Store, str]:
         """The store and the key of a data file."""
         ...
@@ -212,7 +218,7 @@ class Table(Protocol):
         properties: Mapping[str, str],
         comment: str | None,
     ) -> Change:
-        """The change that makes version 0 of a new table. InvalidInput for what the format cannot hold."""
+        """The change that makes a new table. InvalidInput for what the format cannot hold."""
         ...
 
     def describe(self, first: Change) -> Snapshot:
@@ -221,11 +227,11 @@ class Table(Protocol):
         ...
 
     def encode_first(self, first: Change, author: Author) -> bytes:
-        """The log entry of version 0, which does not depend on where or when it is published."""
+        """The log entry of the first version, which does not depend on where or when it is published."""
         ...
 
     def publish_first(self, data: bytes, attempt: str) -> bool:
-        """Create version 0; True if version 0 is this attempt's, False if somebody else's."""
+        """Create the first version; True if it is this attempt's, False if somebody else's."""
         ...
 
     def publish_notice(self, base: int, notice: Notice, txn: str, attempt: str) -> None:
@@ -240,7 +246,8 @@ class Table(Protocol):
         ...
 
     def publish(self, base: Snapshot, change: Change, author: Author) -> Published | Taken:
-        """Create version `base.version + 1`. One create on the happy path.
+        """Create the version after `base`, which is `base.version + 1`, or `first_version` if `base` only
+        describes a table. One create on the happy path.
 
         An ambiguous answer is resolved by reading back; if that fails too, CommitUnknown.
         Taken reads the entry in the way, and `Taken.snapshot` is base advanced by it.

@@ -102,7 +102,7 @@ class CommitSettler:
         return _Walked(write, table, change, outcome)
 
     def _make(self, write: Write) -> _Walked:
-        """Create version 0 of a new table, which is the lake's from then on."""
+        """Create the first version of a new table, which is the lake's from then on."""
         table = self.places.open(write.table)
         change = table.decode_change(write.change)
         author = self._author(self.attempt)
@@ -123,7 +123,7 @@ class CommitSettler:
     def _take_back(self, walked: Sequence[_Walked]) -> Settled:
         """Inverse commits for all that was published; new tables are dropped, whoever has used them."""
         made = [w for w in walked if w.write.creates and isinstance(w.outcome, Landed)]
-        self.environment.fan_out([partial(self._notice, w.table, 0, self.attempt + INVERSE) for w in made])
+        self.environment.fan_out([partial(self._drop, w.table) for w in made])
         published = [w for w in walked if not w.write.creates and isinstance(w.outcome, Landed)]
         results = self.environment.fan_out([partial(self._invert, w) for w in published])
         versions, torn = {}, set()
@@ -140,6 +140,9 @@ class CommitSettler:
                 torn.add(location)
         dropped = frozenset(w.location for w in made if w.write.table.is_inside)
         return Settled(False, {**versions, **_met(walked)}, frozenset(torn), dropped)
+
+    def _drop(self, table: Table) -> None:
+        self._notice(table, table.first_version, self.attempt + INVERSE)
 
     def _invert(self, walked: _Walked) -> Landed | Refused:
         assert isinstance(walked.outcome, Landed)

@@ -112,11 +112,12 @@ def settle(lake: str, entry: Entry, environment: Environment, places: Places) ->
     """Publish what the entry decided."""
     match entry.change:
         case CreateTable(table=ref, first=first):
-            if not places.open(ref).publish_first(first.encode(), entry.attempt):
+            table = places.open(ref)
+            if not table.publish_first(first.encode(), entry.attempt):
                 return Settled(False)
             owner = claim(places.store(ref), environment, lake, places.url)
             owned = frozenset({ref.location} if owner.lake == lake else ())
-            return Settled(True, {ref.location: 0}, owned=owned)
+            return Settled(True, {ref.location: table.first_version}, owned=owned)
         case DropTable(table=ref, base=base) | RenameTable(table=ref, base=base) if base is not None:
             notice = Notice(lake, entry.seq, dropped=isinstance(entry.change, DropTable))
             tell(places.open(ref), base, notice, entry.txn, entry.attempt)

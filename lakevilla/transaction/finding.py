@@ -47,15 +47,20 @@ def check_id(txn: str) -> str:
 @dataclass(frozen=True, slots=True)
 class Seen:
     """The versions of one table that name a transaction, newest first; `oldest` is the oldest version that
-    was looked at, None if the table's log is gone."""
+    was looked at, None if the table's log is gone. `first` is the version with which new tables begin."""
 
     ref: TableRef
+    first: int
     oldest: int | None
     versions: tuple[HistoryEntry, ...]
 
     def of(self, attempt: str) -> HistoryEntry | None:
         """The version that this attempt wrote."""
         return next((version for version in self.versions if version.attempt == attempt), None)
+
+    def reaches(self, version: int) -> bool:
+        """Whether this version was looked at, and all after it."""
+        return self.oldest is not None and self.oldest <= version
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +86,9 @@ class Evidence:
                 return False if False in told else None if None in told else True
             case CreateTable(table=table):
                 seen = self.tables.get(table.location)
-                return None if seen is None or seen.oldest != 0 else seen.of(entry.attempt) is not None
+                if seen is None or not seen.reaches(seen.first):
+                    return None
+                return seen.of(entry.attempt) is not None
         return not isinstance(entry.change, Void)
 
     def _stands(self, write: Write, attempt: str) -> bool | None:
@@ -91,7 +98,9 @@ class Evidence:
             return False
         if seen is not None and seen.of(attempt) is not None:
             return True
-        return None if seen is None or seen.oldest is None or seen.oldest > write.base + 1 else False
+        if seen is None:
+            return None
+        return False if seen.reaches(seen.first if write.creates else write.base + 1) else None
 
 
 def find_outcome(catalog: Catalog, environment: Environment, leases: Leases, txn: str) -> Outcome:
@@ -175,7 +184,7 @@ class _Search:
             entries = table.history(limit)
             if len(entries) < limit or self._is_before(entries[-1].timestamp_ms):
                 own = tuple(entry for entry in entries if entry.txn == self._txn)
-                return Seen(ref, entries[-1].version if entries else None, own)
+                return Seen(ref, table.first_version, entries[-1].version if entries else None, own)
             limit *= 4
 
     def _is_before(self, time_ms: int) -> bool:

@@ -1,7 +1,7 @@
 """A reader of Iceberg tables of its own, for those that are kept by files alone: small, slow, independent.
 
-Knows format 2 without partitions, with position deletes. A table begins with version 0 or, where Spark's
-hadoop catalog made it, with 1. Beside what is live, each version tells whether it follows from the one
+Knows format 2 without partitions, with position deletes. A table begins with version 1, as in Spark's
+hadoop catalog, or with 0. Beside what is live, each version tells whether it follows from the one
 before: snapshots, their log and the metadata log only grow, sequence numbers rise, the parent is the snapshot
 before; manifests say what the snapshot did, and everything that it left alone keeps its numbers.
 """

@@ -20,7 +20,7 @@ def makers(versions: Sequence[Version], operations: Sequence[Operation]) -> set[
 
 
 def check_replay(versions: Sequence[Version], operations: Sequence[Operation]) -> list[str]:
-    """Violations of the history of one table, whose version 0 is the empty table."""
+    """Violations of the history of one table, whose first version is the empty table."""
     changes = [op for op in operations if op.action != "read"]
     owners, violations = _owners(versions, changes)
     for op in changes:
@@ -41,6 +41,8 @@ def _owners(versions: Sequence[Version], changes: Sequence[Operation]) -> tuple[
     used: set[int] = set()
     for number in range(1, len(versions)):
         before, after = versions[number - 1], versions[number].bag
+        if not before.is_made:
+            continue
         op = told.get(number)
         if op is not None and bag(rows_after(op, before.rows)) != after:
             violations.append(f"version {number} is told to be {_name(op)}, and is not its effect")

@@ -26,18 +26,22 @@ class TimedWrite(Protocol):
 
 @dataclass(frozen=True)
 class Version:
-    """The rows of one version, when it was published, and by which of our transactions, if by one."""
+    """The rows of one version, when it was published, and by which of our transactions, if by one.
+
+    `is_made` is False for what comes before the first version of a table that begins with a later number.
+    """
 
     at: float
     txn: str | None
     rows: list[Row]
     bag: Bag
+    is_made: bool = True
 
 
 def table_versions(writes: Iterable[TimedWrite], root: str) -> list[Version]:
     """All versions of a table, from 0 on. Data files that are missing hold no rows here: another check.
 
-    A table that another client began with a later number has versions without rows before that.
+    A table that begins with a later number has versions without rows before that, which nobody made.
     """
     objects: dict[str, bytes] = {}
     published: dict[int, tuple[Place, float, bytes]] = {}
@@ -53,7 +57,7 @@ def table_versions(writes: Iterable[TimedWrite], root: str) -> list[Version]:
         return []
     first, began, _ = published[min(published)]
     log, parsed = new_log(first), dict[str, list[Row]]()
-    versions = [Version(began, None, [], [])] * first.version
+    versions = [Version(began, None, [], [], is_made=False)] * first.version
     while len(versions) in published:
         _, at, data = published[len(versions)]
         commit = log.read(len(versions), data, objects)

@@ -7,6 +7,7 @@ import pytest
 
 import lakevilla as lv
 from lakevilla.transaction import turns
+from tests.outsiders import OUTSIDERS
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -21,6 +22,12 @@ def table_format(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     name: str = getattr(request, "param", "delta")
     monkeypatch.setitem(lv.Lake.__init__.__kwdefaults__, "default_format", name)
     return name
+
+
+@pytest.fixture
+def begin(table_format: str) -> int:
+    """The number of the first version of a table that the test makes."""
+    return OUTSIDERS[table_format].begin
 
 
 @pytest.fixture(autouse=True)

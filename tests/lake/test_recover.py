@@ -196,12 +196,14 @@ def test_status_shows_who_waits_for_whom_and_changes_nothing(
     assert marker.live
 
 
-def test_ticket_that_a_published_version_used_up_is_not_waiting(lake: lv.Lake, store: Store) -> None:
-    _mark(store, "t", 2, DEAD)
+def test_ticket_that_a_published_version_used_up_is_not_waiting(
+    lake: lv.Lake, store: Store, begin: int
+) -> None:
+    _mark(store, "t", begin + 2, DEAD)
     waiting = lake.transaction()
     waiting.update("t", {"v": 5})
     waiting.commit()
-    _mark(store, "t", 2, DEAD)
+    _mark(store, "t", begin + 2, DEAD)
     assert lake.status().tickets == ()
 
 

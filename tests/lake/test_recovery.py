@@ -32,7 +32,9 @@ def _count(lake: lv.Lake | lv.Transaction, where: str = "true") -> int:
     return count
 
 
-def test_statements_see_what_the_ones_before_them_wrote_and_nobody_else_does(lake: lv.Lake) -> None:
+def test_statements_see_what_the_ones_before_them_wrote_and_nobody_else_does(
+    lake: lv.Lake, begin: int
+) -> None:
     with lake.transaction(lv.R) as tx:
         tx.update("t", {"v": 1}, where="id = 3")
         tx.append("t", [{"id": 30, "v": 3}])
@@ -41,16 +43,16 @@ def test_statements_see_what_the_ones_before_them_wrote_and_nobody_else_does(lak
         assert (_value(tx, 3), _value(tx, 30), _count(tx)) == (11, 13, 20)
         assert (_value(lake, 3), _count(lake)) == (0, 20)
     assert tx.receipt is not None
-    assert (tx.receipt.versions, tx.receipt.redone) == ({"t": 3}, 0)
+    assert (tx.receipt.versions, tx.receipt.redone) == ({"t": begin + 3}, 0)
     assert (_value(lake, 3), _value(lake, 30), _count(lake)) == (11, 13, 20)
 
 
-def test_transaction_of_several_statements_is_one_version_with_their_names(lake: lv.Lake) -> None:
+def test_transaction_of_several_statements_is_one_version_with_their_names(lake: lv.Lake, begin: int) -> None:
     with lake.transaction(lv.R) as tx:
         tx.update("t", {"v": 1}, where="id = 3")
         tx.delete("t", where="id = 4")
     newest = lake.history("t")[0]
-    assert (newest.version, newest.operation) == (3, "TRANSACTION")
+    assert (newest.version, newest.operation) == (begin + 3, "TRANSACTION")
     assert newest.parameters["statements"] == '["UPDATE", "DELETE"]'
 
 
@@ -93,12 +95,12 @@ def test_rolling_back_everything_frees_the_transaction_for_another_table(lake: l
     assert (_count(lake), lake.read("u").count()) == (20, 1)
 
 
-def test_lost_race_is_redone_and_nothing_is_lost(lake: lv.Lake) -> None:
+def test_lost_race_is_redone_and_nothing_is_lost(lake: lv.Lake, begin: int) -> None:
     with lake.transaction(lv.R) as tx:
         tx.update("t", {"v": "v + 1"}, where="id = 5")
         lake.update("t", {"v": "v + 10"}, where="id = 5")
     assert tx.receipt is not None
-    assert (tx.receipt.versions, tx.receipt.redone) == ({"t": 4}, 1)
+    assert (tx.receipt.versions, tx.receipt.redone) == ({"t": begin + 4}, 1)
     assert _value(lake, 5) == 11
 
 
@@ -134,14 +136,16 @@ def test_row_that_a_redone_delete_leaves_is_seen_by_the_statements_after_it(lake
     assert _value(lake, 5) == 100
 
 
-def test_value_that_the_client_read_and_that_changed_is_a_conflict_with_the_reason(lake: lv.Lake) -> None:
+def test_value_that_the_client_read_and_that_changed_is_a_conflict_with_the_reason(
+    lake: lv.Lake, begin: int
+) -> None:
     tx = lake.transaction(lv.R)
     value = _value(tx, 5)
     tx.update("t", {"v": value + 1}, where="id = 5")
     lake.update("t", {"v": "v + 10"}, where="id = 5")
     with pytest.raises(lv.Conflict, match="what its client was given has changed") as caught:
         tx.commit()
-    assert (caught.value.table, "version 3" in caught.value.winner) == ("t", True)
+    assert (caught.value.table, f"version {begin + 3}" in caught.value.winner) == ("t", True)
     assert _value(lake, 5) == 10
 
 
@@ -264,14 +268,14 @@ def test_redo_under_contention_loses_nothing_and_nobody_gives_up(lake: lv.Lake) 
     assert [_value(lake, 10 + number) for number in range(6)] == [5] * 6
 
 
-def test_read_modify_write_by_run_under_contention_loses_nothing(lake: lv.Lake) -> None:
+def test_read_modify_write_by_run_under_contention_loses_nothing(lake: lv.Lake, begin: int) -> None:
     def step(tx: lv.Transaction) -> None:
         tx.update("t", {"v": _value(tx, 5) + 1}, where="id = 5")
 
     with ThreadPoolExecutor(6) as pool:
         receipts = list(pool.map(lambda _: lake.run(step), range(30)))
     assert _value(lake, 5) == 30
-    assert sorted(receipt.versions["t"] for receipt in receipts) == list(range(3, 33))
+    assert sorted(receipt.versions["t"] for receipt in receipts) == list(range(begin + 3, begin + 33))
 
 
 def test_own_files_with_odd_partition_names_are_known_again(tmp_path: Path) -> None:
@@ -311,7 +315,7 @@ def _commit_when_somebody_waits(lake: lv.Lake, first: lv.Transaction) -> None:
     first.commit()
 
 
-def test_statement_lets_those_pass_who_wait_and_keeps_what_it_wrote_before(lake: lv.Lake) -> None:
+def test_statement_lets_those_pass_who_wait_and_keeps_what_it_wrote_before(lake: lv.Lake, begin: int) -> None:
     first = _waiting(lake)
     with lake.transaction(lv.R) as tx:
         tx.append("t", [{"id": 30, "v": 0}])
@@ -321,7 +325,7 @@ def test_statement_lets_those_pass_who_wait_and_keeps_what_it_wrote_before(lake:
             later.result()
         assert (_value(tx, 20), _value(tx, 30)) == (101, 1)
     assert tx.receipt is not None
-    assert (tx.receipt.versions, tx.receipt.redone) == ({"t": 4}, 0)
+    assert (tx.receipt.versions, tx.receipt.redone) == ({"t": begin + 4}, 0)
     assert (_value(lake, 20), _value(lake, 30)) == (101, 1)
 
 

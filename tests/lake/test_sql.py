@@ -107,7 +107,7 @@ def test_table_that_names_no_format_has_the_one_of_the_lake() -> None:
         lv.Lake("memory://", engine="local", default_format="parquet")
 
 
-def test_columns_are_added_renamed_and_dropped(lake: lv.Lake, table_format: str) -> None:
+def test_columns_are_added_renamed_and_dropped(lake: lv.Lake, table_format: str, begin: int) -> None:
     lake.sql("ALTER TABLE t ADD COLUMNS (note STRING COMMENT 'free', day DATE)")
     if table_format == "delta":
         with pytest.raises(lv.InvalidInput, match=r"delta\.columnMapping\.mode"):
@@ -119,7 +119,7 @@ def test_columns_are_added_renamed_and_dropped(lake: lv.Lake, table_format: str)
     lake.sql("INSERT INTO t VALUES (9, 1, 'y')")
     assert lake.read("t").columns == ["id", "amount", "note"]
     assert [r for r in _rows(lake) if r[0] in (2, 9)] == [(2, 5, "x"), (9, 1, "y")]
-    assert lake.sql("SELECT v FROM t VERSION AS OF 0 WHERE id = 2").collect() == [(0,)]
+    assert lake.sql(f"SELECT v FROM t VERSION AS OF {begin} WHERE id = 2").collect() == [(0,)]
 
 
 @pytest.mark.formats("delta")

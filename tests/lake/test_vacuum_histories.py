@@ -88,7 +88,7 @@ class _History:
 
     def _remember(self) -> None:
         newest = self._outside.version(self._folder)
-        for version in range(max(self._known, default=-1) + 1, newest + 1):
+        for version in range(max(self._known, default=self._outside.begin - 1) + 1, newest + 1):
             self._known[version] = (self._clock.now_ms(), self._rows(version))
 
     def _rows(self, version: int) -> Rows:

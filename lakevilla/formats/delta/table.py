@@ -47,6 +47,7 @@ class DeltaTable:
     """A Delta table at a store's root. `opener` finds stores of data files that lie elsewhere."""
 
     data_folder = ""
+    first_version = 0
 
     def __init__(self, store: Store, environment: Environment, opener: Opener) -> None:
         self._store = store

@@ -13,7 +13,7 @@ from functools import partial
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, LakeVillaError
 from lakevilla.formats.creating import create_version
-from lakevilla.formats.iceberg.log import Keeper, Made, Version
+from lakevilla.formats.iceberg.log import FIRST, Keeper, Made, Version
 from lakevilla.formats.iceberg.metadata import Raw, encode, parse
 from lakevilla.formats.iceberg.paths import HINT, METADATA, MetadataName, metadata_key, parse_metadata_key
 from lakevilla.store.port import Store
@@ -49,14 +49,14 @@ class FileLog:
         if version.keeper is Keeper.UNKNOWN:
             newest = self._by_catalog(self._listed())
             return [] if newest is None or newest.number <= version.number else [newest]
-        start, ahead = version.number + 1, 1
+        start, ahead = version.next_number, 1
         versions: list[Version] = []
         while True:
             numbers = range(start, start + ahead)
             tasks = [partial(self._read, number, version.compressed) for number in numbers]
             for found in self._environment.fan_out(tasks):
-                if found is None and start == 0:
-                    theirs = self._begun_by_others()
+                if found is None and not versions and not version.is_made:
+                    theirs = self._begun_elsewhere()
                     return [] if theirs is None else [theirs, *self.follow(theirs)]
                 if found is None:
                     return versions
@@ -82,8 +82,8 @@ class FileLog:
         return dict(sorted(found.items()))
 
     def create(self, base: Version, raw: Raw, txn: str) -> Made | Version:
-        number, compressed = base.number + 1, base.compressed
-        theirs = self._begun_by_others() if number == 0 else None
+        number, compressed = base.next_number, base.compressed
+        theirs = None if base.is_made else self._begun_elsewhere()
         if theirs is not None:
             return theirs
         key = metadata_key(number, compressed)
@@ -111,13 +111,16 @@ class FileLog:
         names = ((meta.key, parse_metadata_key(meta.key)) for meta in self._store.list(METADATA))
         return {key: name for key, name in names if name is not None}
 
-    def _begun_by_others(self) -> Version | None:
-        """The oldest version of a table that another client made here: they begin with 1, where we create 0.
+    def _begun_elsewhere(self) -> Version | None:
+        """The oldest version of a table that another client has here without our first metadata file.
 
-        If one is made right after this look, its version 1 follows our version 0.
+        Who makes a table by files at the same moment creates that same file, and the store lets one through:
+        nothing needs to be looked for. This look finds what the create would not meet: files that a catalog
+        named, a table whose first files are cleaned up, one that begins with 0, or compressed. It is a look:
+        such a table that is begun right after it is not noticed.
         """
         names = self._listed()
-        if not names or any(name.by_files and name.version == 0 for name in names.values()):
+        if not names or metadata_key(FIRST) in names:
             return None
         oldest = min(names, key=lambda key: names[key].version)
         return self._named(oldest, names[oldest])

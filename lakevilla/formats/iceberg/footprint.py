@@ -67,7 +67,7 @@ def _footprint(
         summary=_in_words(before, after),
         removed=frozenset(removed),
         added=AddedFiles(added, after.layout),
-        metadata_changed=before.version < 0 or _redefined(before.raw, after.raw),
+        metadata_changed=not before.at.is_made or _redefined(before.raw, after.raw),
         protocol_changed=format_version(before.raw) != format_version(after.raw),
         dropped=notice is not None and notice.dropped,
     )

@@ -58,15 +58,15 @@ def land(base: IcebergSnapshot, change: Change, author: Author, environment: Env
         return _Work(base, raw, author, environment).land(change, now_ms)
     raw["properties"] = {**properties(raw), COMMIT: _info(base, change, author, now_ms)}
     return Landing(
-        metadata_after(base, raw, None, now_ms), manifests=base.manifests if base.version >= 0 else ()
+        metadata_after(base, raw, None, now_ms), manifests=base.manifests if base.at.is_made else ()
     )
 
 
 def _info(
     base: IcebergSnapshot, change: Change, author: Author, now_ms: int, snapshot_id: int | None = None
 ) -> str:
-    before = base.raw if base.version >= 0 else None
-    return make_info(change, author, base.version + 1, before, now_ms, snapshot_id)
+    before = base.raw if base.at.is_made else None
+    return make_info(change, author, base.at.next_number, before, now_ms, snapshot_id)
 
 
 class _Work:

@@ -11,7 +11,14 @@ from typing import Protocol
 
 from lakevilla.formats.iceberg.commits import Info, told
 from lakevilla.formats.iceberg.metadata import Raw
+from lakevilla.formats.iceberg.paths import metadata_key
 from lakevilla.formats.lazily import lazy_property
+
+FIRST = 1
+"""The number of the first version of a table that is kept by files, as Spark's hadoop catalog gives it: of
+all who make a table in the same place, the create of that one metadata file lets one through. Tables that
+begin with another number are read and written all the same."""
+_NOT_MADE = -1
 
 
 class Keeper(Enum):
@@ -37,6 +44,21 @@ class Version:
     keeper: Keeper = Keeper.FILES
     compressed: bool = False
     landed: bool = False
+
+    @staticmethod
+    def not_made(raw: Raw) -> "Version":
+        """What the first version of a table is made after: there is none."""
+        return Version(_NOT_MADE, metadata_key(FIRST), raw)
+
+    @property
+    def is_made(self) -> bool:
+        """Whether there is such a version, so that it can be one before another."""
+        return self.number != _NOT_MADE
+
+    @property
+    def next_number(self) -> int:
+        """The number of the version after this one."""
+        return self.number + 1 if self.is_made else FIRST
 
     @lazy_property
     def told(self) -> Info:

@@ -17,7 +17,6 @@ from lakevilla.formats.authorship import attempt_of
 from lakevilla.formats.iceberg.footprint import footprint_of
 from lakevilla.formats.iceberg.landing import land
 from lakevilla.formats.iceberg.log import Log, Made, Version
-from lakevilla.formats.iceberg.paths import metadata_key
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
 from lakevilla.formats.port import Published, Taken
 from lakevilla.model import Author, Change, Notice
@@ -43,14 +42,14 @@ def publish(
 
 
 def encode_first(base: IcebergSnapshot, first: Change, author: Author, environment: Environment) -> bytes:
-    """Version 0 with all that it needs, as bytes that anybody can publish."""
+    """The first version with all that it needs, as bytes that anybody can publish."""
     landing = land(base, first, author, environment)
     objects = {key: base64.b64encode(data).decode() for key, data in landing.objects.items()}
     return json.dumps({"metadata": landing.raw, "objects": objects}, separators=(",", ":")).encode()
 
 
 def publish_first(log: Log, store: Store, environment: Environment, data: bytes, attempt: str) -> bool:
-    """Create version 0. True if version 0 is this attempt's, whoever wrote it."""
+    """Create the first version. True if it is this attempt's, whoever wrote it."""
     try:
         record = json.loads(data)
         raw: Mapping[str, Any] = record["metadata"]
@@ -58,7 +57,7 @@ def publish_first(log: Log, store: Store, environment: Environment, data: bytes,
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Corrupt(f"the record of a new table is malformed: {error!r}") from error
     upload(store, environment, objects)
-    in_the_way = log.create(Version(-1, metadata_key(0), raw), raw, attempt)
+    in_the_way = log.create(Version.not_made(raw), raw, attempt)
     return isinstance(in_the_way, Made) or attempt_of(in_the_way.info) == attempt
 
 

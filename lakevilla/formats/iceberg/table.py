@@ -14,10 +14,10 @@ from lakevilla.formats.iceberg.create import create_table
 from lakevilla.formats.iceberg.expiring import expire
 from lakevilla.formats.iceberg.footprint import footprint_of, footprint_of_change
 from lakevilla.formats.iceberg.history import history, version_at
-from lakevilla.formats.iceberg.log import Keeper, Log, Version
+from lakevilla.formats.iceberg.log import FIRST, Keeper, Log, Version
 from lakevilla.formats.iceberg.metadata import current_snapshot
 from lakevilla.formats.iceberg.no_markers import NoMarkers
-from lakevilla.formats.iceberg.paths import DATA, Places, location_of, metadata_key
+from lakevilla.formats.iceberg.paths import DATA, Places, location_of
 from lakevilla.formats.iceberg.properties import NO_MARKERS
 from lakevilla.formats.iceberg.publish import encode_first, publish, publish_first, publish_notice
 from lakevilla.formats.iceberg.references import IcebergReferences
@@ -42,6 +42,7 @@ class IcebergTable:
     """An Iceberg table at a store's root. `log` keeps its versions; `opener` finds files elsewhere."""
 
     data_folder = DATA
+    first_version = FIRST
 
     def __init__(self, log: Log, store: Store, environment: Environment, opener: Opener) -> None:
         self._log = log
@@ -106,7 +107,7 @@ class IcebergTable:
         )
 
     def describe(self, first: Change) -> IcebergSnapshot:
-        return self._snapshot(Version(-1, metadata_key(0), first.metadata))
+        return self._snapshot(Version.not_made(first.metadata))
 
     def encode_first(self, first: Change, author: Author) -> bytes:
         return encode_first(self.describe(first), first, author, self._environment)

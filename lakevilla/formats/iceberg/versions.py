@@ -17,7 +17,7 @@ def metadata_after(
     # Times never go back, so that a time leads to one version.
     time_ms = max(now_ms, int(base.raw.get("last-updated-ms", 0)))
     after = {**raw, "last-updated-ms": time_ms}
-    if base.version >= 0:
+    if base.at.is_made:
         after["metadata-log"] = _log(base, raw)
     if snapshot is None:
         return after
