@@ -18,6 +18,7 @@ import lakevilla as lv
 from lakevilla.environment import SystemEnvironment
 from lakevilla.formats.opening import open_table
 from lakevilla.predicates import Compare
+from lakevilla.store.metered import KINDS
 from lakevilla.store.opening import open_store
 from tests.iceberg_files import FilesCatalog
 
@@ -99,7 +100,9 @@ def test_questions_of_a_table_by_a_transform_have_the_same_answers_for_everybody
 ) -> None:
     lake = lv.Lake(tmp_path, engine="local")
     lake.create("t", COLUMNS, format="iceberg", partition_by=[transform])
-    lake.append("t", ROWS)
+    # Each commit brings a manifest.
+    for rows in (ROWS[:10], ROWS[10:20], ROWS[20:]):
+        lake.append("t", rows)
     folders = {path.parent for path in (tmp_path / "t" / "data").rglob("*.parquet")}
     assert len(folders) > 1
     theirs = FilesCatalog().load_table(str(tmp_path / "t"))
@@ -136,3 +139,24 @@ def test_equality_reads_one_bucket(tmp_path: Path) -> None:
     assert snapshot is not None
     assert len(snapshot.files(Compare(("id",), "<", 900))) == 8
     assert len(snapshot.files(Compare(("id",), "=", 500))) == 1
+
+
+def test_manifests_of_other_partitions_are_neither_read_nor_written(tmp_path: Path) -> None:
+    def requests(days: int, statement: str) -> int:
+        """Those of a client that knows nothing of a table of so many days, each with a manifest."""
+        place = tmp_path / statement[:6] / str(days)
+        lake = lv.Lake(place, engine="local")
+        lake.create("t", "day DATE, v BIGINT", format="iceberg", partition_by=["months(day)"])
+        for number in range(days):
+            lake.append("t", [{"day": date(2020 + number, 1, 1), "v": 0}])
+        with lv.Lake(place, engine="local").transaction(lv.NONE) as tx:
+            tx.sql(statement)
+        assert tx.receipt is not None
+        assert lake.sql("SELECT count(*) AS n FROM t").collect()[0].n == days
+        return sum(tx.receipt.requests[kind] for kind in KINDS)
+
+    for statement in (
+        "SELECT v FROM t WHERE day = DATE '2021-01-01'",
+        "UPDATE t SET v = 1 WHERE day = DATE '2021-01-01'",
+    ):
+        assert requests(12, statement) == requests(3, statement)

@@ -1,8 +1,8 @@
 """What a change becomes on the version that it lands on: manifests, a manifest list, the next metadata.
 
-Files that stay keep their manifests. A manifest that loses a file is written anew without it, and says so;
-what is added gets a manifest of its own. Many small manifests are gathered into one, so that a table that
-is written often stays quick to open.
+Files that stay keep their manifests. A manifest that loses a file is written anew without it, says so, and
+takes in what is added; else that gets a manifest of its own. Many small manifests are gathered into one, so
+that a table that is written often stays quick to open.
 """
 
 from collections.abc import Iterable, Sequence
@@ -36,6 +36,10 @@ _ASKED = (
     *(f"{kind}_{what}_count" for kind in ("added", "existing", "deleted") for what in ("files", "rows")),
 )
 """What format 2 asks of every manifest in a list."""
+
+
+_Status = tuple[Entry, int]
+"""A file in a manifest, and what became of it."""
 
 
 @dataclass
@@ -73,7 +77,7 @@ class _Work:
     """One landing of a change by a snapshot."""
 
     def __init__(self, base: IcebergSnapshot, raw: Raw, author: Author, environment: Environment) -> None:
-        self._base, self._raw, self._author, self._txn = base, raw, author, author.txn
+        self._base, self._raw, self._author = base, raw, author
         self._layout = base.layout_of(raw)
         self._format = format_version(raw)
         self._unique = environment.new_id()
@@ -84,14 +88,13 @@ class _Work:
     def land(self, change: Change, now_ms: int) -> Landing:
         added = [entry_of(file, self._layout, self._raw) for file in change.added]
         removed = [removed_entry(file) for file in change.removed]
-        kept = self._without({entry.path for entry in removed}) if removed else list(self._living())
-        manifests = [*self._new(added), *kept]
-        manifests = self._gathered(manifests)
+        manifests = self._gathered(self._changed(added, {entry.path for entry in removed}))
+        key = manifest_list_key(self._author.txn, self._unique, self._snapshot_id)
         snapshot: dict[str, Any] = {
             "snapshot-id": self._snapshot_id,
             "timestamp-ms": max(now_ms, int(self._base.raw.get("last-updated-ms", 0))),
             "summary": summary_of(self._base.raw, change.operation, added, removed),
-            "manifest-list": "",
+            "manifest-list": self._base.places.path_of(key),
             "schema-id": self._layout.model.schema_id,
         }
         parent = self._base.raw.get("current-snapshot-id")
@@ -99,8 +102,6 @@ class _Work:
             snapshot["parent-snapshot-id"] = parent
         if self._format > 1:
             snapshot["sequence-number"] = self._sequence
-        key = manifest_list_key(self._txn, self._unique, self._snapshot_id)
-        snapshot["manifest-list"] = self._base.places.path_of(key)
         records = [self._complete(manifest) for manifest in manifests]
         self._objects[key] = encode_manifest_list(self._format, records, snapshot)
         info = _info(self._base, change, self._author, now_ms, self._snapshot_id)
@@ -112,30 +113,34 @@ class _Work:
         """What earlier snapshots only removed is theirs to tell."""
         return (manifest for manifest in self._base.manifests if not manifest.is_empty)
 
-    def _without(self, paths: set[str]) -> list[Manifest]:
-        """The manifests without these data files."""
-        kept, missing = [], set(paths)
-        data = [manifest for manifest in self._living() if manifest.is_data]
-        self._base.reader.load(data)
-        for manifest in self._living():
+    def _changed(self, added: Sequence[Entry], gone: set[str]) -> list[Manifest]:
+        """The manifests with what is added, and without the data files that are gone."""
+        new: dict[int, list[_Status]] = {}
+        for entry in added:
+            new.setdefault(entry.spec_id, []).append((entry, ADDED))
+        changed, kept = [], []
+        for manifest in self._naming(gone):
             entries = manifest.entries or () if manifest.is_data else ()
-            hit = {entry.path for entry in entries} & paths
-            missing -= hit
-            kept.append(self._rewritten(manifest, hit) if hit else manifest)
+            if not any(entry.path in gone for entry in entries):
+                kept.append(manifest)
+                continue
+            spec_id = manifest.record["partition_spec_id"]
+            statuses = [(entry, DELETED if entry.path in gone else EXISTING) for entry in entries]
+            changed.append(self._write(spec_id, [*new.pop(spec_id, ()), *statuses]))
+        return [*(self._write(spec_id, statuses) for spec_id, statuses in new.items()), *changed, *kept]
+
+    def _naming(self, paths: set[str]) -> list[Manifest]:
+        """All living manifests; those that name these data files are read.
+
+        As a rule they are, because somebody found the files there, and no other one is read for it.
+        """
+        living = list(self._living())
+        if missing := paths - _named(living):
+            self._base.reader.load(manifest for manifest in living if manifest.is_data)
+            missing -= _named(living)
         if missing:
             raise Corrupt(f"{min(missing)} is to be removed, and is no file of the table any more")
-        return kept
-
-    def _rewritten(self, manifest: Manifest, gone: set[str]) -> Manifest:
-        entries = manifest.entries or ()
-        statuses = [(entry, DELETED if entry.path in gone else EXISTING) for entry in entries]
-        return self._write(manifest.record["partition_spec_id"], statuses)
-
-    def _new(self, added: Sequence[Entry]) -> list[Manifest]:
-        by_spec: dict[int, list[tuple[Entry, int]]] = {}
-        for entry in added:
-            by_spec.setdefault(entry.spec_id, []).append((entry, ADDED))
-        return [self._write(spec_id, entries) for spec_id, entries in by_spec.items()]
+        return living
 
     def _gathered(self, manifests: list[Manifest]) -> list[Manifest]:
         """Small manifests of data files together, once there are many of them."""
@@ -151,7 +156,7 @@ class _Work:
         }
         old = [manifest for manifest in small if manifest.path not in fresh]
         self._base.reader.load(old)
-        by_spec: dict[int, list[tuple[Entry, int]]] = {}
+        by_spec: dict[int, list[_Status]] = {}
         for manifest in old:
             statuses = [(entry, EXISTING) for entry in manifest.entries or ()]
             by_spec.setdefault(manifest.record["partition_spec_id"], []).extend(statuses)
@@ -159,10 +164,10 @@ class _Work:
         together = [self._write(spec_id, entries) for spec_id, entries in by_spec.items()]
         return [m for m in manifests if m.path not in paths] + together
 
-    def _write(self, spec_id: int, statuses: Sequence[tuple[Entry, int]]) -> Manifest:
+    def _write(self, spec_id: int, statuses: Sequence[_Status]) -> Manifest:
         """A manifest of this snapshot, to be uploaded before the snapshot is."""
         spec, model = self._layout.specs[spec_id], self._layout.model
-        key = manifest_key(self._txn, self._unique, len(self._objects))
+        key = manifest_key(self._author.txn, self._unique, len(self._objects))
         records = [record_of(entry, status, self._snapshot_id, spec) for entry, status in statuses]
         data = self._objects[key] = encode_manifest(self._format, spec, model, records)
         living = [self._numbered(entry, status) for entry, status in statuses if status != DELETED]
@@ -205,3 +210,8 @@ class _Work:
             return entry
         sequence = entry.sequence if entry.sequence >= 0 else self._sequence
         return entry.with_numbers(sequence, self._sequence, self._snapshot_id)
+
+
+def _named(manifests: Iterable[Manifest]) -> set[str]:
+    """The data files that these manifests name, of those that were read."""
+    return {entry.path for manifest in manifests if manifest.is_data for entry in manifest.entries or ()}

@@ -1,10 +1,11 @@
 """Which files of a manifest may hold a row for which a predicate is true: by bounds and by partition values.
 
 Both are asked alike, as bounds of columns: a partition value of `day(ts)` bounds `ts`. A file stays only if
-neither says no. Bounds are made once for each column of a manifest.
+neither says no. Bounds are made once for each column of a manifest. Which manifests are read at all:
+`skipping`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -80,18 +81,23 @@ def _partitions(manifest: Manifest, column: Column, layout: Layout) -> Bounds | 
 def _of_partition(manifest: Manifest, position: int, transform: str, arrow: pa.DataType) -> Bounds | None:
     entries = manifest.entries or ()
     values = [entry.partition[position] for entry in entries]
-    try:
-        array = pa.array(values, pa.int32() if transform in PERIODS else arrow)
-        ends = source_bounds(transform, array, arrow)
-    except (pa.ArrowException, ValueError, TypeError, OverflowError):
-        # Somebody's values are none of the column's type: they do not count.
-        return None
+    ends = ends_of(transform, values, arrow)
     if ends is None:
         return None
     # A partition value is null just where the source is, in all rows.
     nulls = [entry.rows if value is None else 0 for entry, value in zip(entries, values, strict=True)]
     rows = [entry.rows for entry in entries]
     return Bounds(*ends, pa.array(nulls, pa.int64()), pa.array(rows, pa.int64()))
+
+
+def ends_of(transform: str, values: Sequence[Any], arrow: pa.DataType) -> tuple[pa.Array, pa.Array] | None:
+    """The least and the greatest value of a column for each of these partition values, if they tell."""
+    try:
+        array = pa.array(values, pa.int32() if transform in PERIODS else arrow)
+        return source_bounds(transform, array, arrow)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        # Somebody's values are none of the column's type: they do not count.
+        return None
 
 
 def _in_buckets(manifest: Manifest, predicate: Predicate, layout: Layout) -> Mask:

@@ -25,6 +25,7 @@ from lakevilla.formats.iceberg.metadata import Raw
 from lakevilla.formats.iceberg.paths import Places
 from lakevilla.formats.iceberg.properties import refuse_write, retention_ms, shown
 from lakevilla.formats.iceberg.pruning import matching
+from lakevilla.formats.iceberg.skipping import worth_reading
 from lakevilla.formats.lazily import lazy_property
 from lakevilla.formats.properties import EXCLUSIVE, is_true, markers_in_log
 from lakevilla.model import DataFile, Notice, Partitioning
@@ -180,22 +181,28 @@ class IcebergSnapshot:
         return found
 
     def about_bytes(self) -> int:
+        snapshot = metadata.current_snapshot(self.raw) or {}
+        told = str((snapshot.get("summary") or {}).get("total-files-size", ""))
+        if told.isdecimal():
+            return int(told)
         return sum(entry.size for manifest in self._loaded() for entry in manifest.entries or ())
 
     def files(self, predicate: Predicate = ANYTHING) -> list[DataFile]:
         found: list[DataFile] = []
-        for manifest in self._loaded():
+        for manifest in self._loaded(predicate):
             files = self._files_of(manifest, predicate)
             found += [file for file in files if file.identity not in self.hidden]
         for manifest in unwritten(self.added):
             found += self._files_of(manifest, predicate)
         return found
 
-    def _loaded(self) -> list[Manifest]:
-        """The manifests of data files, read, and with them those of deletes: in one round."""
+    def _loaded(self, predicate: Predicate = ANYTHING) -> list[Manifest]:
+        """The manifests that may name a data file with such a row, read, and with them those of deletes: in
+        one round."""
         living = [manifest for manifest in self.manifests if not manifest.is_empty]
-        self.reader.load(living)
-        return [manifest for manifest in living if manifest.is_data]
+        data = worth_reading([manifest for manifest in living if manifest.is_data], predicate, self.layout)
+        self.reader.load([*data, *(manifest for manifest in living if not manifest.is_data)])
+        return data
 
     @lazy_property
     def deletes(self) -> DeleteIndex | None:

@@ -68,6 +68,10 @@ class Spec:
         in several ways."""
         return tuple(make(value) for make, value in zip(self._plain, values, strict=True))
 
+    def plain_at(self, position: int, value: Any) -> Any:
+        """The same for one of them."""
+        return self._plain[position](value)
+
 
 def specs_of(raw: Raw, current: Schema) -> dict[int, Spec]:
     """The specs of a table by id."""
