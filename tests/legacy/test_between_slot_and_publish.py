@@ -27,7 +27,7 @@ START: Rows = [(1, 0), (2, 0), (3, 0), (4, 0)]
 
 
 class Stage:
-    """A lake of two tables at version 2, and a client that steps in before requests of ours."""
+    """A lake of two tables, two versions after their first, and a client that steps in before requests."""
 
     def __init__(self, root: Path, table_format: str) -> None:
         self.root = root
@@ -55,8 +55,13 @@ class Stage:
             self.store.hook = None
             assert not left, "the other had its turn"
 
-    def entry(self, table: str, version: int) -> str:
-        return f"{table}/{OUTSIDERS[self.format].entry(version)}"
+    def at(self, number: int) -> int:
+        """The version that comes so many after the first."""
+        return OUTSIDERS[self.format].begin + number
+
+    def entry(self, table: str, number: int) -> str:
+        """The key of what makes the version that comes so many after the first."""
+        return f"{table}/{OUTSIDERS[self.format].entry(self.at(number))}"
 
     def transfer(self, features: lv.Features) -> lv.Transaction:
         tx = self.lake.transaction(features)
@@ -108,8 +113,8 @@ def test_version_taken_without_conflict_is_passed(stage: Stage, table: str, feat
     stage.commit(tx, {stage.entry(table, 3): stage.append})
     assert tx.receipt is not None
     assert (tx.receipt.redone, tx.receipt.seq) == (0, seq + 1)
-    assert tx.receipt.versions == {table: 4, other(table): 3}
-    assert stage.head.versions == {"a": 3, "b": 3} | {table: 4}
+    assert tx.receipt.versions == {table: stage.at(4), other(table): stage.at(3)}
+    assert stage.head.versions == tx.receipt.versions
     values = {"a": 100, "b": -100}
     assert stage.holds(table) == [*with_first(START, values[table]), (50, 0)]
     assert stage.holds(other(table)) == with_first(START, values[other(table)])
@@ -128,7 +133,7 @@ def test_version_taken_with_conflict_takes_back_what_was_published(stage: Stage,
     assert stage.holds(other(table)) == START
     assert stage.operations(table) == ["UPDATE"]
     assert stage.operations(other(table)) == ["UPDATE", "ROLLBACK"]
-    assert stage.head.versions == {other(table): 4, table: 3}
+    assert stage.head.versions == {other(table): stage.at(4), table: stage.at(3)}
     assert (stage.head.torn, stage.lake.outcome(tx.id).state) == (frozenset(), "aborted")
 
 
@@ -143,7 +148,7 @@ def test_version_taken_with_conflict_is_redone_with_recovery(stage: Stage, table
     assert stage.holds(other(table)) == with_first(START, values[other(table)])
     assert stage.operations(table) == ["UPDATE", "UPDATE"]
     assert stage.operations(other(table)) == ["UPDATE", "ROLLBACK", "UPDATE"]
-    assert stage.head.versions == {table: 4, other(table): 5}
+    assert stage.head.versions == {table: stage.at(4), other(table): stage.at(5)}
     assert stage.lake.outcome(tx.id).state == "committed"
 
 
@@ -173,17 +178,17 @@ def test_commit_that_somebody_built_on_before_it_was_taken_back_tears_the_table(
     assert stage.holds(other(table)) == with_first(START, 1000)
     assert stage.operations(table) == ["UPDATE", "UPDATE"]
     assert stage.head.torn == {table}
-    assert stage.head.versions[table] == 2, "the last clean version is the one before"
+    assert stage.head.versions[table] == stage.at(2), "the last clean version is the one before"
     assert sorted((row.id, row.v) for row in stage.lake.read(table).collect()) == START
     with pytest.raises(lv.Corrupt, match=f"'{table}' is torn"):
         stage.lake.update(table, {"v": 0})
     assert stage.lake.outcome(tx.id).state == "aborted"
     torn = [finding for finding in stage.lake.explain().findings if finding.kind == "torn"]
     assert [(finding.tables, finding.transactions) for finding in torn] == [((table,), (tx.id,))]
-    assert "version 3 (UPDATE by LakeVilla" in torn[0].text
-    assert f"version 4 ({THEIRS[stage.format]}" in torn[0].text
+    assert f"version {stage.at(3)} (UPDATE by LakeVilla" in torn[0].text
+    assert f"version {stage.at(4)} ({THEIRS[stage.format]}" in torn[0].text
     assert stage.lake.sync() == {}
-    assert stage.lake.sync(table, accept_torn=True) == {table: 4}
+    assert stage.lake.sync(table, accept_torn=True) == {table: stage.at(4)}
     assert sorted((row.id, row.v) for row in stage.lake.read(table).collect()) == stage.holds(table)
 
 
@@ -194,4 +199,4 @@ def test_append_between_a_commit_and_its_inverse_is_kept(stage: Stage) -> None:
         stage.commit(tx, {stage.entry("b", 3): stage.update, stage.entry("a", 4): stage.append})
     assert stage.operations("a") == ["UPDATE", "WRITE", "ROLLBACK"]
     assert stage.holds("a") == [*START, (50, 0)]
-    assert (stage.head.torn, stage.head.versions) == (frozenset(), {"a": 5, "b": 3})
+    assert (stage.head.torn, stage.head.versions) == (frozenset(), {"a": stage.at(5), "b": stage.at(3)})

@@ -216,6 +216,6 @@ def test_every_version_is_read_alike(lake: lv.Lake, iceberg: Spark) -> None:
     iceberg.append("t", simple(4))
     iceberg.sql("DELETE FROM {} WHERE id = 1", "t")
     lake.append("t", simple(5))
-    assert [entry.version for entry in lake.history("t")] == [4, 3, 2, 1, 0]
-    for version in range(5):
+    assert [entry.version for entry in lake.history("t")] == [5, 4, 3, 2, 1]
+    for version in range(1, 6):
         assert iceberg.rows_at("t", version) == ours(lake, "t", version)
