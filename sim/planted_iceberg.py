@@ -32,7 +32,7 @@ _ROOM = "lakevilla.formats.iceberg"
 _WORK = f"{_ROOM}.landing._Work"
 
 _begin = landing._Work.__init__
-_without = landing._Work._without
+_naming = landing._Work._naming
 _write = landing._Work._write
 _metadata_after = versions.metadata_after
 _newest = FileLog.newest
@@ -90,9 +90,11 @@ def manifests_of_all_attempts_have_one_name(txn: str, unique: str, number: int) 
 
 
 @_bug(f"{_WORK}._rewritten")
-def rewritten_manifest_forgets_files_that_stay(self: Any, manifest: Manifest, gone: set[str]) -> Manifest:
+def rewritten_manifest_forgets_files_that_stay(
+    self: Any, manifest: Manifest, gone: set[str], fresh: Iterable[Any]
+) -> Manifest:
     statuses = [(entry, DELETED) for entry in manifest.entries or () if entry.path in gone]
-    return _write(self, manifest.record["partition_spec_id"], statuses)
+    return _write(self, manifest.record["partition_spec_id"], [*fresh, *statuses])
 
 
 @_bug(f"{_WORK}._write")
@@ -116,13 +118,13 @@ def gathered_manifests_are_forgotten(self: Any, manifests: list[Manifest]) -> li
 def _removed_file_in_no_manifest() -> Iterator[None]:
     """A removed file that is in no manifest is none to remove, and nobody looks for conflicts by files."""
 
-    def without(self: Any, paths: Iterable[str]) -> list[Manifest]:
+    def naming(self: Any, paths: Iterable[str]) -> list[Manifest]:
         manifests = [manifest for manifest in self._living() if manifest.is_data]
         self._base.reader.load(manifests)
         known = {entry.path for manifest in manifests for entry in manifest.entries or ()}
-        return _without(self, set(paths) & known)
+        return _naming(self, set(paths) & known)
 
-    with COMMON["conflict-check-forgets-removed-files"](), patch(f"{_WORK}._without", without):
+    with COMMON["conflict-check-forgets-removed-files"](), patch(f"{_WORK}._naming", naming):
         yield
 
 

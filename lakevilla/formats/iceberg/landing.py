@@ -120,14 +120,18 @@ class _Work:
             new.setdefault(entry.spec_id, []).append((entry, ADDED))
         changed, kept = [], []
         for manifest in self._naming(gone):
-            entries = manifest.entries or () if manifest.is_data else ()
-            if not any(entry.path in gone for entry in entries):
+            if manifest.is_data and any(entry.path in gone for entry in manifest.entries or ()):
+                fresh = new.pop(manifest.record["partition_spec_id"], ())
+                changed.append(self._rewritten(manifest, gone, fresh))
+            else:
                 kept.append(manifest)
-                continue
-            spec_id = manifest.record["partition_spec_id"]
-            statuses = [(entry, DELETED if entry.path in gone else EXISTING) for entry in entries]
-            changed.append(self._write(spec_id, [*new.pop(spec_id, ()), *statuses]))
-        return [*(self._write(spec_id, statuses) for spec_id, statuses in new.items()), *changed, *kept]
+        return [*(self._write(spec_id, fresh) for spec_id, fresh in new.items()), *changed, *kept]
+
+    def _rewritten(self, manifest: Manifest, gone: set[str], fresh: Iterable[_Status]) -> Manifest:
+        """The manifest with what is new, and without what is gone."""
+        entries = manifest.entries or ()
+        statuses = [(entry, DELETED if entry.path in gone else EXISTING) for entry in entries]
+        return self._write(manifest.record["partition_spec_id"], [*fresh, *statuses])
 
     def _naming(self, paths: set[str]) -> list[Manifest]:
         """All living manifests; those that name these data files are read.
