@@ -41,8 +41,12 @@ format: setup ## Format the code, and mend what the linter can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-soak: setup ## Run the simulator long: make soak SUITE=recovery FORMAT=mixed SEEDS=0:20000
+soak: setup ## Run the simulator long: make soak SUITE=recovery FORMAT=mixed SEEDS=0:20000; or the whole crash matrix: SUITE=crash
+ifeq ($(SUITE),crash)
+	LAKEVILLA_CRASH=all $(BIN)/python -m pytest -n 2 tests/crash
+else
 	$(BIN)/python -m sim.run --suite $(SUITE) --format $(FORMAT) --seeds $(SEEDS) --processes 2
+endif
 
 soak-bank: setup ## Kill and pause the clients of a bank on SeaweedFS for five minutes
 	$(BIN)/python -m bench.bank --seconds 300

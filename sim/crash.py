@@ -16,6 +16,7 @@ from sim.audit import recover
 from sim.bucket import Bucket
 from sim.checkers.history import History
 from sim.faults import WRITES, Calm, Fate
+from sim.formats import PLAIN, Formats
 from sim.judging import judge
 from sim.lakes import EngineOf, first_image, open_lake
 from sim.rows import rows_engine
@@ -134,10 +135,11 @@ class Outcome:
 
 
 class Matrix:
-    """All points of one scenario."""
+    """All points of one scenario, on tables of these formats."""
 
-    def __init__(self, scenario: Scenario, look: Callable[[Session], None]) -> None:
+    def __init__(self, scenario: Scenario, look: Callable[[Session], None], formats: Formats = PLAIN) -> None:
         self._scenario = scenario
+        self._formats = formats
         self._look = look
         self._prepared = History()
         self._image = self._prepare()
@@ -156,17 +158,25 @@ class Matrix:
         """Cut the act off there, let others go on, and judge."""
         return self._act(Recorder(point))
 
+    def _first_image(self) -> Bucket:
+        """The store that the scenario begins with."""
+        return first_image(self._scenario.engine, self._formats)
+
+    def _judge(self, bucket: Bucket, history: History) -> list[str]:
+        """What is wrong with what is left."""
+        return judge(bucket, history)
+
     def _prepare(self) -> Bucket:
         # Not the seeds of `first_image` and the act: equal seeds would make equal ids.
-        with World(1, Calm) as world:
+        with World(1, Calm, formats=self._formats) as world:
             if not self._scenario.empty:
-                world.bucket.load(first_image(self._scenario.engine))
+                world.bucket.load(self._first_image())
             self._start(world, "maker", self._prepared, self._scenario.prepare)
             world.run()
             return world.bucket
 
     def _act(self, recorder: Recorder) -> Outcome:
-        with self._scenario.within(), World(2, lambda _: recorder) as world:
+        with self._scenario.within(), World(2, lambda _: recorder, formats=self._formats) as world:
             world.bucket.load(self._image)
             history = History([replace(op, invoked=-1.0, completed=0.0) for op in self._prepared.operations])
             if (rival := self._scenario.rival) is not None:
@@ -181,7 +191,7 @@ class Matrix:
                 violations = recover(world, self._scenario.engine)
             except Exception as error:  # noqa: BLE001 - whatever escapes a client is a finding
                 violations.append(f"unexpected {type(error).__name__}: {error}")
-            return Outcome(world.bucket, history, violations + judge(world.bucket, history))
+            return Outcome(world.bucket, history, violations + self._judge(world.bucket, history))
 
     def _start(self, world: World, name: str, history: History, work: Callable[[Session], None]) -> None:
         client = world.client(name)

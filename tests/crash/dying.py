@@ -1,26 +1,66 @@
 """A client dies at each request of what it does, in each way, while others go on; on several tables."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
+from pathlib import Path
+from typing import NamedTuple
 
 from sim.bucket import Bucket
 from sim.checkers.history import History
 from sim.crash import Point, Recorder
+from sim.formats import Formats
 from sim.lakes import open_lake
 from sim.rows import rows_engine
 from sim.session import Session
 from sim.world import Client, World
+from tests.crash.choosing import chosen, opened
+from tests.crash.opening import differing_tables
 
 Act = Callable[[Session], None]
 
 
+class Left(NamedTuple):
+    """What is there after a death and after others went on, and what is wrong with it."""
+
+    bucket: Bucket
+    violations: list[str]
+
+
+def problems_of_deaths(
+    points: Iterable[Point],
+    die_at: Callable[[Point], Left],
+    formats: str,
+    folder: Path,
+    *,
+    rows: bool = False,
+) -> list[str]:
+    """Die at those of the points that are tried with these formats; after some deaths other readers open the
+    tables too, and compare `rows` if they can read them."""
+    problems = []
+    tried = chosen(points, formats)
+    assert tried
+    looked_at = opened(tried, formats)
+    for point in tried:
+        bucket, found = die_at(point)
+        if point in looked_at:
+            found = found + differing_tables(bucket.contents(), folder / str(point), rows)
+        problems += [f"{point} {point.key}: {what}" for what in found]
+    return problems
+
+
 def act_and_die(
-    image: Bucket, history: History, act: Act, rival: Act | None, look: Act, point: Point | None
+    image: Bucket,
+    history: History,
+    act: Act,
+    rival: Act | None,
+    look: Act,
+    point: Point | None,
+    formats: Formats,
 ) -> tuple[Recorder, Bucket]:
     """Let the act die at the point, if there is one; an observer looks later, and another one when a request
     that was on its way has arrived."""
     recorder = Recorder(point)
-    with World(2, lambda _: recorder) as world:
+    with World(2, lambda _: recorder, formats=formats) as world:
         world.bucket.load(image)
         if rival is not None:
             recorder.rival = lambda: start(world, world.client("rival"), history, rival)

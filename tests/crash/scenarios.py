@@ -55,15 +55,15 @@ def insert_again(session: Session) -> None:
 
 
 def create(session: Session) -> None:
-    tag = len(session.history.operations)
+    tag, formats = len(session.history.operations), session.client.formats
     schema = pa.schema([(f"tag_{tag}", pa.int64())])
-    actors.change(session, "", "create", "x", tag, lambda tx: tx.create("x", schema))
+    actors.change(session, "", "create", "x", tag, lambda tx: tx.create("x", schema, format=formats.of("x")))
 
 
 def create_with_rows(session: Session) -> None:
-    tag = len(session.history.operations)
+    tag, formats = len(session.history.operations), session.client.formats
     rows = [{f"tag_{tag}": 1}]
-    actors.change(session, "", "create", "x", tag, lambda tx: tx.create("x", rows))
+    actors.change(session, "", "create", "x", tag, lambda tx: tx.create("x", rows, format=formats.of("x")))
 
 
 def drop(session: Session) -> None:
@@ -78,6 +78,11 @@ def rename(session: Session) -> None:
 def place_foreign_table(session: Session) -> None:
     """A table that another client made, in a folder of the lake's root."""
     assert place_table(session.client, "foreign", (("v", "long"),))
+
+
+def place_foreign_counts(session: Session) -> None:
+    """The table `counts` by another client, in a lake that nobody has used before."""
+    assert place_table(session.client, "counts", (("n", "long"), ("op", "long")))
 
 
 def register(session: Session) -> None:
@@ -141,6 +146,7 @@ SCENARIOS = [
     Scenario("register", register, prepare=place_foreign_table),
     Scenario("create-beside-a-helper", create, prepare=leave_owner),
     Scenario("first-head", create, empty=True),
+    Scenario("insert-into-a-table-of-another", insert_count, prepare=place_foreign_counts, empty=True),
     Scenario("list-tables", list_tables, prepare=place_foreign_table),
     Scenario("read-after-a-checkpoint", read, prepare=appends(12)),
     Scenario("append-on-the-local-engine", append, engine=LocalEngine),
@@ -161,7 +167,7 @@ def look(session: Session) -> None:
         run_again(session, "lists", read_and_write)
     own = f"own-{session.client.name}"
     schema = pa.schema([("v", pa.int64())])
-    session.lake.create(own, schema)
+    session.lake.create(own, schema, format=session.client.formats.of(own))
     session.lake.append(own, [{"v": 1}])
     assert session.lake.read(own).count() == 1
     session.lake.drop(own)

@@ -3,85 +3,100 @@
 from pathlib import Path
 
 import pytest
-from deltalake import DeltaTable
 
 from lakevilla.engines.local.engine import LocalEngine
-from sim.checkers.commits import rows_of
-from sim.checkers.effects import bag
-from sim.checkers.logs import read_log, table_roots
-from sim.crash import Matrix, Scenario
+from sim.crash import Matrix, Point, Scenario
 from sim.faults import REQUESTS
+from sim.formats import FORMATS
 from sim.planted import BUGS
+from sim.planted_iceberg import BUGS as ICEBERG_BUGS
 from sim.sites import site
 from sim.suite import SUITES, play
+from tests.crash.choosing import chosen
+from tests.crash.dying import Left, problems_of_deaths
 from tests.crash.scenarios import SCENARIOS, look
 
+LATER = ("observer", "last")
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
-def test_death_at_any_request_leaves_all_or_nothing(scenario: Scenario):
-    matrix = Matrix(scenario, look)
-    problems = []
-    points = list(matrix.points())
-    assert points
-    for point in points:
+LAKE_WIDE = ("create", "drop", "rename", "register", "list-tables", "recover")
+"""The scenarios that have to do with more than one table."""
+
+
+def _applies(scenario: Scenario, formats: str) -> bool:
+    """Only Delta has checkpoints. Who works on one table has one format, in a mixed world too."""
+    if "checkpoint" in scenario.name:
+        return formats == "delta"
+    return formats != "mixed" or scenario.name in LAKE_WIDE
+
+
+EVERYTHING = [
+    pytest.param(scenario, formats, id=f"{scenario}-{formats}")
+    for formats in FORMATS
+    for scenario in SCENARIOS
+    if _applies(scenario, formats)
+]
+
+
+@pytest.mark.parametrize(("scenario", "formats"), EVERYTHING)
+def test_death_at_any_request_leaves_all_or_nothing_and_tables_that_others_open(
+    scenario: Scenario, formats: str, tmp_path: Path
+):
+    matrix = Matrix(scenario, look, FORMATS[formats])
+
+    def die_at(point: Point) -> Left:
         outcome = matrix.die_at(point)
         stuck = [op for op in outcome.history.operations if op.client in LATER and op.outcome != "ok"]
-        problems += [f"{point} {point.key}: {violation}" for violation in outcome.violations]
-        problems += [f"{point} {point.key}: {op.client} cannot {op.action}: {op.error}" for op in stuck]
-    assert problems == []
+        failed = [f"{op.client} cannot {op.action}: {op.error}" for op in stuck]
+        return Left(outcome.bucket, outcome.violations + failed)
+
+    # The other engine writes no Parquet.
+    rows = scenario.engine is LocalEngine
+    assert problems_of_deaths(matrix.points(), die_at, formats, tmp_path, rows=rows) == []
 
 
-def test_every_request_has_a_crash_point():
+@pytest.mark.parametrize(("formats", "seeds"), [("delta", 30), ("iceberg", 4)])
+def test_every_request_has_a_crash_point(formats: str, seeds: int):
     """A request of the port, or one that the simulation sees (what is asked of which kind of object), without
     a crash point would be a commit path that nobody tried."""
-    points = [point for scenario in SCENARIOS for point in Matrix(scenario, look).points()]
-    assert {point.kind for point in points} == set(REQUESTS)
+    kinds = FORMATS[formats]
+    points = [point for scenario in SCENARIOS for point in Matrix(scenario, look, kinds).points()]
+    if formats == "delta":
+        assert {point.kind for point in points} == set(REQUESTS)
     seen = {
         site(event[4], event[5])
         for suite in SUITES
-        for seed in range(30)
-        for event in play(seed, suite).trace
+        for seed in range(seeds)
+        for event in play(seed, suite, formats=kinds).trace
         if event[3] == "send" and not event[1].startswith("legacy")
     }
     assert seen - {site(point.kind, point.key) for point in points} == set()
 
 
-LATER = ("observer", "last")
+def test_death_is_tried_at_every_write_of_an_iceberg_commit():
+    (update,) = (scenario for scenario in SCENARIOS if scenario.name == "update")
+    points = chosen(Matrix(update, look, FORMATS["iceberg"]).points(), "iceberg")
+    tried = {site(point.kind, point.key) for point in points}
+    assert {"put data", "put manifest", "put manifest list", "create metadata", "put hint"} <= tried
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
-def test_deltalake_opens_every_table_that_a_death_left(scenario: Scenario, tmp_path: Path):
-    """A sample of the points: another project's reader finds the same version and the same files."""
-    matrix = Matrix(scenario, look)
-    points = list(matrix.points())
-    for number, point in enumerate(points[:: max(1, len(points) // 4)]):
-        objects = matrix.die_at(point).bucket.contents()
-        folder = tmp_path / str(number)
-        for key, data in objects.items():
-            (folder / key).parent.mkdir(parents=True, exist_ok=True)
-            (folder / key).write_bytes(data)
-        for root in table_roots(objects):
-            log = read_log(objects, root)
-            table = DeltaTable(folder / root)
-            assert table.version() == log.commits[-1].version
-            names = {uri.rpartition("/")[2] for uri in table.file_uris()}
-            assert names == {file.key.rpartition("/")[2] for file in log.live.values()}
-            if scenario.engine is LocalEngine:
-                rows = table.to_pyarrow_table().to_pylist()
-                assert bag(rows) == bag([row for file in log.live.values() for row in rows_of(file, objects)])
+FOUND = [
+    ("head-moves-before-the-table-is-there", "create"),
+    ("create-that-overwrites", "update-rebased"),
+    ("conflict-check-forgets-added-files", "insert-in-conflict"),
+]
 
 
 @pytest.mark.parametrize(
-    ("bug", "name"),
+    ("bug", "name", "formats"),
     [
-        ("head-moves-before-the-table-is-there", "create"),
-        ("create-that-overwrites", "update-rebased"),
-        ("conflict-check-forgets-added-files", "insert-in-conflict"),
-        ("conflict-check-forgets-removed-files", "delete-in-conflict"),
+        *((bug, name, formats) for bug, name in FOUND for formats in ("delta", "iceberg")),
+        ("conflict-check-forgets-removed-files", "delete-in-conflict", "delta"),
+        ("removed-file-that-is-in-no-manifest-is-ignored", "delete-in-conflict", "iceberg"),
+        ("snapshot-log-is-begun-anew", "update", "iceberg"),
     ],
 )
-def test_matrix_finds_a_planted_bug(bug: str, name: str):
+def test_matrix_finds_a_planted_bug(bug: str, name: str, formats: str):
     scenario = next(scenario for scenario in SCENARIOS if scenario.name == name)
-    matrix = Matrix(scenario, look)
-    with BUGS[bug]():
-        assert any(matrix.die_at(point).violations for point in matrix.points())
+    matrix = Matrix(scenario, look, FORMATS[formats])
+    with (BUGS | ICEBERG_BUGS)[bug]():
+        assert any(matrix.die_at(point).violations for point in chosen(matrix.points(), formats))

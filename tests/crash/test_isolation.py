@@ -4,6 +4,7 @@ Also while it adopts what others wrote, makes the lake's first entries, or takes
 """
 
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ from sim.checkers.looks import INSERTED
 from sim.checkers.published import check_published
 from sim.crash import Point, Recorder
 from sim.faults import Calm
+from sim.formats import FORMATS, Formats
 from sim.isolated import ALL, Doing, I, Plan, R, Wish
 from sim.judge_isolation import Final, judge
 from sim.legacy import LegacyWriter
@@ -21,7 +23,7 @@ from sim.legacy_store import encode_json
 from sim.rows import rows_engine
 from sim.session import Session
 from sim.world import World
-from tests.crash.dying import Act, act_and_die, failed_observers, start
+from tests.crash.dying import Act, Left, act_and_die, failed_observers, problems_of_deaths, start
 
 PICKS = {
     "I": Wish(I, "serializable", again=True),
@@ -131,9 +133,9 @@ SCENARIOS: dict[str, tuple[Act, Act | None, bool, Act | None]] = {
 }
 
 
-def _play(name: str, point: Point | None) -> tuple[Recorder, list[str]]:
+def _play(name: str, point: Point | None, formats: Formats) -> tuple[Recorder, Left]:
     act, rival, bare, prepare = SCENARIOS[name]
-    image, made = _image(bare, prepare)
+    image, made = _image(bare, prepare, formats)
     history, final = History(list(made.operations)), Final()
 
     def look(session: Session) -> None:
@@ -146,17 +148,16 @@ def _play(name: str, point: Point | None) -> tuple[Recorder, list[str]]:
         final.tags.clear()
         final.tags.update(making.visible(session.lake))
 
-    recorder, bucket = act_and_die(image, history, act, rival, look, point)
-    return recorder, check_published(bucket.writes) + failed_observers(history) + judge(
-        bucket, history, final
-    )
+    recorder, bucket = act_and_die(image, history, act, rival, look, point, formats)
+    violations = check_published(bucket.writes) + failed_observers(history)
+    return recorder, Left(bucket, violations + judge(bucket, history, final))
 
 
 @cache
-def _image(bare: bool, prepare: Act | None) -> tuple[Bucket, History]:
+def _image(bare: bool, prepare: Act | None, formats: Formats) -> tuple[Bucket, History]:
     history = History()
-    with World(1, Calm) as world:
-        world.bucket.load(isolation.image(rows_engine, bare))
+    with World(1, Calm, formats=formats) as world:
+        world.bucket.load(isolation.image(rows_engine, bare, formats))
         if prepare is not None:
             start(world, world.client("maker"), history, prepare)
         world.run()
@@ -165,11 +166,14 @@ def _image(bare: bool, prepare: Act | None) -> tuple[Bucket, History]:
     return world.bucket, history
 
 
+@pytest.mark.parametrize("formats", FORMATS)
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_death_at_any_request_of_a_transaction_with_isolation_leaves_all_or_nothing(name: str) -> None:
-    recorder, violations = _play(name, None)
-    assert violations == []
+def test_death_at_any_request_of_a_transaction_with_isolation_leaves_all_or_nothing(
+    name: str, formats: str, tmp_path: Path
+) -> None:
+    kinds = FORMATS[formats]
+    recorder, left = _play(name, None, kinds)
+    assert left.violations == []
     found = list(recorder.points)
     assert {"create", "get"} <= {point.kind for point in found} or "look" in name
-    problems = [f"{point} {point.key}: {what}" for point in found for what in _play(name, point)[1]]
-    assert problems == []
+    assert problems_of_deaths(found, lambda at: _play(name, at, kinds)[1], formats, tmp_path) == []

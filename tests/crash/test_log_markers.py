@@ -9,12 +9,15 @@ from deltalake import DeltaTable
 from lakevilla.store.port import Replaced
 from lakevilla.store.retrying import Retrying
 from sim import actors
+from sim.bucket import Bucket
 from sim.checkers.delta import live_files
+from sim.checkers.history import History
 from sim.checkers.log_markers import pending_markers
 from sim.checkers.logs import read_log, table_roots
 from sim.crash import Matrix, Outcome, Point, Scenario
 from sim.in_log import image_in_log, judge_in_log
 from sim.journal import Journal, run_again, transact
+from sim.rows import rows_engine
 from sim.session import Session
 from tests.crash.recovering import (
     aborted,
@@ -74,13 +77,11 @@ SCENARIOS = [
 class LogMatrix(Matrix):
     """All points of one scenario, on tables whose markers lie in the log."""
 
-    def _prepare(self):
-        with patch("sim.crash.first_image", image_in_log):
-            return super()._prepare()
+    def _first_image(self) -> Bucket:
+        return image_in_log(rows_engine)
 
-    def _act(self, recorder):
-        with patch("sim.crash.judge", judge_in_log):
-            return super()._act(recorder)
+    def _judge(self, bucket: Bucket, history: History) -> list[str]:
+        return judge_in_log(bucket, history)
 
 
 def problems_of(point: Point, outcome: Outcome) -> list[str]:

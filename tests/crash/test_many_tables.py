@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import cache, partial
+from pathlib import Path
 
 import pytest
 
@@ -14,12 +15,13 @@ from sim.checkers.published import check_published
 from sim.checkers.torn import Torn
 from sim.crash import Point, Recorder
 from sim.faults import Calm
+from sim.formats import FORMATS, Formats
 from sim.legacy import LegacyWriter
 from sim.legacy_store import encode_json
 from sim.rows import rows_engine
 from sim.session import Session
 from sim.world import World
-from tests.crash.dying import Act, act_and_die, failed_observers, start
+from tests.crash.dying import Act, Left, act_and_die, failed_observers, problems_of_deaths, start
 
 BOTH = Features.R | Features.CT
 OLD = "n1"
@@ -78,10 +80,10 @@ SCENARIOS: dict[str, tuple[Act, Act | None]] = {
 }
 
 
-def _play(name: str, point: Point | None) -> tuple[Recorder, list[str]]:
+def _play(name: str, point: Point | None, formats: Formats) -> tuple[Recorder, Left]:
     act, rival = SCENARIOS[name]
     final, tags = {}, {}
-    image, history = _prepared()
+    image, history = _prepared(formats)
 
     def look(session: Session) -> None:
         TWO(session)
@@ -92,41 +94,40 @@ def _play(name: str, point: Point | None) -> tuple[Recorder, list[str]]:
         tags.clear()
         tags.update(making.visible(session.lake))
 
-    recorder, bucket = act_and_die(image, history, act, rival, look, point)
+    recorder, bucket = act_and_die(image, history, act, rival, look, point, formats)
     violations = check_published(bucket.writes) + failed_observers(history)
     torn = Torn(bucket.writes)
     violations += tables.judge(history, final, torn) + making.judge(history, final, tags, torn)
-    return recorder, violations
+    return recorder, Left(bucket, violations)
 
 
-def _prepared() -> tuple[Bucket, History]:
+def _prepared(formats: Formats) -> tuple[Bucket, History]:
     """The lists and the table `OLD`, and the history of who made it."""
-    image, made = _image()
+    image, made = _image(formats)
     return image, History([replace(op, invoked=-1.0, completed=0.0) for op in made.operations])
 
 
 @cache
-def _image() -> tuple[Bucket, History]:
+def _image(formats: Formats) -> tuple[Bucket, History]:
     history = History()
-    with World(1, Calm) as world:
-        world.bucket.load(tables.image(rows_engine))
+    with World(1, Calm, formats=formats) as world:
+        world.bucket.load(tables.image(rows_engine, formats))
         start(world, world.client("maker"), history, defining(making.make("n*")))
         world.run()
         return world.bucket, history
 
 
-def _points(name: str) -> list[Point]:
-    recorder, violations = _play(name, None)
-    assert violations == []
-    return list(recorder.points)
-
-
+@pytest.mark.parametrize("formats", FORMATS)
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_death_at_any_request_of_a_commit_on_several_tables_leaves_all_or_nothing(name: str) -> None:
-    found = _points(name)
+def test_death_at_any_request_of_a_commit_on_several_tables_leaves_all_or_nothing(
+    name: str, formats: str, tmp_path: Path
+) -> None:
+    kinds = FORMATS[formats]
+    recorder, left = _play(name, None, kinds)
+    assert left.violations == []
+    found = list(recorder.points)
     assert {"create", "replace", "put", "get"} <= {point.kind for point in found}
-    problems = [f"{point} {point.key}: {what}" for point in found for what in _play(name, point)[1]]
-    assert problems == []
+    assert problems_of_deaths(found, lambda at: _play(name, at, kinds)[1], formats, tmp_path) == []
 
 
 def test_judge_sees_half_of_a_commit() -> None:

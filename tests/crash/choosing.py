@@ -1,0 +1,48 @@
+"""Which deaths are tried, and after which of them other projects' readers look.
+
+On Delta tables a client dies at every request in every way. On others, where the same code writes another
+format's objects, it dies before and after one request of each kind that a scenario writes, unless all are
+wished for: `make soak SUITE=crash`.
+"""
+
+import os
+from collections.abc import Collection, Iterable
+
+from sim.crash import Point
+from sim.faults import WRITES
+from sim.sites import site
+
+ALL = os.environ.get("LAKEVILLA_CRASH") == "all"
+OPENED, OPENED_OF_OTHERS = 4, 2
+"""After so many deaths of a scenario its tables are opened; so many on tables of other formats than Delta."""
+SHARED = (" metadata", " hint")
+"""What a late request finds changed by others; all other objects of the format have names of their own."""
+
+
+def chosen(points: Iterable[Point], formats: str) -> list[Point]:
+    """Of these points, in their order, those at which to die."""
+    every = list(points)
+    if ALL or formats == "delta":
+        return every
+    return _one_of_each_kind(every) or every
+
+
+def _one_of_each_kind(every: list[Point]) -> list[Point]:
+    """For each kind of write, deaths before and after the last one of that kind; what is shared comes late
+    too. To die before a write is to die after the write before it: one of these is enough."""
+    sites = {point.number: site(point.kind, point.key) for point in every if point.kind in WRITES}
+    after = {name: number for number, name in sites.items()}
+    late = {number for name, number in after.items() if name.endswith(SHARED)}
+    tried = {"applied": set(after.values()), "late": late, "before": set[int]()}
+    previous = None
+    for number in sites:
+        if number in tried["applied"] - late and previous not in tried["applied"]:
+            tried["before"].add(number)
+        previous = number
+    return [point for point in every if point.number in tried.get(point.mode, ())]
+
+
+def opened(points: Collection[Point], formats: str) -> set[Point]:
+    """Of the deaths that are tried, those after which other readers look at what is left."""
+    count = OPENED if formats == "delta" else OPENED_OF_OTHERS
+    return set(points) if ALL else set(list(points)[:: max(1, len(points) // count)])
