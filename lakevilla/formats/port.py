@@ -314,4 +314,9 @@ class Table(Protocol):
         """After a publish: write the checkpoint or the hint if this version is due. Failure harms nobody."""
         ...
 
+    def renew_hint(self, snapshot: Snapshot) -> None:
+        """After a publish that may lie long back, by somebody who left no hint: let those who go by one alone
+        find this version, or the newest since. Nothing if the format has none. Failure harms nobody."""
+        ...
+
     def history(self, limit: int | None = None) -> Sequence[HistoryEntry]: ...

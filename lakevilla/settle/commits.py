@@ -149,7 +149,10 @@ class CommitSettler:
         landed = walked.outcome
         inverse = walked.table.inverse(landed.before, walked.change)
         author = self._author(self.attempt + INVERSE)
-        return walk(walked.table, landed.after, inverse, author, self.environment.new_id)
+        result = walk(walked.table, landed.after, inverse, author, self.environment.new_id)
+        if isinstance(result, Landed):
+            walked.table.renew_hint(result.after)
+        return result
 
     def _author(self, attempt: str) -> Author:
         return Author(self.txn, attempt, "", slot=self.seq)

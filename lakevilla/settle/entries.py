@@ -123,13 +123,22 @@ def settle(lake: str, entry: Entry, environment: Environment, places: Places) ->
             tell(places.open(ref), base, notice, entry.txn, entry.attempt)
             return Settled(True)
         case Commit() as commit:
-            open_at = partial(_open_at, places)
-            settler = CommitSettler(lake, entry.seq, entry.txn, entry.attempt, environment, places, open_at)
-            return settler.settle(commit).settled
+            return _complete(lake, entry, commit, environment, places)
         case Adopt(tables=adopted):
             return Settled(True, {found.table.location: found.version for found in adopted})
         case _:
             return Settled(True)
+
+
+def _complete(lake: str, entry: Entry, commit: Commit, environment: Environment, places: Places) -> Settled:
+    """Settle a commit that we found. Who decided it may have left no hints of what it has published."""
+    open_at = partial(_open_at, places)
+    settler = CommitSettler(lake, entry.seq, entry.txn, entry.attempt, environment, places, open_at)
+    outcome = settler.settle(commit)
+    for write in commit.writes:
+        if write.table.location in outcome.snapshots:
+            places.open(write.table).renew_hint(outcome.snapshots[write.table.location])
+    return outcome.settled
 
 
 def _open_at(places: Places, ref: TableRef, version: int) -> tuple[Table, Snapshot]:

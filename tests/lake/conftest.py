@@ -1,12 +1,16 @@
 """What all tests of a lake in this process need: patience, and a format for its tables.
 
 Tests marked `formats("delta", "iceberg")` run once with each of these formats; those without run on Delta.
+With `mixed` every other table is an Iceberg table.
 """
+
+from itertools import cycle
 
 import pytest
 
 import lakevilla as lv
 from lakevilla.transaction import turns
+from lakevilla.transaction.catalog import Catalog
 from tests.outsiders import OUTSIDERS
 
 
@@ -20,7 +24,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def table_format(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """The format of all tables that the test makes without naming one."""
     name: str = getattr(request, "param", "delta")
-    monkeypatch.setitem(lv.Lake.__init__.__kwdefaults__, "default_format", name)
+    if name == "mixed":
+        formats = cycle(["delta", "iceberg"])
+        turns_taken = property(lambda _: next(formats), lambda _, __: None)
+        monkeypatch.setattr(Catalog, "default_format", turns_taken, raising=False)
+    else:
+        monkeypatch.setitem(lv.Lake.__init__.__kwdefaults__, "default_format", name)
     return name
 
 

@@ -62,6 +62,13 @@ def test_table_that_another_client_makes_at_the_same_moment_is_met_and_left_alon
     assert lake.read("n").collect() == [(7, 70)]
 
 
+@pytest.mark.parametrize("features", [lv.NONE, lv.R | lv.CT], ids=str)
+def test_new_table_has_a_hint(lake: lv.Lake, tmp_path: Path, features: lv.Features) -> None:
+    with lake.transaction(features) as tx:
+        tx.create("n", "id BIGINT, v BIGINT")
+    assert (tmp_path / "n" / "metadata" / "version-hint.text").read_text() == "1"
+
+
 def _named_by_a_catalog(metadata: Path) -> None:
     for path in metadata.glob("v*.metadata.json"):
         path.rename(metadata / f"0000{path.name[1]}-0197aaaa-aaaa-7aaa-aaaa-aaaaaaaaaaaa.metadata.json")

@@ -2,22 +2,30 @@
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import lakevilla as lv
 from lakevilla.errors import Unavailable
+from lakevilla.store import keys
 from lakevilla.store.opening import open_store
 from tests.lake.hooked import Hooked
+from tests.outsiders import OUTSIDERS
+
+pytestmark = pytest.mark.formats("delta", "iceberg")
 
 BOTH = lv.R | lv.CT
+HINT = "metadata/version-hint.text"
 
 
-def client(place: Path, refused: tuple[str, ...] = ()) -> lv.Lake:
-    """A client that may not create log entries of these tables."""
+def client(place: Path, refused: tuple[str, ...] = (), hints_refused: tuple[str, ...] = ()) -> lv.Lake:
+    """A client that may not create log entries of these tables, and leave no hints of those."""
     store = Hooked(open_store(str(place), {"fsync": "false"}))
 
     def step(kind: str, key: str) -> None:
-        if kind == "create" and key.partition("/_delta_log/")[0] in refused:
+        table, _, rest = key.partition("/")
+        entry = kind == "create" and rest.startswith(("_delta_log/", "metadata/v"))
+        if (entry and table in refused) or (rest == HINT and kind == "put" and table in hints_refused):
             raise Unavailable(f"access denied: {key}")
 
     store.hook = step
@@ -62,10 +70,65 @@ def test_others_read_and_change_tables_that_it_does_not_concern(decided: str, tm
     assert decided
 
 
-def test_whoever_has_all_rights_completes_it(decided: str, tmp_path: Path) -> None:
-    whole = client(tmp_path)
-    with whole.transaction(BOTH) as tx:
+def complete(lake: lv.Lake) -> None:
+    """A commit that finds the decided one in its way."""
+    with lake.transaction(BOTH) as tx:
         tx.update("a", {"v": "v + 10"})
         tx.update("c", {"v": "v + 10"})
+
+
+def test_whoever_has_all_rights_completes_it(decided: str, tmp_path: Path) -> None:
+    whole = client(tmp_path)
+    complete(whole)
     assert values(whole, "a", "b", "c") == [11, 1, 10]
     assert whole.outcome(decided).state == "committed"
+
+
+def hint(folder: Path) -> str:
+    return (folder / HINT).read_text()
+
+
+@pytest.mark.formats("iceberg")
+def test_who_completes_a_commit_leaves_the_hints_that_its_client_did_not(
+    decided: str, tmp_path: Path, begin: int
+) -> None:
+    assert (hint(tmp_path / "b"), bool(decided)) == (str(begin + 1), True)
+    complete(client(tmp_path))
+    assert hint(tmp_path / "b") == str(begin + 2)
+
+
+@pytest.mark.formats("iceberg")
+def test_hint_of_what_others_built_on_a_commit_is_not_set_back_by_who_completes_it(
+    decided: str, tmp_path: Path, begin: int, table_format: str
+) -> None:
+    """The commit was published by a client that died, and others wrote since; then somebody settles it."""
+    publish_as_a_client_that_dies(tmp_path)
+    outside = OUTSIDERS[table_format]
+    outside.append(tmp_path / "b", pa.table({"id": [5], "v": [5]}))
+    outside.append(tmp_path / "b", pa.table({"id": [6], "v": [6]}))
+    assert hint(tmp_path / "b") == str(begin + 4)
+    complete(client(tmp_path))
+    assert hint(tmp_path / "b") == str(begin + 4)
+    assert client(tmp_path).outcome(decided).state == "committed"
+
+
+@pytest.mark.formats("iceberg")
+def test_who_may_not_leave_a_hint_completes_a_published_commit(decided: str, tmp_path: Path) -> None:
+    publish_as_a_client_that_dies(tmp_path)
+    complete(client(tmp_path, hints_refused=("b",)))
+    whole = client(tmp_path)
+    assert values(whole, "a", "b", "c") == [11, 1, 10]
+    assert whole.outcome(decided).state == "committed"
+
+
+def publish_as_a_client_that_dies(place: Path) -> None:
+    """Publish the decided commit, without hints and without HEAD."""
+    store = Hooked(open_store(str(place), {"fsync": "false"}))
+
+    def step(kind: str, key: str) -> None:
+        if (kind == "put" and key.endswith(HINT)) or (kind == "replace" and key == keys.HEAD):
+            raise Unavailable("the client died")
+
+    store.hook = step
+    with pytest.raises(lv.Unavailable):
+        complete(lv.Lake(place, engine="local", features=lv.R, store=store))

@@ -15,7 +15,8 @@ from lakevilla.store.opening import open_store
 from tests.lake.hooked import Hooked
 from tests.outsiders import OUTSIDERS
 
-pytestmark = pytest.mark.formats("delta", "iceberg")
+pytestmark = pytest.mark.formats("delta", "iceberg", "mixed")
+each = pytest.mark.formats("delta", "iceberg")
 
 BOTH = lv.R | lv.CT
 
@@ -39,6 +40,7 @@ def _transfer(tx: lv.Transaction, amount: int) -> None:
     tx.update("y", {"balance": f"balance + {amount}"}, where="id = 1")
 
 
+@each
 @pytest.mark.parametrize("features", [lv.CT, BOTH])
 def test_commit_changes_all_tables_and_says_so(lake: lv.Lake, features: lv.Features, begin: int) -> None:
     with lake.transaction(features) as tx:
@@ -57,6 +59,7 @@ def test_abort_changes_no_table(lake: lv.Lake) -> None:
     assert _balances(lake, "x") == _balances(lake, "y") == {1: 100, 2: 100}
 
 
+@each
 def test_one_table_without_other_reads_needs_no_slot(lake: lv.Lake, begin: int) -> None:
     with lake.transaction(BOTH) as tx:
         tx.update("x", {"balance": 5}, where="id = 1")
@@ -83,6 +86,7 @@ def test_conflict_without_recovery_is_raised(lake: lv.Lake) -> None:
     assert (_balances(lake, "x")[1], _balances(lake, "y")[1]) == (95, 105)
 
 
+@each
 @pytest.mark.parametrize("table", ["x", "y"])
 def test_outside_writer_between_is_passed_or_redone(
     lake: lv.Lake, tmp_path: Path, table: str, table_format: str
@@ -96,6 +100,7 @@ def test_outside_writer_between_is_passed_or_redone(
     assert _balances(lake, table)[1] == {"x": 1070, "y": 1130}[table]
 
 
+@each
 def test_outside_conflict_without_recovery_takes_everything_back(
     lake: lv.Lake, tmp_path: Path, table_format: str
 ) -> None:
@@ -254,6 +259,7 @@ def test_who_redoes_lines_up_in_one_order_and_shifts_if_it_held_a_later_place(la
     assert lake.status().tickets == ()
 
 
+@each
 @pytest.mark.parametrize("recovers", [True, False])
 def test_entry_between_the_look_at_a_table_and_head_is_noticed(
     lake: lv.Lake, tmp_path: Path, recovers: bool, table_format: str, begin: int

@@ -7,6 +7,8 @@ import pytest
 
 import lakevilla as lv
 
+pytestmark = pytest.mark.formats("delta", "iceberg")
+
 BOTH = lv.R | lv.CT
 
 
@@ -79,6 +81,7 @@ def test_own_rows_that_were_seen_and_rolled_back_count_as_what_they_came_from(la
         tx.commit()
 
 
+@pytest.mark.formats("delta")
 def test_failure_of_a_statement_tells_of_the_rows_that_it_met(lake: lv.Lake) -> None:
     lake.sql("ALTER TABLE x ADD CONSTRAINT positive CHECK (v > 0)")
     tx = lake.transaction()

@@ -16,7 +16,7 @@ from lakevilla.store.metered import Meter
 from lakevilla.store.opening import open_store
 from lakevilla.versions.records import Head
 from tests.lake.hooked import Hooked
-from tests.legacy.lookers import LOOKERS, DuckByHint, Rows
+from tests.legacy.lookers import LOOKERS, Rows
 from tests.legacy.test_between_requests import FORMATS, append, update
 from tests.outsiders import OUTSIDERS
 
@@ -70,13 +70,11 @@ class Stage:
         return tx
 
     def holds(self, table: str) -> Rows:
-        """The rows of the newest version, on which all clients agree that look for it: not those who go by a
-        hint alone, which an inverse commit does not leave."""
+        """The rows of the newest version, on which all clients agree, also those who go by a hint alone."""
         path = str(self.root / table)
         with self.lake.transaction(lv.R) as tx:
             ours = sorted((row.id, row.v) for row in tx.read(table).collect())
-        looking = [make for make in LOOKERS[self.format] if make is not DuckByHint]
-        assert all(make().look(path)[1] == ours for make in looking)
+        assert all(make().look(path)[1] == ours for make in LOOKERS[self.format])
         return ours
 
     def operations(self, table: str) -> list[str]:

@@ -186,6 +186,9 @@ class DeltaTable:
         except (LakeVillaError, pa.ArrowException) as error:
             logger.warning("no checkpoint of version %d of %s: %s", due.version, self._store.url, error)
 
+    def renew_hint(self, snapshot: Snapshot) -> None:
+        """Readers list what lies above the last checkpoint: they need none."""
+
     def _locate(self, key: str) -> tuple[Store, str]:
         return located(key, self._store, self._opener)
 

@@ -107,6 +107,9 @@ class CatalogLog:
     def leave_hint(self, version: Version) -> None:
         """Who asks the catalog needs none."""
 
+    def renew_hint(self, version: Version) -> None:
+        """As above."""
+
     def _made(self, base: Version, answer: Applied, txn: str) -> Made:
         try:
             version = self._read(self._key(answer.metadata))

@@ -98,6 +98,17 @@ class FileLog:
         except LakeVillaError as error:
             logger.warning("no hint of version %d of %s: %s", version.number, self._store.url, error)
 
+    def renew_hint(self, version: Version) -> None:
+        """One GET that misses if nothing came since."""
+        try:
+            later = self.follow(version)
+        except LakeVillaError as error:
+            logger.warning(
+                "no hint of what follows version %d of %s: %s", version.number, self._store.url, error
+            )
+            return
+        self.leave_hint(later[-1] if later else version)
+
     def _read(self, number: int, compressed: bool = False) -> Version | None:
         """The metadata file of a version, or None if there is none."""
         key = metadata_key(number, compressed)

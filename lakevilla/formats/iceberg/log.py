@@ -111,3 +111,7 @@ class Log(Protocol):
     def leave_hint(self, version: Version) -> None:
         """Leave a hint of this version for those who look for one. Failure harms nobody."""
         ...
+
+    def renew_hint(self, version: Version) -> None:
+        """The same for a version that may have been made long ago: of the newest that came since."""
+        ...

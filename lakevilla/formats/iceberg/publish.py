@@ -49,7 +49,7 @@ def encode_first(base: IcebergSnapshot, first: Change, author: Author, environme
 
 
 def publish_first(log: Log, store: Store, environment: Environment, data: bytes, attempt: str) -> bool:
-    """Create the first version. True if it is this attempt's, whoever wrote it."""
+    """Create the first version, and leave its hint. True if it is this attempt's, whoever wrote it."""
     try:
         record = json.loads(data)
         raw: Mapping[str, Any] = record["metadata"]
@@ -58,7 +58,13 @@ def publish_first(log: Log, store: Store, environment: Environment, data: bytes,
         raise Corrupt(f"the record of a new table is malformed: {error!r}") from error
     upload(store, environment, objects)
     in_the_way = log.create(Version.not_made(raw), raw, attempt)
-    return isinstance(in_the_way, Made) or attempt_of(in_the_way.info) == attempt
+    if isinstance(in_the_way, Made):
+        log.leave_hint(in_the_way.version)
+        return True
+    if attempt_of(in_the_way.info) != attempt:
+        return False
+    log.renew_hint(in_the_way)
+    return True
 
 
 def publish_notice(

@@ -173,6 +173,9 @@ class IcebergTable:
         """The commit stands without the hint."""
         self._log.leave_hint(_ours(snapshot).at)
 
+    def renew_hint(self, snapshot: Snapshot) -> None:
+        self._log.renew_hint(_ours(snapshot).at)
+
     def _newest(self) -> IcebergSnapshot:
         found = self.latest()
         if found is None:
