@@ -1,8 +1,8 @@
 """Which deaths are tried, and after which of them other projects' readers look.
 
 On Delta tables a client dies at every request in every way. On others, where the same code writes another
-format's objects, it dies before and after one request of each kind that a scenario writes, unless all are
-wished for: `make soak SUITE=crash`.
+format's objects, and where many requests are alike, a sample is enough: it dies before and after one request
+of each kind that a scenario writes, unless all are wished for: `make soak SUITE=crash`.
 """
 
 import os
@@ -13,16 +13,16 @@ from sim.faults import WRITES
 from sim.sites import site
 
 ALL = os.environ.get("LAKEVILLA_CRASH") == "all"
-OPENED, OPENED_OF_OTHERS = 4, 2
-"""After so many deaths of a scenario its tables are opened; so many on tables of other formats than Delta."""
+OPENED, OPENED_OF_SAMPLE = 4, 2
+"""After so many deaths of a scenario its tables are opened."""
 SHARED = (" metadata", " hint")
 """What a late request finds changed by others; all other objects of the format have names of their own."""
 
 
-def chosen(points: Iterable[Point], formats: str) -> list[Point]:
+def chosen(points: Iterable[Point], sample: bool) -> list[Point]:
     """Of these points, in their order, those at which to die."""
     every = list(points)
-    if ALL or formats == "delta":
+    if ALL or not sample:
         return every
     return _one_of_each_kind(every) or every
 
@@ -42,7 +42,7 @@ def _one_of_each_kind(every: list[Point]) -> list[Point]:
     return [point for point in every if point.number in tried.get(point.mode, ())]
 
 
-def opened(points: Collection[Point], formats: str) -> set[Point]:
+def opened(points: Collection[Point], sample: bool) -> set[Point]:
     """Of the deaths that are tried, those after which other readers look at what is left."""
-    count = OPENED if formats == "delta" else OPENED_OF_OTHERS
+    count = OPENED_OF_SAMPLE if sample else OPENED
     return set(points) if ALL else set(list(points)[:: max(1, len(points) // count)])

@@ -29,17 +29,17 @@ class Left(NamedTuple):
 def problems_of_deaths(
     points: Iterable[Point],
     die_at: Callable[[Point], Left],
-    formats: str,
     folder: Path,
     *,
+    sample: bool,
     rows: bool = False,
 ) -> list[str]:
-    """Die at those of the points that are tried with these formats; after some deaths other readers open the
-    tables too, and compare `rows` if they can read them."""
+    """Die at all of the points, or at a sample; after some deaths other readers open the tables too, in this
+    folder, and compare `rows` if they can read them."""
     problems = []
-    tried = chosen(points, formats)
+    tried = chosen(points, sample)
     assert tried
-    looked_at = opened(tried, formats)
+    looked_at = opened(tried, sample)
     for point in tried:
         bucket, found = die_at(point)
         if point in looked_at:
@@ -56,18 +56,19 @@ def act_and_die(
     look: Act,
     point: Point | None,
     formats: Formats,
+    since: float = 0.0,
 ) -> tuple[Recorder, Bucket]:
     """Let the act die at the point, if there is one; an observer looks later, and another one when a request
-    that was on its way has arrived."""
+    that was on its way has arrived. All of it begins so many seconds `since` the image was made."""
     recorder = Recorder(point)
     with World(2, lambda _: recorder, formats=formats) as world:
         world.bucket.load(image)
         if rival is not None:
             recorder.rival = lambda: start(world, world.client("rival"), history, rival)
-        start(world, world.client("actor"), history, act)
+        world.scheduler.at(since, partial(start, world, world.client("actor"), history, act))
         for number, seconds in enumerate(recorder.looks):
             client = world.client(f"observer{number}")
-            world.scheduler.at(seconds, partial(start, world, client, history, look))
+            world.scheduler.at(since + seconds, partial(start, world, client, history, look))
         world.run()
         return recorder, world.bucket
 

@@ -51,7 +51,7 @@ def test_death_at_any_request_leaves_all_or_nothing_and_tables_that_others_open(
 
     # The other engine writes no Parquet.
     rows = scenario.engine is LocalEngine
-    assert problems_of_deaths(matrix.points(), die_at, formats, tmp_path, rows=rows) == []
+    assert problems_of_deaths(matrix.points(), die_at, tmp_path, sample=formats != "delta", rows=rows) == []
 
 
 @pytest.mark.parametrize(("formats", "seeds"), [("delta", 30), ("iceberg", 4)])
@@ -74,7 +74,7 @@ def test_every_request_has_a_crash_point(formats: str, seeds: int):
 
 def test_death_is_tried_at_every_write_of_an_iceberg_commit():
     (update,) = (scenario for scenario in SCENARIOS if scenario.name == "update")
-    points = chosen(Matrix(update, look, FORMATS["iceberg"]).points(), "iceberg")
+    points = chosen(Matrix(update, look, FORMATS["iceberg"]).points(), sample=True)
     tried = {site(point.kind, point.key) for point in points}
     assert {"put data", "put manifest", "put manifest list", "create metadata", "put hint"} <= tried
 
@@ -99,4 +99,4 @@ def test_matrix_finds_a_planted_bug(bug: str, name: str, formats: str):
     scenario = next(scenario for scenario in SCENARIOS if scenario.name == name)
     matrix = Matrix(scenario, look, FORMATS[formats])
     with (BUGS | ICEBERG_BUGS)[bug]():
-        assert any(matrix.die_at(point).violations for point in chosen(matrix.points(), formats))
+        assert any(matrix.die_at(point).violations for point in chosen(matrix.points(), formats != "delta"))

@@ -3,11 +3,16 @@
 Also while it adopts what others wrote, makes the lake's first entries, or takes back what it had published.
 """
 
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
+from lakevilla.maintenance.instants import SLOTS_KEPT
 from sim import isolated, isolation, making
 from sim.bucket import Bucket
 from sim.checkers.history import History
@@ -15,13 +20,14 @@ from sim.checkers.looks import INSERTED
 from sim.checkers.published import check_published
 from sim.crash import Point, Recorder
 from sim.faults import Calm
-from sim.formats import FORMATS, Formats
+from sim.formats import FORMATS, PLAIN, Formats
 from sim.isolated import ALL, Doing, I, Plan, R, Wish
 from sim.judge_isolation import Final, judge
 from sim.legacy import LegacyWriter
 from sim.legacy_store import encode_json
 from sim.rows import rows_engine
 from sim.session import Session
+from sim.sites import site
 from sim.world import World
 from tests.crash.dying import Act, Left, act_and_die, failed_observers, problems_of_deaths, start
 
@@ -103,6 +109,46 @@ def squat(session: Session) -> None:
     making.place_foreign_table(session.client, "s0")
 
 
+DAYS = 86_400.0
+LONG_AGO = 9 * DAYS
+"""Longer than files and instants are kept."""
+
+
+def vacuum(session: Session) -> None:
+    session.lake.vacuum(dry_run=False)
+
+
+def transfers(session: Session) -> None:
+    """Leaves more slots than vacuum keeps however old they are, and files that the log has removed."""
+    for _ in range(SLOTS_KEPT):
+        isolated.transact(session, PICKS["R,CT,I"], one, "writer")
+
+
+@contextmanager
+def head_rolls() -> Iterator[None]:
+    """With nearly every entry; what it is built on lies outside of it, as in a lake of many tables."""
+    with (
+        patch("lakevilla.versions.packing.STEPS_KEPT", 1),
+        patch("lakevilla.versions.packing.INLINE_BYTES", 0),
+    ):
+        yield
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is cut off (`act`) and who comes between (`rival`), in a lake that may be `bare`, so long `since`
+    what was `prepare`d, `within` a context. What `vacuums` deletes files on purpose, one like the other."""
+
+    act: Act
+    rival: Act | None = None
+    bare: bool = False
+    prepare: Act | None = None
+    since: float = 0.0
+    within: Callable[[], AbstractContextManager[object]] = nullcontext
+    vacuums: bool = False
+    formats: tuple[str, ...] = tuple(FORMATS)
+
+
 BEFORE: dict[str, tuple[bool, Act | None]] = {
     "": (False, None),
     " in a lake without a log": (True, None),
@@ -114,28 +160,26 @@ FEWER = {
     "I": ("three tables", "against a rival", "against an outside writer in the way"),
     "R,I snapshot": ("against a rival",),
 }
+ROLLING, VACUUM = "R,CT,I, three tables while HEAD rolls", "vacuum that moves the horizon"
 PREPARED = ("three tables", "reads of others", "look")
-SCENARIOS: dict[str, tuple[Act, Act | None, bool, Act | None]] = {
-    f"{pick}, {name}{before}": (_act(wish, plan), rival, *prepared)
+SCENARIOS: dict[str, Case] = {
+    f"{pick}, {name}{before}": Case(_act(wish, plan), rival, *prepared)
     for pick, wish in PICKS.items()
     for name, (plan, rival) in PLANS.items()
     for before, prepared in BEFORE.items()
     if (name in FEWER[pick] and before == "" if pick in FEWER else before == "" or name in PREPARED)
 } | {
-    "sync after an outside writer": (isolated.sync, None, *BEFORE[" after an outside writer"]),
-    "R,CT,I, make two tables": (making_tables("n*", "s0"), None, False, None),
-    "R,CT,I, make two tables against an outsider in the place": (
-        making_tables("n*", "s0"),
-        squat,
-        False,
-        None,
-    ),
+    "sync after an outside writer": Case(isolated.sync, None, *BEFORE[" after an outside writer"]),
+    "R,CT,I, make two tables": Case(making_tables("n*", "s0")),
+    "R,CT,I, make two tables against an outsider in the place": Case(making_tables("n*", "s0"), squat),
+    ROLLING: Case(_act(PICKS["R,CT,I"], two), within=head_rolls, formats=("delta",)),
+    VACUUM: Case(vacuum, prepare=transfers, since=LONG_AGO, vacuums=True, formats=("delta",)),
 }
 
 
 def _play(name: str, point: Point | None, formats: Formats) -> tuple[Recorder, Left]:
-    act, rival, bare, prepare = SCENARIOS[name]
-    image, made = _image(bare, prepare, formats)
+    case = SCENARIOS[name]
+    image, made = _image(case.bare, case.prepare, formats)
     history, final = History(list(made.operations)), Final()
 
     def look(session: Session) -> None:
@@ -148,8 +192,10 @@ def _play(name: str, point: Point | None, formats: Formats) -> tuple[Recorder, L
         final.tags.clear()
         final.tags.update(making.visible(session.lake))
 
-    recorder, bucket = act_and_die(image, history, act, rival, look, point, formats)
-    violations = check_published(bucket.writes) + failed_observers(history)
+    with case.within():
+        recorder, bucket = act_and_die(image, history, case.act, case.rival, look, point, formats, case.since)
+    writes = [write for write in bucket.writes if write.data is not None or not case.vacuums]
+    violations = check_published(writes) + failed_observers(history)
     return recorder, Left(bucket, violations + judge(bucket, history, final))
 
 
@@ -166,8 +212,9 @@ def _image(bare: bool, prepare: Act | None, formats: Formats) -> tuple[Bucket, H
     return world.bucket, history
 
 
-@pytest.mark.parametrize("formats", FORMATS)
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize(
+    ("name", "formats"), [(name, formats) for name, case in SCENARIOS.items() for formats in case.formats]
+)
 def test_death_at_any_request_of_a_transaction_with_isolation_leaves_all_or_nothing(
     name: str, formats: str, tmp_path: Path
 ) -> None:
@@ -176,4 +223,11 @@ def test_death_at_any_request_of_a_transaction_with_isolation_leaves_all_or_noth
     assert left.violations == []
     found = list(recorder.points)
     assert {"create", "get"} <= {point.kind for point in found} or "look" in name
-    assert problems_of_deaths(found, lambda at: _play(name, at, kinds)[1], formats, tmp_path) == []
+    sample = kinds != PLAIN or SCENARIOS[name].vacuums
+    assert problems_of_deaths(found, lambda at: _play(name, at, kinds)[1], tmp_path, sample=sample) == []
+
+
+def test_head_rolls_and_instants_expire_where_they_are_said_to():
+    rolled, expired = (_play(name, None, FORMATS["delta"])[0].requests for name in (ROLLING, VACUUM))
+    assert "put past HEAD" in {site(*request) for request in rolled}
+    assert {"create slot", "delete slot", "delete data"} <= {site(*request) for request in expired}
