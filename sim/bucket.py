@@ -10,6 +10,9 @@ from dataclasses import dataclass
 
 from lakevilla.store.port import Changed, Created, Exists, Meta, Object, Replaced
 
+EPOCH_MS = 1_760_000_000_000
+"""When simulated time begins, by the store's clock."""
+
 
 @dataclass(frozen=True, slots=True)
 class Write:
@@ -94,7 +97,7 @@ class Bucket:
         self.writes.append(Write(at, client, kind, key, data))
         mark = data if self._content_etags else str(len(self.writes)).encode()
         etag = hashlib.md5(mark, usedforsecurity=False).hexdigest()
-        self._objects[key] = _Held(data, etag, round(at * 1000))
+        self._objects[key] = _Held(data, etag, EPOCH_MS + round(at * 1000))
         return etag
 
     @staticmethod

@@ -11,15 +11,13 @@ from functools import partial
 from random import Random
 from typing import TypeVar, cast
 
-from sim.bucket import Bucket
+from sim.bucket import EPOCH_MS, Bucket
 from sim.faults import Plan
 from sim.formats import PLAIN, Formats
 from sim.scheduler import Process, Scheduler, Ticket
 from sim.store import SimStore
 
 T = TypeVar("T")
-
-EPOCH_MS = 1_760_000_000_000
 
 
 class SimEnvironment:

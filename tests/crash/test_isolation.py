@@ -173,7 +173,7 @@ SCENARIOS: dict[str, Case] = {
     "R,CT,I, make two tables": Case(making_tables("n*", "s0")),
     "R,CT,I, make two tables against an outsider in the place": Case(making_tables("n*", "s0"), squat),
     ROLLING: Case(_act(PICKS["R,CT,I"], two), within=head_rolls, formats=("delta",)),
-    VACUUM: Case(vacuum, prepare=transfers, since=LONG_AGO, vacuums=True, formats=("delta",)),
+    VACUUM: Case(vacuum, prepare=transfers, since=LONG_AGO, vacuums=True),
 }
 
 
@@ -227,7 +227,15 @@ def test_death_at_any_request_of_a_transaction_with_isolation_leaves_all_or_noth
     assert problems_of_deaths(found, lambda at: _play(name, at, kinds)[1], tmp_path, sample=sample) == []
 
 
-def test_head_rolls_and_instants_expire_where_they_are_said_to():
-    rolled, expired = (_play(name, None, FORMATS["delta"])[0].requests for name in (ROLLING, VACUUM))
-    assert "put past HEAD" in {site(*request) for request in rolled}
-    assert {"create slot", "delete slot", "delete data"} <= {site(*request) for request in expired}
+@pytest.mark.parametrize(
+    ("name", "formats", "reached"),
+    [
+        (ROLLING, "delta", {"put past HEAD"}),
+        (VACUUM, "delta", {"create slot", "delete slot", "delete data"}),
+        (VACUUM, "iceberg", {"create slot", "create metadata", "delete manifest list", "delete data"}),
+    ],
+)
+def test_scenario_reaches_what_it_is_there_for(name: str, formats: str, reached: set[str]) -> None:
+    """HEAD rolls, instants of the lake expire, and snapshots of an Iceberg table."""
+    recorder, _ = _play(name, None, FORMATS[formats])
+    assert reached <= {site(*request) for request in recorder.requests}

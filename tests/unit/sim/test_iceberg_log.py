@@ -9,6 +9,7 @@ import pytest
 
 from sim.bucket import Bucket, Write
 from sim.checkers.history import History
+from sim.checkers.iceberg import OURS
 from sim.checkers.logs import read_log
 from sim.checkers.published import check_published
 from sim.checkers.versions import table_versions
@@ -79,6 +80,20 @@ def last_snapshot(raw: dict[str, Any]) -> dict[str, Any]:
     return snapshot
 
 
+def expiring(raw: dict[str, Any]) -> dict[str, Any]:
+    """The metadata, which says that it is there to forget snapshots."""
+    raw["properties"][OURS] = json.dumps({"version": LAST, "operation": "EXPIRE SNAPSHOTS"})
+    return raw
+
+
+def test_version_that_says_so_may_forget_snapshots():
+    def forget(raw: dict[str, Any]) -> None:
+        expiring(raw)["snapshots"].pop(0)
+        raw["snapshot-log"].pop(0)
+
+    assert check_published(changed(LAST, forget)) == []
+
+
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
@@ -86,6 +101,8 @@ def last_snapshot(raw: dict[str, Any]) -> dict[str, Any]:
         (lambda raw: raw["snapshot-log"].pop(0), "has another snapshot-log"),
         (lambda raw: raw["metadata-log"].pop(), "says that it follows"),
         (lambda raw: raw["snapshots"].pop(0), "forgets snapshots"),
+        (lambda raw: expiring(raw)["snapshots"][0].update({"timestamp-ms": 1}), "forgets snapshots"),
+        (lambda raw: expiring(raw)["snapshot-log"].pop(0), "has another snapshot-log"),
         (lambda raw: raw.update({"last-updated-ms": 1}), "goes back in time"),
         (lambda raw: raw.update({"last-sequence-number": 9}), "ends with sequence number 9"),
         (lambda raw: last_snapshot(raw).update({"parent-snapshot-id": 7}), "whose parent is 7"),
