@@ -40,6 +40,7 @@ class Wish:
     isolation: str
     again: bool
     """Whether it is called again when what it read has changed."""
+    slack: int = 0
 
     @property
     def isolated(self) -> bool:
@@ -48,7 +49,8 @@ class Wish:
     def deed(self) -> Deed:
         return Deed(
             self.isolated,
-            self.isolated and self.isolation == "snapshot",
+            # With slack it may have read what others have changed since, as with snapshot isolation.
+            self.isolated and (self.isolation == "snapshot" or self.slack > 0),
             bool(self.features & (I | CT)),
         )
 
@@ -115,9 +117,11 @@ def transact(session: Session, wish: Wish, plan: Plan, action: str) -> Operation
 
         receipt: Receipt | None
         if wish.again:
-            receipt = session.lake.run(work, RETRIES, wish.features, isolation=wish.isolation)
+            receipt = session.lake.run(
+                work, RETRIES, wish.features, isolation=wish.isolation, slack=wish.slack
+            )
         else:
-            with session.lake.transaction(wish.features, isolation=wish.isolation) as tx:
+            with session.lake.transaction(wish.features, isolation=wish.isolation, slack=wish.slack) as tx:
                 work(tx)
             receipt = tx.receipt
         op.result.seq = None if receipt is None else receipt.seq
@@ -125,10 +129,18 @@ def transact(session: Session, wish: Wish, plan: Plan, action: str) -> Operation
     return session.perform("lists", action, str(wish.features), value, run)
 
 
-def draw_wish(random: Random, isolation: str, *, must_isolate: bool = False) -> Wish:
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What transactions with isolation pick at this moment."""
+
+    isolation: str
+    slack: int
+
+
+def draw_wish(random: Random, wishes: Wishes, *, must_isolate: bool = False) -> Wish:
     isolates = must_isolate or random.random() < 0.7
     features = random.choice(WITH_I if isolates else WITHOUT_I)
-    return Wish(features, isolation, random.random() < 0.6)
+    return Wish(features, wishes.isolation, random.random() < 0.6, wishes.slack)
 
 
 def write_many(random: Random, tables: Sequence[str]) -> Plan:
@@ -243,16 +255,16 @@ def sync(session: Session) -> None:
 PLANS = (write_many, write_many, write_many, skew, insert_after_count, insert_blindly, transfer, transfer)
 
 
-def act(session: Session, random: Random, tables: Sequence[str], isolation: str) -> None:
-    """One transaction, or a call of `sync`, as the seed has it."""
+def act(session: Session, random: Random, tables: Sequence[str], free: Sequence[str], wishes: Wishes) -> None:
+    """One transaction, or a call of `sync`, as the seed has it. `free` are tables that anybody may change."""
     chance = random.random()
     if chance < 0.2:
-        readers = draw_wish(random, isolation, must_isolate=random.random() < 0.8)
+        readers = draw_wish(random, wishes, must_isolate=random.random() < 0.8)
         transact(session, readers, read_all(random, tables), "reader")
-    elif chance < 0.35:
-        change_one(session, random, tables)
+    elif chance < 0.35 and free:
+        change_one(session, random, free)
     elif chance < 0.4:
         sync(session)
     else:
-        wish = draw_wish(random, isolation)
+        wish = draw_wish(random, wishes)
         transact(session, wish, random.choice(PLANS)(random, tables), "writer")

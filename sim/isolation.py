@@ -3,13 +3,16 @@
 Lists in four tables, of which one was put there by somebody who knows nothing of us, and in some seeds all of
 them, so that the first transaction makes the global log. Another table appears meanwhile. Clients die, pause
 and resume; outside writers insert rows and compact. What clients do stands in `isolated`, how it is judged in
-`judge_isolation`. A seed picks serializable or snapshot isolation for all, or lets each transaction pick.
+`judge_isolation`. A seed picks serializable or snapshot isolation for all, or lets each transaction pick. In
+one seed of four the tables are exclusive but for the found one, in another one some transactions have slack.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache, partial
 from random import Random
 
+from lakevilla.lake import Lake
 from lakevilla.model import Features
 from sim import isolated, isolated_making, making
 from sim.bucket import Bucket
@@ -34,6 +37,30 @@ LATE = "late"
 """A table that appears while clients work."""
 COLUMNS = (("k", "long"), ("v", "long"), ("items", "string"))
 TRANSACTIONS = 5
+EXCLUSIVE = frozenset(("left", "right", "up"))
+"""Those that only transactions with I or CT change, in seeds that have such tables."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a seed gives to all its clients."""
+
+    tables: list[str]
+    isolation: str
+    exclusive: bool
+    slack: bool
+
+    @property
+    def open(self) -> list[str]:
+        """The tables that anybody may change."""
+        return [table for table in self.tables if not self.exclusive or table not in EXCLUSIVE]
+
+    def wishes(self, random: Random) -> isolated.Wishes:
+        """What a transaction may pick."""
+        picked = self.isolation
+        if picked == "any":
+            picked = random.choice(("serializable", "snapshot"))
+        return isolated.Wishes(picked, random.choice((0, 1, 3)) if self.slack else 0)
 
 
 def play(
@@ -45,8 +72,10 @@ def play(
 ) -> Report:
     """Run one seed; each client runs so many transactions, or one more."""
 
+    exclusive, slack = seed % 4 == 2, seed % 4 == 1
+
     def start(world: World, history: History, random: Random) -> int:
-        return _start(world, history, random, engine, transactions)
+        return _start(world, history, random, engine, transactions, exclusive, slack)
 
     def audit(world: World, history: History) -> list[str]:
         return judge(world.bucket, history, _audit(world, history, engine))
@@ -55,13 +84,15 @@ def play(
         ended = [op for op in history.operations if op.outcome == "torn"]
         return check_published(bucket.writes) + Torn(bucket.writes).check(ended)
 
-    bare = Random(seed).random() < 0.3
-    return weather(seed, (20, 40, 80), image(engine, bare, formats), start, audit, published, formats)
+    bare = not exclusive and Random(seed).random() < 0.3
+    first = image(engine, bare, formats, exclusive)
+    return weather(seed, (20, 40, 80), first, start, audit, published, formats)
 
 
 @cache
-def image(engine: EngineOf, bare: bool, formats: Formats = PLAIN) -> Bucket:
-    """The store of a lake with its tables, made without faults; `bare` if nobody has used LakeVilla there."""
+def image(engine: EngineOf, bare: bool, formats: Formats = PLAIN, exclusive: bool = False) -> Bucket:
+    """The store of a lake with its tables, made without faults; `bare` if nobody has used LakeVilla there,
+    `exclusive` if its own tables are."""
     with World(0, Calm, formats=formats) as world:
         client, outsider = world.client("maker"), world.client("outsider")
 
@@ -71,8 +102,7 @@ def image(engine: EngineOf, bare: bool, formats: Formats = PLAIN) -> Bucket:
                 if bare or table == "found":
                     place(outsider, engine, table)
                 else:
-                    lake.create(table, "k BIGINT, v BIGINT, items STRING", **formats.making(table))
-                    lake.append(table, first_rows())
+                    _make(lake, table, formats, exclusive)
             if not bare:
                 # Else the first instant has some of the tables without their rows.
                 lake.sync()
@@ -82,10 +112,19 @@ def image(engine: EngineOf, bare: bool, formats: Formats = PLAIN) -> Bucket:
         return world.bucket
 
 
+def _make(lake: Lake, table: str, formats: Formats, exclusive: bool) -> None:
+    made = formats.making(table)
+    if exclusive:
+        made["properties"] = {**made.get("properties", {}), "lakevilla.exclusive": "true"}
+    lake.create(table, "k BIGINT, v BIGINT, items STRING", **made)
+    with lake.transaction(isolated.ALL if exclusive else Features.R) as tx:
+        tx.append(table, first_rows())
+
+
 def images(engine: EngineOf, formats: Formats) -> None:
     """Make the stores from which seeds begin."""
-    for bare in (False, True):
-        image(engine, bare, formats)
+    for bare, exclusive in ((False, False), (True, False), (False, True)):
+        image(engine, bare, formats, exclusive)
 
 
 def first_rows() -> list[Row]:
@@ -101,15 +140,24 @@ def _encode(engine: EngineOf) -> Callable[[list[Row]], bytes]:
     return encode_json if engine is rows_engine else encode_parquet
 
 
-def _start(world: World, history: History, random: Random, engine: EngineOf, transactions: int) -> int:
+def _start(
+    world: World,
+    history: History,
+    random: Random,
+    engine: EngineOf,
+    transactions: int,
+    exclusive: bool,
+    slack: bool,
+) -> int:
     count = random.randint(4, 5)
     tables = list(TABLES[: random.choice((2, 3, 4, 4))])
     isolation = random.choice(("serializable", "serializable", "serializable", "snapshot", "any"))
+    setting = Setting(tables, isolation, exclusive, slack)
     for number in range(count):
         left = [transactions + random.randrange(2)]
-        _start_client(world, history, f"c{number}", left, engine, tables, isolation)
-    if random.random() < 0.6:
-        _start_outsider(world, history, random, engine, tables)
+        _start_client(world, history, f"c{number}", left, engine, setting)
+    if random.random() < 0.6 and setting.open:
+        _start_outsider(world, history, random, engine, setting)
     if random.random() < 0.3:
         client = world.client("founder")
 
@@ -124,13 +172,7 @@ def _start(world: World, history: History, random: Random, engine: EngineOf, tra
 
 
 def _start_client(
-    world: World,
-    history: History,
-    name: str,
-    left: list[int],
-    engine: EngineOf,
-    tables: list[str],
-    isolation: str,
+    world: World, history: History, name: str, left: list[int], engine: EngineOf, setting: Setting
 ) -> None:
     """A client that runs so many transactions; when it dies a new one goes on with the rest."""
     client = world.client(name)
@@ -139,25 +181,23 @@ def _start_client(
     def body() -> None:
         while left[0] > 0:
             left[0] -= 1
-            picked = isolation
-            if isolation == "any":
-                picked = world.random.choice(("serializable", "snapshot"))
+            wishes = setting.wishes(world.random)
             if world.random.random() < 0.15:
                 isolated_making.act(session, world)
             else:
-                isolated.act(session, world.random, tables, picked)
+                isolated.act(session, world.random, setting.tables, setting.open, wishes)
             client.environment.sleep(world.random.expovariate(1 / 0.1))
 
     def restart() -> None:
         if left[0] > 0:
-            _start_client(world, history, f"{name}'", left, engine, tables, isolation)
+            _start_client(world, history, f"{name}'", left, engine, setting)
 
     client.process.on_death = lambda: world.scheduler.at(world.random.random() * 5, restart)
     world.start(client, body)
 
 
 def _start_outsider(
-    world: World, history: History, random: Random, engine: EngineOf, tables: list[str]
+    world: World, history: History, random: Random, engine: EngineOf, setting: Setting
 ) -> None:
     """Inserts rows, and in some seeds makes one file of all that it finds."""
     client = world.client("outsider")
@@ -166,7 +206,7 @@ def _start_outsider(
 
     def write() -> None:
         for _ in range(4):
-            table, value = world.random.choice(tables), len(history.operations) + 1
+            table, value = world.random.choice(setting.open), len(history.operations) + 1
             if compacts and world.random.random() < 0.5:
                 writer.compact(table)
             else:

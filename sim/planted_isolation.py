@@ -34,6 +34,7 @@ _bug = planter(BUGS)
 _add = Cut._add
 _after_commit = registry._after_commit
 _commit = Decision._commit
+_pin = Cut.pin
 _settle = Decision._settle
 _stand = Isolated.stand
 
@@ -45,6 +46,16 @@ _stand = Isolated.stand
 def instant_moved_in_mid_transaction(self: Cut, tables: Sequence[Pinned], touched: Sequence[Pinned]) -> None:  # noqa: ARG001
     """A later HEAD is pinned, whatever was read at the one before."""
     _add(self, tables, ())
+
+
+@_bug(f"{_CUT}.Cut.pin")
+def exclusive_table_is_taken_for_what_was_seen_last(self: Cut, name: str) -> Pinned:
+    """Nobody else writes to it, so why ask."""
+    known = self._catalog.known(name)
+    if known is None or not known[1].exclusive:
+        return _pin(self, name)
+    ref, newest = known
+    return Pinned(ref, self._catalog.open(ref, self._meter), newest, self._read_at)
 
 
 @_bug(f"{_CUT}.Cut.pin")
