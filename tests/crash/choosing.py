@@ -15,8 +15,8 @@ from sim.sites import site
 ALL = os.environ.get("LAKEVILLA_CRASH") == "all"
 OPENED, OPENED_OF_SAMPLE = 4, 2
 """After so many deaths of a scenario its tables are opened."""
-SHARED = (" metadata", " hint")
-"""What a late request finds changed by others; all other objects of the format have names of their own."""
+SHARED = (" log entry", " metadata", " hint")
+"""What others change or look at meanwhile; all other objects of a table have names of their own."""
 
 
 def chosen(points: Iterable[Point], sample: bool) -> list[Point]:
@@ -28,12 +28,14 @@ def chosen(points: Iterable[Point], sample: bool) -> list[Point]:
 
 
 def _one_of_each_kind(every: list[Point]) -> list[Point]:
-    """For each kind of write, deaths before and after the last one of that kind; what is shared comes late
-    too. To die before a write is to die after the write before it: one of these is enough."""
+    """For each kind of write, deaths before and after the last one of that kind. Of what is shared, deaths
+    before and after the first one, so that of several tables some are published; and the last comes late.
+    To die before a write is to die after the write before it: one of these is enough."""
     sites = {point.number: site(point.kind, point.key) for point in every if point.kind in WRITES}
-    after = {name: number for number, name in sites.items()}
-    late = {number for name, number in after.items() if name.endswith(SHARED)}
-    tried = {"applied": set(after.values()), "late": late, "before": set[int]()}
+    last = {name: number for number, name in sites.items()}
+    shared = {name: number for number, name in reversed(sites.items()) if name.endswith(SHARED)}
+    late = {last[name] for name in shared}
+    tried = {"applied": {*(last | shared).values()}, "late": late, "before": set[int]()}
     previous = None
     for number in sites:
         if number in tried["applied"] - late and previous not in tried["applied"]:

@@ -18,9 +18,11 @@ from sim.faults import Calm
 from sim.formats import FORMATS, PLAIN, Formats
 from sim.legacy import LegacyWriter
 from sim.legacy_store import encode_json
+from sim.planted_tables import BUGS
 from sim.rows import rows_engine
 from sim.session import Session
 from sim.world import World
+from tests.crash.choosing import chosen
 from tests.crash.dying import Act, Left, act_and_die, failed_observers, problems_of_deaths, start
 
 BOTH = Features.R | Features.CT
@@ -130,6 +132,15 @@ def test_death_at_any_request_of_a_commit_on_several_tables_leaves_all_or_nothin
     assert (
         problems_of_deaths(found, lambda at: _play(name, at, kinds)[1], tmp_path, sample=kinds != PLAIN) == []
     )
+
+
+@pytest.mark.parametrize("formats", ["iceberg", "mixed"])
+def test_sample_finds_a_bug_that_only_a_death_between_two_tables_shows(formats: str) -> None:
+    name, kinds = "three tables against an outside writer", FORMATS[formats]
+    points = chosen(_play(name, None, kinds)[0].points, sample=True)
+    with BUGS["identity-by-put"]():
+        assert _play(name, None, kinds)[1].violations == []
+        assert any(_play(name, point, kinds)[1].violations for point in points)
 
 
 def test_judge_sees_half_of_a_commit() -> None:
