@@ -171,7 +171,8 @@ def deletes_of_others_do_not_apply(self: IcebergSnapshot) -> None:  # noqa: ARG0
 @contextmanager
 def _table_begins_with_0() -> Iterator[None]:
     """Others begin with 1: who makes a table at the same moment is not met. A look before is no remedy."""
-    with patch(f"{_ROOM}.log.FIRST", 0), patch(f"{_ROOM}.by_files.FIRST", 0):
+    files, table = patch(f"{_ROOM}.by_files.FIRST", 0), patch(f"{_ROOM}.table.IcebergTable.first_version", 0)
+    with patch(f"{_ROOM}.log.FIRST", 0), files, table:
         yield
 
 
