@@ -296,6 +296,11 @@ class Lake(Verbs):
             reachable = find_spec("pyspark") is not None and not self.url.startswith("memory:")
             engine = "spark" if spark is not None or reachable else "local"
         if not isinstance(engine, str):
+            if not hasattr(engine, "query_schema"):
+                raise InvalidInput(
+                    f"{engine!r} is no engine: use engine='local' or engine='spark'; a session of Spark is "
+                    "given as spark=..."
+                )
             return engine
         if engine == "local":
             # Imported when it is wanted: a client that brings its own engine needs no DuckDB.

@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import pyarrow as pa
 
 from lakevilla.errors import InvalidInput
+from lakevilla.files.conforming import together
 from lakevilla.sql.types import TIMESTAMP, TIMESTAMP_NTZ
 
 
@@ -141,7 +142,7 @@ def _from_rows(rows: Any, schema: pa.Schema | None = None) -> pa.Table:
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
             raise InvalidInput(f"column {name}: {error}") from error
     if not names:
-        return pa.table({}) if schema is None else schema.empty_table()
+        return pa.table({}) if schema is None else together([], schema)
     return pa.table(columns, names=[str(name) for name in names])
 
 

@@ -5,7 +5,7 @@ Arrow represents a value (`large_string`, dictionaries, units of time, wider int
 converts values does so before. CHECK constraints are the engine's as well.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,12 @@ def conform(rows: pa.RecordBatch | pa.Table, schema: pa.Schema) -> pa.Table:
     for field in schema:
         _refuse_nulls(field, columns[field.name], field.name)
     return pa.table(columns)
+
+
+def together(pieces: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
+    """The pieces as one table; without any, one of this schema. (Arrow's own `empty_table` fails where a
+    UUID is inside of something.)"""
+    return pa.concat_tables(pieces) if pieces else pa.Table.from_batches([], schema)
 
 
 def physical_schema(schema: pa.Schema) -> pa.Schema:

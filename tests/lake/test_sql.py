@@ -224,3 +224,9 @@ def test_check_over_other_rows_is_refused(lake: lv.Lake) -> None:
 def test_version_behind_the_name_is_not_taken_for_an_alias(lake: lv.Lake, name: str) -> None:
     with pytest.raises(lv.InvalidInput):
         lake.sql(f"SELECT * FROM {name}")
+
+
+@pytest.mark.parametrize("engine", ["duckdb", object()])
+def test_engine_that_there_is_not_is_refused_with_those_that_there_are(engine: object) -> None:
+    with pytest.raises(lv.InvalidInput, match="engine='local' or engine='spark'"):
+        lv.Lake("memory://", engine=engine)  # type: ignore[arg-type]

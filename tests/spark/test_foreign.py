@@ -5,12 +5,16 @@ import json
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField, StructType, UUIDType
 
+import lakevilla as lv
 from lakevilla.engines.port import Source
 from lakevilla.engines.spark.places import Access
 from lakevilla.engines.spark.reading import FILE, ROW, Reader
@@ -20,6 +24,7 @@ from lakevilla.files.mapping import BY_ID, DEFAULT, FIELD_ID, NAMES, encode_defa
 from lakevilla.model import DataFile, Deletes
 from lakevilla.predicates import Predicate
 from lakevilla.store.opening import open_store
+from tests.iceberg_files import FilesCatalog
 
 
 def column(
@@ -148,3 +153,33 @@ def test_file_that_nobody_reads_is_refused_before_anything_runs(quick: Any, mixe
     mixed.put(with_ids(a=(1, [50])), "avro")
     with pytest.raises(Unsupported, match="avro"):
         Reader(quick, Access(), SystemEnvironment()).files(mixed.source, mixed.files)
+
+
+def uuids(*values: UUID | None) -> pa.Array:
+    stored = [None if value is None else value.bytes for value in values]
+    return pa.ExtensionArray.from_storage(pa.uuid(), pa.array(stored, pa.binary(16)))
+
+
+def test_uuids_are_read_as_text_and_statements_that_would_write_them_are_refused(
+    quick: Any, tmp_path: Path
+) -> None:
+    one, other = UUID(int=1), UUID(int=2**127)
+    nested = Schema(
+        NestedField(1, "id", UUIDType()),
+        NestedField(2, "s", StructType(NestedField(3, "u", UUIDType()), NestedField(4, "n", LongType()))),
+    )
+    FilesCatalog().create(str(tmp_path / "t"), nested)
+    local = lv.Lake(tmp_path, engine="local")
+    assert local.read("t").toArrow().num_rows == 0
+    members = [uuids(other, None), pa.array([1, None])]
+    structs = pa.StructArray.from_arrays(members, ["u", "n"], mask=pa.array([False, True]))
+    local.append("t", pa.table({"id": uuids(one, other), "s": structs}))
+    lake = lv.Lake(tmp_path, spark=quick)
+
+    found = lake.sql(f"SELECT id, s.u AS u FROM t WHERE id = '{one}' OR s IS NULL ORDER BY id").collect()
+
+    assert [tuple(row) for row in found] == [(str(one), str(other)), (str(other), None)]
+    for statement in (f"INSERT INTO t VALUES ('{one}', NULL)", "UPDATE t SET s = NULL WHERE s IS NOT NULL"):
+        with pytest.raises(lv.Unsupported, match="UUIDs in its column 'id'"):
+            lake.sql(statement)
+    assert local.sql("SELECT count(*) AS n FROM t").collect()[0].n == 2

@@ -36,7 +36,7 @@ NARROW = "kernel-data/type-widening"
 """Has bytes that became decimal(4,1): Spark's Parquet reader wants room for ten digits, because Parquet
 stores a byte as any other 32-bit integer."""
 
-REFUSED = ("with_defaults_in_struct", "case_sensitive_names", "timestamptz_ns", "duckdb-iceberg/uuid")
+REFUSED = ("with_defaults_in_struct", "case_sensitive_names", "timestamptz_ns")
 """What Spark has no types or names for."""
 
 

@@ -21,6 +21,7 @@ from lakevilla.engines.port import MergeClauses, Rewritten, Source, Target
 from lakevilla.engines.writing import write
 from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput
+from lakevilla.files.conforming import together
 from lakevilla.model import Counts
 from lakevilla.predicates import ANYTHING
 
@@ -162,7 +163,7 @@ class LocalEngine:
             arrow = given.arrow_of(using)
             schema = given.schema_of(arrow)
             pieces = list(given.batches_of(arrow, schema))
-            rows = pa.concat_tables(pieces) if pieces else schema.empty_table()
+            rows = together(pieces, schema)
         return Merge(self._change(target, source, sources, now_ms), clauses, rows).run()
 
     def _queries(self, sources: Mapping[str, Source], now_ms: int) -> Queries:

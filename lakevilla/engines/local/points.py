@@ -17,6 +17,7 @@ from lakevilla.engines.local.scanning import Scan, projected
 from lakevilla.engines.port import Rewritten, Source, Target
 from lakevilla.engines.writing import write
 from lakevilla.environment import Environment
+from lakevilla.files.conforming import together
 from lakevilla.model import Counts, DataFile
 from lakevilla.predicates import Compare, conjunction
 
@@ -52,7 +53,7 @@ class Point:
         schema = projected(self.source.schema, needed)
         scan = Scan(self.environment, self.source, self.files(), schema)
         found = [rows.filter(self.hits(rows)) for rows in scan.tables()]
-        rows = pa.concat_tables(found) if found else schema.empty_table()
+        rows = together(found, schema)
         fields = [
             pa.field(name, schema.field(column).type) for name, column in zip(shown, names, strict=True)
         ]

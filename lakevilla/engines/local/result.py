@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakevilla.engines.local.showing import drawn
+from lakevilla.files.conforming import together
 
 
 class Row(tuple[Any, ...]):
@@ -87,7 +88,7 @@ class LocalResult:
     def toArrow(self) -> pa.Table:
         if self._table is None:
             pieces = [p if isinstance(p, pa.Table) else pa.Table.from_batches([p]) for p in self._batches()]
-            self._table = pa.concat_tables(pieces) if pieces else self._schema.empty_table()
+            self._table = together(pieces, self._schema)
         return self._table
 
     def toPandas(self) -> Any:
@@ -115,7 +116,7 @@ class LocalResult:
             taken.append(piece if isinstance(piece, pa.Table) else pa.Table.from_batches([piece]))
             if sum(table.num_rows for table in taken) > n:
                 break
-        table = pa.concat_tables(taken) if taken else self._schema.empty_table()
+        table = together(taken, self._schema)
         return table.slice(0, n), table.num_rows > n
 
 

@@ -15,6 +15,7 @@ from lakevilla.engines.local.translation.scope import Reference
 from lakevilla.engines.port import Source
 from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput, LakeVillaError
+from lakevilla.files.conforming import together
 from lakevilla.files.reading import read_files
 from lakevilla.model import DataFile
 from lakevilla.predicates import ANYTHING, Predicate, conjunction, disjunction
@@ -49,7 +50,7 @@ class Scan:
 
     def table(self) -> pa.Table:
         tables = list(self.tables())
-        return pa.concat_tables(tables) if tables else self.schema.empty_table()
+        return together(tables, self.schema)
 
 
 class Stream:

@@ -25,6 +25,7 @@ from lakevilla.engines.spark.session import Session
 from lakevilla.engines.spark.writing import Done, Writer, new_rows, rows_in
 from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput
+from lakevilla.files.conforming import together
 from lakevilla.model import Counts
 
 P = ParamSpec("P")
@@ -190,7 +191,7 @@ class SparkEngine:
 
     def _frame(self, data: object, schema: pa.Schema) -> Any:
         pieces = list(arrow.batches_of(data, schema))
-        return given.frame_of(self._session(), pa.concat_tables(pieces) if pieces else schema.empty_table())
+        return given.frame_of(self._session(), together(pieces, schema))
 
     def _reader(self) -> Reader:
         return Reader(self._session(), self._access, self._environment)

@@ -1,14 +1,15 @@
 """Data files that Spark's own Parquet reader does not read rightly, read by Python tasks instead.
 
-They are those of another format, those without the field ids that their table goes by, and those that lack
-a value whose default Spark does not fill in: inside a column, or a binary one. Filters and the choice of
-columns do not reach into such a read.
+They are those of another format, those without the field ids that their table goes by, those that lack a
+value whose default Spark does not fill in (inside a column, or a binary one), and those with UUIDs. Filters
+and the choice of columns do not reach into such a read.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pickle import dumps, loads
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -38,7 +39,8 @@ _TASK_BYTES = 16 * 1024 * 1024
 
 def may_be_foreign(source: Source) -> bool:
     """Whether the table may have such files, as far as that is known without them."""
-    return _suspicious(source.schema) or bool(source.formats() - _PARQUET)
+    schema = source.schema
+    return _suspicious(schema) or _has_uuid(schema) or bool(source.formats() - _PARQUET)
 
 
 def divided(
@@ -50,6 +52,8 @@ def divided(
     """
     for _, file in files:
         refuse_unreadable(file)
+    if _has_uuid(source.schema):
+        return [], list(files)
     parquet = [numbered for numbered in files if numbered[1].format == "parquet"]
     others = [numbered for numbered in files if numbered[1].format != "parquet"]
     if not _suspicious(source.schema):
@@ -79,6 +83,10 @@ def relation(
 
 def _suspicious(schema: pa.Schema) -> bool:
     return has_mapped_names(schema) or any(_defaults_beyond_spark(column, True) for column in schema)
+
+
+def _has_uuid(schema: pa.Schema) -> bool:
+    return any(types.has_uuid(column.type) for column in schema)
 
 
 def _defaults_beyond_spark(column: pa.Field, top: bool) -> bool:
@@ -169,7 +177,9 @@ class _ReadTask:
         if file.deleted is not None:
             numbers = np.delete(numbers, file.deleted)
             found = found.take(pa.array(numbers))
-        arrays = list(found.columns)
+        arrays = [
+            _shown(column, kind) for column, kind in zip(found.columns, self.result.types, strict=False)
+        ]
         if self.extra[0]:
             arrays.append(pa.repeat(pa.scalar(file.number, pa.int32()), len(numbers)))
         if self.extra[1]:
@@ -177,3 +187,19 @@ class _ReadTask:
         whole = pa.table(arrays, names=self.result.names).combine_chunks()
         for batch in whole.to_batches(_BATCH_ROWS):
             yield relabel(batch, self.result)
+
+
+def _shown(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | pa.Array:
+    """The column with its UUIDs as text, where it has any."""
+    return pa.array(map(_text, column.to_pylist()), kind) if types.has_uuid(column.type) else column
+
+
+def _text(value: Any) -> Any:
+    match value:
+        case UUID():
+            return str(value)
+        case dict():
+            return {name: _text(member) for name, member in value.items()}
+        case list() | tuple():
+            return [_text(member) for member in value]
+    return value

@@ -1,4 +1,4 @@
-"""Arrow's types and Spark's, in both directions, one of each for the other.
+"""Arrow's types and Spark's, in both directions, one of each for the other; UUIDs are text to Spark.
 
 Everything is nullable towards Spark: whether a value may be missing is checked where rows are written, and a
 promise that a file breaks would make Spark read garbage.
@@ -30,7 +30,8 @@ _PAIRS: list[tuple[pa.DataType, spark.DataType]] = [
     (TIMESTAMP, spark.TimestampType()),
     (TIMESTAMP_NTZ, spark.TimestampNTZType()),
 ]
-_TO_SPARK = {str(arrow): ours for arrow, ours in _PAIRS}
+# Spark has no UUIDs, and shows them as text, as Spark + Iceberg does.
+_TO_SPARK = {str(arrow): ours for arrow, ours in [*_PAIRS, (pa.uuid(), spark.StringType())]}
 _TO_ARROW = {type(ours): arrow for arrow, ours in _PAIRS}
 _FIELD_ID = "parquet.field.id"
 _DEFAULT = "EXISTS_DEFAULT"
@@ -103,6 +104,12 @@ def is_ambiguous(fields: Iterable[pa.Field]) -> bool:
     names = {field.name.lower() for field in known}
     inside = ([field.type.field(i) for i in range(field.type.num_fields)] for field in known)
     return len(names) < len(known) or any(map(is_ambiguous, inside))
+
+
+def has_uuid(data_type: pa.DataType) -> bool:
+    """Whether values of the type are or hold UUIDs, which Spark only shows."""
+    inside = (data_type.field(position).type for position in range(data_type.num_fields))
+    return data_type == pa.uuid() or any(map(has_uuid, inside))
 
 
 def quoted(name: str) -> str:

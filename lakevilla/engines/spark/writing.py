@@ -24,9 +24,9 @@ from lakevilla.engines.spark.places import Access, refuse_memory
 from lakevilla.engines.spark.queries import Statement
 from lakevilla.engines.spark.session import Session
 from lakevilla.engines.spark.spreading import spread as spread_out
-from lakevilla.engines.spark.types import quoted
+from lakevilla.engines.spark.types import has_uuid, quoted
 from lakevilla.engines.writing import write
-from lakevilla.errors import InvalidInput
+from lakevilla.errors import InvalidInput, Unsupported
 from lakevilla.model import DataFile, WrittenFile
 from lakevilla.sql.dialect import spark_text
 from lakevilla.sql.types import type_name
@@ -70,6 +70,7 @@ def new_rows(
     `extra` columns are taken along. Rows for which `only_if` (over those) is false are not checked: they
     are in the table already. `matching` is a condition that every row must satisfy.
     """
+    _refuse_uuids(target)
     extra = extra or {}
     listed: list[str] = []
     refusals: list[str] = []
@@ -123,6 +124,7 @@ class Writer:
         a file of each.
         """
         refuse_memory(target.store)
+        _refuse_uuids(target)
         whole = None if files is None else {n: file.living_rows for n, file in enumerate(files)}
         task = tasks.WriteTask(
             place=tasks.packed_place(target.store.url, self.access),
@@ -168,6 +170,15 @@ class Writer:
         """Write rows that are in this process."""
         added = write(target, pieces)
         return Done(added, (0, sum(file.rows for file in added), 0, 0), frozenset())
+
+
+def _refuse_uuids(target: Target) -> None:
+    for column in target.schema:
+        if has_uuid(column.type):
+            raise Unsupported(
+                f"{target.name} has UUIDs in its column {column.name!r}, which Spark reads as text and does "
+                "not write: use engine='local'"
+            )
 
 
 def rows_of(files: Sequence[DataFile]) -> int | None:
