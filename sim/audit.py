@@ -8,10 +8,11 @@ from collections.abc import Callable
 from functools import partial
 
 from sim import actors, recovery
+from sim.checkers.cataloged import judged
 from sim.checkers.history import History
 from sim.checkers.markers import live_tickets
 from sim.checkers.versions import table_versions
-from sim.formats import ICEBERG
+from sim.formats import DELTA
 from sim.journal import run_again, transact
 from sim.lakes import EngineOf, open_lake
 from sim.scheduler import Stuck
@@ -57,7 +58,7 @@ def _ask_outcomes(world: World, history: History, engine: EngineOf) -> None:
     client = world.client("asker")
     begun = [op for op in history.operations if op.txn is not None]
     asked = world.random.sample(begun, min(ASKED, len(begun)))
-    if world.formats.of("blind") == ICEBERG:
+    if world.formats.of("blind") != DELTA:
         copied = [op for op in begun if op.table == "blind"]
         asked += world.random.sample(copied, min(ASKED_OF_COPIES, len(copied)))
     wrong: list[str] = []
@@ -78,7 +79,7 @@ def _ask_outcomes(world: World, history: History, engine: EngineOf) -> None:
 
 
 def _published(world: World, table: str) -> dict[int, str | None]:
-    return {number: v.txn for number, v in enumerate(table_versions(world.bucket.writes, table))}
+    return {number: v.txn for number, v in enumerate(table_versions(judged(world).writes, table))}
 
 
 def _all_succeed(

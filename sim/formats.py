@@ -1,9 +1,19 @@
-"""Which format the tables of a simulated world have: one for all, or both, by their names."""
+"""Which format the tables of a simulated world have: one for all, or several, by their names."""
 
 from dataclasses import dataclass
 from typing import Any
 
 DELTA, ICEBERG = "delta", "iceberg"
+CATALOGED = "cataloged"
+"""Iceberg, kept by a catalog."""
+
+METASTORE, REST = "metastore", "rest"
+"""The catalogs (see `catalogs`)."""
+
+_CATALOG_OF = {
+    **{"lists": REST, "registers": METASTORE, "counts": METASTORE, "blind": REST},
+    **{"left": REST, "up": METASTORE},
+}
 
 
 @dataclass(frozen=True)
@@ -12,22 +22,35 @@ class Formats:
 
     name: str
 
+    @property
+    def has_catalogs(self) -> bool:
+        return self.name == CATALOGED
+
     def of(self, table: str) -> str:
-        """The format of a table; in a mixed world about half of the names have each."""
+        """The format of a table. In a mixed world about half of the names have each; in one with catalogs
+        these keep most of the tables that are there from the beginning, and the others are Delta tables."""
+        if self.has_catalogs:
+            return DELTA if self.catalog_of(table) is None else CATALOGED
         if self.name != "mixed":
             return self.name
         return DELTA if sum(table.encode()) % 2 else ICEBERG
+
+    def catalog_of(self, table: str) -> str | None:
+        """The catalog that keeps a table, if one does."""
+        return _CATALOG_OF.get(table) if self.has_catalogs else None
 
     def making(self, table: str) -> dict[str, Any]:
         """With what a table is made: where the format has manifests, they are gathered often."""
         if self.of(table) == DELTA:
             return {"format": DELTA}
-        return {"format": ICEBERG, "properties": {"commit.manifest.min-count-to-merge": "5"}}
+        return {"format": ICEBERG, "properties": GATHERED_OFTEN}
 
     def __str__(self) -> str:
         return self.name
 
 
-FORMATS = {name: Formats(name) for name in (DELTA, ICEBERG, "mixed")}
+GATHERED_OFTEN = {"commit.manifest.min-count-to-merge": "5"}
+
+FORMATS = {name: Formats(name) for name in (DELTA, ICEBERG, "mixed", CATALOGED)}
 PLAIN = FORMATS[DELTA]
 """What seeds are played with unless another choice is made."""

@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from functools import cache, partial
 from random import Random
 
+import pyarrow as pa
+
 from lakevilla.lake import Lake
 from lakevilla.model import Features
 from sim import isolated, isolated_making, making
 from sim.bucket import Bucket
+from sim.checkers.cataloged import judged
 from sim.checkers.history import History
 from sim.checkers.looks import INSERTED
 from sim.checkers.published import check_published
@@ -23,7 +26,7 @@ from sim.checkers.torn import Torn
 from sim.faults import Calm
 from sim.formats import PLAIN, Formats
 from sim.judge_isolation import Final, judge
-from sim.lakes import EngineOf, open_lake
+from sim.lakes import EngineOf, make_table, open_lake
 from sim.legacy import LegacyReader, LegacyWriter, place_table
 from sim.legacy_store import Row, encode_json, encode_parquet
 from sim.rows import rows_engine
@@ -36,6 +39,7 @@ TABLES = ("left", "right", "up", "found")
 LATE = "late"
 """A table that appears while clients work."""
 COLUMNS = (("k", "long"), ("v", "long"), ("items", "string"))
+SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.int64()), ("items", pa.string())])
 TRANSACTIONS = 5
 EXCLUSIVE = frozenset(("left", "right", "up"))
 """Those that only transactions with I or CT change, in seeds that have such tables."""
@@ -72,19 +76,21 @@ def play(
 ) -> Report:
     """Run one seed; each client runs so many transactions, or one more."""
 
-    exclusive, slack = seed % 4 == 2, seed % 4 == 1
+    exclusive, slack = seed % 4 == 2 and not formats.has_catalogs, seed % 4 == 1
 
     def start(world: World, history: History, random: Random) -> int:
         return _start(world, history, random, engine, transactions, exclusive, slack)
 
     def audit(world: World, history: History) -> list[str]:
-        return judge(world.bucket, history, _audit(world, history, engine))
+        final = _audit(world, history, engine)
+        return judge(judged(world), history, final)
 
     def published(bucket: Bucket, history: History) -> list[str]:
         ended = [op for op in history.operations if op.outcome == "torn"]
         return check_published(bucket.writes) + Torn(bucket.writes).check(ended)
 
-    bare = not exclusive and Random(seed).random() < 0.3
+    # Who has never used LakeVilla has told no lake of a catalog.
+    bare = not exclusive and not formats.has_catalogs and Random(seed).random() < 0.3
     first = image(engine, bare, formats, exclusive)
     return weather(seed, (20, 40, 80), first, start, audit, published, formats)
 
@@ -102,7 +108,7 @@ def image(engine: EngineOf, bare: bool, formats: Formats = PLAIN, exclusive: boo
                 if bare or table == "found":
                     place(outsider, engine, table)
                 else:
-                    _make(lake, table, formats, exclusive)
+                    _make(lake, client, table, exclusive)
             if not bare:
                 # Else the first instant has some of the tables without their rows.
                 lake.sync()
@@ -112,18 +118,21 @@ def image(engine: EngineOf, bare: bool, formats: Formats = PLAIN, exclusive: boo
         return world.bucket
 
 
-def _make(lake: Lake, table: str, formats: Formats, exclusive: bool) -> None:
-    made = formats.making(table)
+def _make(lake: Lake, client: Client, table: str, exclusive: bool) -> None:
     if exclusive:
+        made = client.formats.making(table)
         made["properties"] = {**made.get("properties", {}), "lakevilla.exclusive": "true"}
-    lake.create(table, "k BIGINT, v BIGINT, items STRING", **made)
+        lake.create(table, SCHEMA, **made)
+    else:
+        make_table(lake, client, table, SCHEMA)
     with lake.transaction(isolated.ALL if exclusive else Features.R) as tx:
         tx.append(table, first_rows())
 
 
 def images(engine: EngineOf, formats: Formats) -> None:
     """Make the stores from which seeds begin."""
-    for bare, exclusive in ((False, False), (True, False), (False, True)):
+    kinds = ((False, False),) if formats.has_catalogs else ((False, False), (True, False), (False, True))
+    for bare, exclusive in kinds:
         image(engine, bare, formats, exclusive)
 
 

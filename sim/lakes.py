@@ -1,17 +1,25 @@
 """The lakes of simulated clients: real ones on a simulated store, with the row engine or the real one."""
 
+import json
 from collections.abc import Callable
 from functools import cache
+
+import pyarrow as pa
 
 from lakevilla.engines.port import Engine
 from lakevilla.environment import Environment
 from lakevilla.lake import Lake
 from lakevilla.model import Features
+from lakevilla.store.port import Store
+from lakevilla.store.prefixed import Prefixed
 from lakevilla.store.retrying import Retrying
 from sim import actors
 from sim.bucket import Bucket
+from sim.catalogs import catalog_of, folder_of, key_of, options_of
 from sim.faults import Calm
-from sim.formats import PLAIN, Formats
+from sim.formats import GATHERED_OFTEN, PLAIN, Formats
+from sim.legacy_iceberg import IcebergDialect
+from sim.legacy_store import encode_json
 from sim.world import Client, World
 
 EngineOf = Callable[[Environment], Engine]
@@ -30,7 +38,7 @@ def first_image(engine: EngineOf, formats: Formats = PLAIN) -> Bucket:
         def make() -> None:
             lake = open_lake(client, engine)
             for name, schema in actors.SCHEMAS.items():
-                lake.create(name, schema, **formats.making(name))
+                make_table(lake, client, name, schema)
                 if rows := actors.FIRST_ROWS.get(name):
                     lake.append(name, rows)
 
@@ -39,13 +47,33 @@ def first_image(engine: EngineOf, formats: Formats = PLAIN) -> Bucket:
         return world.bucket
 
 
+def make_table(lake: Lake, client: Client, name: str, schema: pa.Schema) -> None:
+    """A table without rows; one that a catalog keeps is made there, and then gets its name in the lake."""
+    catalog = client.formats.catalog_of(name)
+    if catalog is None:
+        lake.create(name, schema, **client.formats.making(name))
+        return
+    columns = [(field.name, "long" if field.type == pa.int64() else "string") for field in schema]
+    raw = json.loads(IcebergDialect(client, encode_json).first_entry(folder_of(name), columns, []))
+    catalog_of(client, name).create(name, {**raw, "properties": GATHERED_OFTEN})
+    lake.register(name, catalog=catalog, table=name)
+
+
+class _Lake(Lake):
+    """Whatever it opens lies in the one store that there is."""
+
+    def _open(self, url: str) -> Store:
+        return Prefixed(self._store, key_of(url))
+
+
 def open_lake(client: Client, engine: EngineOf) -> Lake:
     """A lake of this client's own, on the store as production code sees it: behind retries."""
-    return Lake(
+    return _Lake(
         "sim://bucket",
         engine=engine(client.environment),
         environment=client.environment,
         store=Retrying(client.store, client.environment),
         features=Features.R,
         lease_seconds=LEASE_SECONDS,
+        catalogs=options_of(client) if client.formats.has_catalogs else None,
     )

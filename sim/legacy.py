@@ -14,7 +14,8 @@ from typing import Any, Protocol
 from lakevilla.store.port import Created, Unanswered
 from sim.checkers.commits import File
 from sim.checkers.history import History, Operation
-from sim.formats import ICEBERG
+from sim.formats import CATALOGED, DELTA, ICEBERG
+from sim.legacy_cataloged import CatalogedDialect
 from sim.legacy_delta import DeltaDialect
 from sim.legacy_iceberg import IcebergDialect
 from sim.legacy_store import Columns, Encode, GaveUp, Row, SnapshotChanged, encode_json, fetch_rows, get
@@ -31,6 +32,22 @@ class Dialect(Protocol):
     """The version with which a table begins that this client makes."""
 
     def entry_key(self, root: str, version: int) -> str: ...
+
+    def entry(self, root: str, version: int) -> bytes | None:
+        """The entry of a version; None if it is not there."""
+        ...
+
+    def make(self, root: str, version: int, entry: bytes) -> int | None:
+        """Make a version of this entry, and say which; None if another one came first."""
+        ...
+
+    def taken(self, root: str, version: int, entry: bytes) -> bool:
+        """Whether this entry is there, or cannot come any more because another one came first."""
+        ...
+
+    def made(self, root: str, version: int, entry: bytes) -> int | None:
+        """The version that holds this entry, if one does."""
+        ...
 
     def live(self, root: str, entries: Mapping[int, bytes]) -> dict[str, File]:
         """The files of the last of these versions, which are all that there are, by number."""
@@ -63,7 +80,8 @@ class Dialect(Protocol):
 
 def dialect_of(client: Client, root: str, encode: Encode) -> Dialect:
     """How this client works with a table."""
-    return (IcebergDialect if client.formats.of(root) == ICEBERG else DeltaDialect)(client, encode)
+    kinds = {DELTA: DeltaDialect, ICEBERG: IcebergDialect, CATALOGED: CatalogedDialect}
+    return kinds[client.formats.of(root)](client, encode)
 
 
 def place_table(
@@ -111,12 +129,12 @@ class LegacyReader:
     def _entries(self, dialect: Dialect, root: str) -> dict[int, bytes]:
         entries: dict[int, bytes] = {}
         for version in count():
-            found = get(self._client, dialect.entry_key(root, version))
+            found = dialect.entry(root, version)
             if found is not None:
-                digest = hashlib.sha256(found.data).hexdigest()
+                digest = hashlib.sha256(found).hexdigest()
                 if self._seen.setdefault((root, version), digest) != digest:
                     raise SnapshotChanged(f"{self._client.name} finds version {version} of {root} changed")
-                entries[version] = found.data
+                entries[version] = found
                 continue
             if (root, version) in self._seen:
                 raise SnapshotChanged(f"{self._client.name} finds version {version} of {root} gone")
@@ -159,6 +177,18 @@ class LegacyWriter:
         self._publish(op, root, version, partial(dialect.deleted, root, column, value))
         return op
 
+    def set_property(self, table: str, root: str) -> None:
+        """Change a property of a table in a catalog, which lets commits pass over that."""
+        dialect, elapsed = self._dialect(root), self._client.environment.elapsed
+        assert isinstance(dialect, CatalogedDialect)
+        op = self._history.begin(self._client.name, table, "set-properties", None, None, elapsed())
+        try:
+            op.version = dialect.set_property(root, f"theirs-{op.number}")
+            op.outcome = "ok"
+        except (GaveUp, Unanswered) as error:
+            op.error = str(error)
+        op.completed = elapsed()
+
     def compact(self, root: str) -> None:
         """One file for all rows, if nobody comes between: everything that was on its way is built upon."""
         dialect, elapsed = self._dialect(root), self._client.environment.elapsed
@@ -169,8 +199,7 @@ class LegacyWriter:
             op.outcome, op.error, op.completed = "failed", str(error), elapsed()
             return
         try:
-            done = isinstance(self._client.store.create(dialect.entry_key(root, version), entry), Created)
-            op.outcome = "ok" if done else "failed"
+            op.outcome = "failed" if dialect.make(root, version, entry) is None else "ok"
         except Unanswered as error:
             op.error = str(error)
         op.completed = elapsed()
@@ -196,17 +225,18 @@ class LegacyWriter:
         own is known by its bytes."""
         dialect = self._dialect(root)
         while True:
-            entry, key = make(version), dialect.entry_key(root, version)
+            entry = make(version)
             if entry is None:
                 return None
+            made = None
             try:
-                if isinstance(self._client.store.create(key, entry), Created):
-                    return version
+                made = dialect.make(root, version, entry)
             except Unanswered as error:
                 # Nothing there may mean that it comes later: only a foreign entry decides.
-                if get(self._client, key) is None:
+                if not dialect.taken(root, version, entry):
                     raise GaveUp(f"version {version} of {root}") from error
-            found = get(self._client, key)
-            if found is not None and found.data == entry:
-                return version
+            if made is None:
+                made = dialect.made(root, version, entry)
+            if made is not None:
+                return made
             version += 1

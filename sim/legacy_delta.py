@@ -6,18 +6,17 @@ from typing import Any
 
 from sim.checkers.commits import Commit, File
 from sim.checkers.delta import data_key, live_files, log_key, parse_commit
-from sim.legacy_store import Columns, Encode, Row, fetch_rows, get
+from sim.legacy_store import ByFiles, Columns, Encode, Row, fetch_rows, get
 from sim.world import Client
 
 
-class DeltaDialect:
+class DeltaDialect(ByFiles):
     """See `legacy.Dialect`."""
 
     first = 0
 
     def __init__(self, client: Client, encode: Encode) -> None:
-        self._client = client
-        self._encode = encode
+        super().__init__(client, encode)
         self._newest: dict[str, int] = {}
 
     def entry_key(self, root: str, version: int) -> str:

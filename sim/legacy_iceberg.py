@@ -17,7 +17,7 @@ from lakevilla.store.port import Unanswered
 from sim.checkers.commits import File, numbered_rows
 from sim.checkers.iceberg import ADDED, DELETED, EXISTING, Entry, Manifest, State, log_key
 from sim.legacy_avro import encode_list, encode_manifest
-from sim.legacy_store import FIELD_ID, Columns, Encode, Fetched, GaveUp, Row, SnapshotChanged, fetch_rows, get
+from sim.legacy_store import FIELD_ID, ByFiles, Columns, Fetched, GaveUp, Row, SnapshotChanged, fetch_rows, get
 from sim.world import Client
 
 _DATA, _DELETES = 0, 1
@@ -33,14 +33,10 @@ Uploaded = Mapping[str, Any]
 """A data file as a manifest tells of it, without the path of its table."""
 
 
-class IcebergDialect:
+class IcebergDialect(ByFiles):
     """See `legacy.Dialect`."""
 
     first = 1
-
-    def __init__(self, client: Client, encode: Encode) -> None:
-        self._client = client
-        self._encode = encode
 
     def entry_key(self, root: str, version: int) -> str:
         return log_key(root, version)

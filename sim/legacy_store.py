@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakevilla.store.port import Object, Unanswered
+from lakevilla.store.port import Created, Object, Unanswered
 from sim.checkers.commits import File, rows_of
 from sim.world import Client
 
@@ -35,6 +35,31 @@ def get(client: Client, key: str) -> Object | None:
         except Unanswered:
             client.environment.sleep(0.2)
     raise GaveUp(key)
+
+
+class ByFiles:
+    """The part of `legacy.Dialect` that is alike where the create of an entry makes a version."""
+
+    def __init__(self, client: Client, encode: Encode) -> None:
+        self._client = client
+        self._encode = encode
+
+    def entry_key(self, root: str, version: int) -> str:
+        raise NotImplementedError
+
+    def entry(self, root: str, version: int) -> bytes | None:
+        found = get(self._client, self.entry_key(root, version))
+        return None if found is None else found.data
+
+    def make(self, root: str, version: int, entry: bytes) -> int | None:
+        answer = self._client.store.create(self.entry_key(root, version), entry)
+        return version if isinstance(answer, Created) else None
+
+    def taken(self, root: str, version: int, entry: bytes) -> bool:  # noqa: ARG002
+        return self.entry(root, version) is not None
+
+    def made(self, root: str, version: int, entry: bytes) -> int | None:
+        return version if self.entry(root, version) == entry else None
 
 
 class Fetched(Mapping[str, bytes]):

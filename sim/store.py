@@ -22,7 +22,7 @@ class SimStore:
         self, scheduler: Scheduler, bucket: Bucket, plan: Plan, process: Process, *, page: int = 1000
     ) -> None:
         self._scheduler = scheduler
-        self._bucket = bucket
+        self.bucket = bucket
         self._plan = plan
         self._process = process
         self._page = page
@@ -34,56 +34,57 @@ class SimStore:
         return "sim://bucket"
 
     def get(self, key: str) -> Object | None:
-        found: Object | None = self._request("get", key, lambda: self._bucket.get(key))
+        found: Object | None = self.request("get", key, lambda: self.bucket.get(key))
         return found
 
     def get_range(self, key: str, start: int, length: int) -> bytes | None:
-        found: bytes | None = self._request(
-            "get_range", key, lambda: self._bucket.get_range(key, start, length)
+        found: bytes | None = self.request(
+            "get_range", key, lambda: self.bucket.get_range(key, start, length)
         )
         return found
 
     def head(self, key: str) -> Meta | None:
-        found: Meta | None = self._request("head", key, lambda: self._bucket.head(key))
+        found: Meta | None = self.request("head", key, lambda: self.bucket.head(key))
         return found
 
     def list(self, prefix: str, start_after: str = "") -> Iterator[Meta]:
         after = start_after
         while True:
-            ask = partial(self._bucket.page, prefix, after, self._page)
-            page: Sequence[Meta] = self._request("list", prefix, ask)
+            ask = partial(self.bucket.page, prefix, after, self._page)
+            page: Sequence[Meta] = self.request("list", prefix, ask)
             yield from page
             if len(page) < self._page:
                 return
             after = page[-1].key
 
     def list_folders(self, prefix: str) -> Sequence[str]:
-        found: Sequence[str] = self._request("list_folders", prefix, lambda: self._bucket.folders(prefix))
+        found: Sequence[str] = self.request("list_folders", prefix, lambda: self.bucket.folders(prefix))
         return found
 
     def put(self, key: str, data: bytes) -> None:
         name = self._process.name
-        self._request("put", key, lambda: self._bucket.put(self._scheduler.now, name, key, data))
+        self.request("put", key, lambda: self.bucket.put(self._scheduler.now, name, key, data))
 
     def create(self, key: str, data: bytes) -> Created | Exists:
         name = self._process.name
-        answer: Created | Exists = self._request(
-            "create", key, lambda: self._bucket.create(self._scheduler.now, name, key, data)
+        answer: Created | Exists = self.request(
+            "create", key, lambda: self.bucket.create(self._scheduler.now, name, key, data)
         )
         return answer
 
     def replace(self, key: str, data: bytes, etag: str) -> Replaced | Changed:
         name = self._process.name
-        answer: Replaced | Changed = self._request(
-            "replace", key, lambda: self._bucket.replace(self._scheduler.now, name, key, data, etag)
+        answer: Replaced | Changed = self.request(
+            "replace", key, lambda: self.bucket.replace(self._scheduler.now, name, key, data, etag)
         )
         return answer
 
     def delete(self, key: str) -> None:
         name = self._process.name
-        self._request("delete", key, lambda: self._bucket.delete(self._scheduler.now, name, key))
+        self.request("delete", key, lambda: self.bucket.delete(self._scheduler.now, name, key))
 
-    def _request(self, kind: str, key: str, apply: Callable[[], Any]) -> Any:
+    def request(self, kind: str, key: str, apply: Callable[[], Any]) -> Any:
+        """Send a request, and give back what it gave where it applied. For servers beside the store too."""
         if self._process.dead:
             raise Crashed(self._process.name)
         self.sent += 1

@@ -15,9 +15,10 @@ from typing import Any
 from sim import actors, recovery
 from sim.audit import audit_recovery, audit_tables
 from sim.bucket import Bucket
+from sim.checkers.cataloged import judged
 from sim.checkers.history import History
 from sim.faults import Storm
-from sim.formats import ICEBERG, PLAIN, Formats
+from sim.formats import CATALOGED, DELTA, PLAIN, Formats
 from sim.judging import judge
 from sim.lakes import EngineOf, first_image, open_lake
 from sim.legacy import LegacyReader, LegacyWriter
@@ -121,7 +122,7 @@ def weather(
         except Exception as error:  # noqa: BLE001 - whatever escapes a client is a finding
             report.violations.append(f"unexpected {type(error).__name__}: {error}\n{traceback.format_exc()}")
         report.trace, report.trace_hash = world.scheduler.trace, world.scheduler.trace_hash()
-        report.violations.extend(judge_all(world.bucket, report.history))
+        report.violations.extend(judge_all(judged(world), report.history))
     report.faults.update(storm[0].counts)
     report.outcomes.update(op.outcome for op in report.history.operations)
     return report
@@ -175,7 +176,7 @@ def _start_client(world: World, history: History, name: str, duty: Duty, engine:
 
 def _start_legacy(world: World, history: History, random: Random, encode: Encode) -> None:
     """A reader of all tables, and in half of the seeds a writer to the table of blind appends, which also
-    deletes rows where a file of an Iceberg table can say so."""
+    deletes rows where a file of an Iceberg table can say so, and changes properties that a catalog keeps."""
     client = world.client("legacy-reader")
     reader = LegacyReader(client, history)
 
@@ -189,7 +190,7 @@ def _start_legacy(world: World, history: History, random: Random, encode: Encode
     if random.random() < 0.5:
         other = world.client("legacy-writer")
         writer = LegacyWriter(other, history, encode)
-        deletes = world.formats.of("blind") == ICEBERG
+        deletes, alters = world.formats.of("blind") != DELTA, world.formats.of("blind") == CATALOGED
 
         def write() -> None:
             for _ in range(6 if deletes else 3):
@@ -199,6 +200,8 @@ def _start_legacy(world: World, history: History, random: Random, encode: Encode
                 else:
                     rows = [{"op": len(history.operations) * 10, "part": part}]
                     writer.append("blind", "blind", rows, statistics=world.random.random() < 0.5)
+                if alters and world.random.random() < 0.5:
+                    writer.set_property("blind", "blind")
                 other.environment.sleep(world.random.random())
 
         world.start(other, write)

@@ -22,14 +22,15 @@ from lakevilla.model import Features
 from lakevilla.transaction.transaction import Transaction
 from sim import making
 from sim.bucket import Bucket
+from sim.checkers.cataloged import judged
 from sim.checkers.cycles import Append, Read, Txn, find_anomalies
 from sim.checkers.history import History, Operation
 from sim.checkers.published import check_published
 from sim.checkers.torn import Torn
 from sim.checkers.whole import standing
 from sim.faults import Calm
-from sim.formats import ICEBERG, PLAIN, Formats
-from sim.lakes import EngineOf, open_lake
+from sim.formats import CATALOGED, DELTA, PLAIN, Formats
+from sim.lakes import EngineOf, make_table, open_lake
 from sim.legacy import LegacyWriter
 from sim.legacy_store import encode_json
 from sim.rows import rows_engine
@@ -57,7 +58,7 @@ def play(
 
     def audit(world: World, history: History) -> list[str]:
         lists, tags = _audit(world, history, engine)
-        torn = Torn(world.bucket.writes)
+        torn = Torn(judged(world).writes)
         return judge(history, lists, torn) + making.judge(history, lists, tags, torn)
 
     def published(bucket: Bucket, history: History) -> list[str]:
@@ -82,7 +83,7 @@ def image(engine: EngineOf, formats: Formats = PLAIN) -> Bucket:
             lake = open_lake(client, engine)
             for table in TABLES:
                 schema = pa.schema([("k", pa.int64()), ("items", pa.string())])
-                lake.create(table, schema, **formats.making(table))
+                make_table(lake, client, table, schema)
                 lake.append(table, [{"k": key, "items": ""} for key in range(KEYS)])
 
         world.start(client, make)
@@ -107,8 +108,10 @@ def _start(world: World, history: History, random: Random, engine: EngineOf, com
                     writer.compact(table)
                 rows = [{"k": STRANGER, "items": ""}]
                 writer.append(table, table, rows, statistics=world.random.random() < 0.3)
-                if world.formats.of(table) == ICEBERG and world.random.random() < 0.3:
+                if world.formats.of(table) != DELTA and world.random.random() < 0.3:
                     writer.delete(table, table, "k", STRANGER)
+                if world.formats.of(table) == CATALOGED and world.random.random() < 0.5:
+                    writer.set_property(table, table)
                 client.environment.sleep(world.random.random())
 
         world.start(client, write)
