@@ -27,7 +27,7 @@ from sim.faults import Calm
 from sim.formats import PLAIN, Formats
 from sim.judge_isolation import Final, judge
 from sim.lakes import EngineOf, make_table, open_lake
-from sim.legacy import LegacyReader, LegacyWriter, place_table
+from sim.legacy import LegacyReader, LegacyWriter, place_table, start_administrator
 from sim.legacy_store import Row, encode_json, encode_parquet
 from sim.rows import rows_engine
 from sim.scheduler import Stuck
@@ -177,6 +177,7 @@ def _start(
 
         world.start(client, found)
     _start_reader(world, history, tables)
+    start_administrator(world, history, tables)
     return count
 
 

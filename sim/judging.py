@@ -61,7 +61,7 @@ def lists_of(history: History, made: set[int]) -> list[Txn]:
             steps = _steps(op)
             if began[op.txn] > 1 and op.number not in made:
                 steps = tuple(step for step in steps if isinstance(step, Read))
-        elif op.outcome == "ok":
+        elif op.outcome == "ok" and op.action == "read":
             steps = _reads(op.result)
         else:
             continue

@@ -6,7 +6,7 @@ fails if a version that it saw before is not the same any more.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import count
 from typing import Any, Protocol
@@ -19,7 +19,7 @@ from sim.legacy_cataloged import CatalogedDialect
 from sim.legacy_delta import DeltaDialect
 from sim.legacy_iceberg import IcebergDialect
 from sim.legacy_store import Columns, Encode, GaveUp, Row, SnapshotChanged, encode_json, fetch_rows, get
-from sim.world import Client
+from sim.world import Client, World
 
 
 class Dialect(Protocol):
@@ -177,18 +177,6 @@ class LegacyWriter:
         self._publish(op, root, version, partial(dialect.deleted, root, column, value))
         return op
 
-    def set_property(self, table: str, root: str) -> None:
-        """Change a property of a table in a catalog, which lets commits pass over that."""
-        dialect, elapsed = self._dialect(root), self._client.environment.elapsed
-        assert isinstance(dialect, CatalogedDialect)
-        op = self._history.begin(self._client.name, table, "set-properties", None, None, elapsed())
-        try:
-            op.version = dialect.set_property(root, f"theirs-{op.number}")
-            op.outcome = "ok"
-        except (GaveUp, Unanswered) as error:
-            op.error = str(error)
-        op.completed = elapsed()
-
     def compact(self, root: str) -> None:
         """One file for all rows, if nobody comes between: everything that was on its way is built upon."""
         dialect, elapsed = self._dialect(root), self._client.environment.elapsed
@@ -240,3 +228,30 @@ class LegacyWriter:
             if made is not None:
                 return made
             version += 1
+
+
+CHANGES = 12
+"""How many properties an administrator changes."""
+
+
+def start_administrator(world: World, history: History, tables: Sequence[str]) -> None:
+    """Changes properties of tables in catalogs, which let commits pass over that; nothing where none are."""
+    kept = [table for table in tables if world.formats.catalog_of(table) is not None]
+    if not kept:
+        return
+    client = world.client("administrator")
+    dialect, elapsed = CatalogedDialect(client, encode_json), client.environment.elapsed
+
+    def change() -> None:
+        for _ in range(CHANGES):
+            table = world.random.choice(kept)
+            op = history.begin(client.name, table, "set-properties", None, None, elapsed())
+            try:
+                op.version = dialect.set_property(table, f"theirs-{op.number}")
+                op.outcome = "ok"
+            except Unanswered as error:
+                op.error = str(error)
+            op.completed = elapsed()
+            client.environment.sleep(world.random.expovariate(1 / 0.1))
+
+    world.start(client, change)

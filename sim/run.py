@@ -22,6 +22,7 @@ from lakevilla.engines.local.engine import LocalEngine
 from sim import (
     isolation,
     planted,
+    planted_cataloged,
     planted_iceberg,
     planted_isolation,
     planted_recovery,
@@ -39,6 +40,7 @@ BUGS = {
     **planted_tables.BUGS,
     **planted_isolation.BUGS,
     **planted_iceberg.BUGS,
+    **planted_cataloged.BUGS,
 }
 WORLDS: dict[str, tuple[Callable[[EngineOf, Formats], None], Callable[..., Report]]] = {
     "tables": (tables.images, tables.play),

@@ -18,10 +18,10 @@ from sim.bucket import Bucket
 from sim.checkers.cataloged import judged
 from sim.checkers.history import History
 from sim.faults import Storm
-from sim.formats import CATALOGED, DELTA, PLAIN, Formats
+from sim.formats import DELTA, PLAIN, Formats
 from sim.judging import judge
 from sim.lakes import EngineOf, first_image, open_lake
-from sim.legacy import LegacyReader, LegacyWriter
+from sim.legacy import LegacyReader, LegacyWriter, start_administrator
 from sim.legacy_store import Encode, encode_json, encode_parquet
 from sim.rows import rows_engine
 from sim.scheduler import Stuck
@@ -139,6 +139,7 @@ def _start_clients(
         duty = Duty(mix, transactions + random.randrange(3), pause)
         _start_client(world, history, f"c{number}", duty, engine)
     _start_legacy(world, history, random, encode_json if engine is rows_engine else encode_parquet)
+    start_administrator(world, history, sorted(actors.SCHEMAS))
     return count
 
 
@@ -176,7 +177,7 @@ def _start_client(world: World, history: History, name: str, duty: Duty, engine:
 
 def _start_legacy(world: World, history: History, random: Random, encode: Encode) -> None:
     """A reader of all tables, and in half of the seeds a writer to the table of blind appends, which also
-    deletes rows where a file of an Iceberg table can say so, and changes properties that a catalog keeps."""
+    deletes rows where a file of an Iceberg table can say so."""
     client = world.client("legacy-reader")
     reader = LegacyReader(client, history)
 
@@ -190,7 +191,7 @@ def _start_legacy(world: World, history: History, random: Random, encode: Encode
     if random.random() < 0.5:
         other = world.client("legacy-writer")
         writer = LegacyWriter(other, history, encode)
-        deletes, alters = world.formats.of("blind") != DELTA, world.formats.of("blind") == CATALOGED
+        deletes = world.formats.of("blind") != DELTA
 
         def write() -> None:
             for _ in range(6 if deletes else 3):
@@ -200,8 +201,6 @@ def _start_legacy(world: World, history: History, random: Random, encode: Encode
                 else:
                     rows = [{"op": len(history.operations) * 10, "part": part}]
                     writer.append("blind", "blind", rows, statistics=world.random.random() < 0.5)
-                if alters and world.random.random() < 0.5:
-                    writer.set_property("blind", "blind")
                 other.environment.sleep(world.random.random())
 
         world.start(other, write)

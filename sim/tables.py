@@ -29,9 +29,9 @@ from sim.checkers.published import check_published
 from sim.checkers.torn import Torn
 from sim.checkers.whole import standing
 from sim.faults import Calm
-from sim.formats import CATALOGED, DELTA, PLAIN, Formats
+from sim.formats import DELTA, PLAIN, Formats
 from sim.lakes import EngineOf, make_table, open_lake
-from sim.legacy import LegacyWriter
+from sim.legacy import LegacyWriter, start_administrator
 from sim.legacy_store import encode_json
 from sim.rows import rows_engine
 from sim.scheduler import Stuck
@@ -110,11 +110,10 @@ def _start(world: World, history: History, random: Random, engine: EngineOf, com
                 writer.append(table, table, rows, statistics=world.random.random() < 0.3)
                 if world.formats.of(table) != DELTA and world.random.random() < 0.3:
                     writer.delete(table, table, "k", STRANGER)
-                if world.formats.of(table) == CATALOGED and world.random.random() < 0.5:
-                    writer.set_property(table, table)
                 client.environment.sleep(world.random.random())
 
         world.start(client, write)
+    start_administrator(world, history, tables)
     return count
 
 
