@@ -115,13 +115,15 @@ class Metastore(_Simulated, MetastoreCatalog):
     ) -> CommitTableResponse:
         store, environment = self._client.store, self._client.environment
         current, etag = self._load(table)
-        made = _made(current.metadata, current.metadata_location, requirements, updates, environment.elapsed())
+        made = _made(
+            current.metadata, current.metadata_location, requirements, updates, environment.elapsed()
+        )
         location = _location(made, number_of(current.metadata_location) + 1, environment.new_id())
         store.put(key_of(location), _encoded(made))
         key = pointer_key(self.name, table)
         if isinstance(store.replace(key, location.encode(), etag), Changed):
             raise CommitFailedException("the table was changed by another process")
-        return CommitTableResponse(metadata=made, metadata_location=location)
+        return _answer(made, location)
 
     def _load(self, table: str) -> tuple[Table, str]:
         """The table, and the tag of its pointer."""
@@ -165,7 +167,7 @@ class Rest(_Simulated):
             following = _location(made, number_of(location) + 1, f"{len(bucket.writes):032x}")
             bucket.put(now, client.name, key_of(following), _encoded(made))
             bucket.put(now, client.name, key, following.encode())
-            return CommitTableResponse(metadata=made, metadata_location=following)
+            return _answer(made, following)
 
         answer: Answer = self._ask("replace", table, serve)
         if isinstance(answer, Exception):
@@ -200,6 +202,10 @@ def _made(
     made = update_table_metadata(metadata, updates, metadata_location=location)
     now_ms = max(EPOCH_MS + round(now * 1000), metadata.last_updated_ms)
     return made.model_copy(update={"last_updated_ms": now_ms})
+
+
+def _answer(metadata: TableMetadata, location: str) -> CommitTableResponse:
+    return CommitTableResponse.model_validate({"metadata": metadata, "metadata-location": location})
 
 
 def _location(metadata: TableMetadata, version: int, unique: str) -> str:

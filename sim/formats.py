@@ -11,8 +11,12 @@ METASTORE, REST = "metastore", "rest"
 """The catalogs (see `catalogs`)."""
 
 _CATALOG_OF = {
-    **{"lists": REST, "registers": METASTORE, "counts": METASTORE, "blind": REST},
-    **{"left": REST, "up": METASTORE},
+    "lists": REST,
+    "registers": METASTORE,
+    "counts": METASTORE,
+    "blind": REST,
+    "left": REST,
+    "up": METASTORE,
 }
 
 

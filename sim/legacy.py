@@ -12,13 +12,13 @@ from itertools import count
 from typing import Any, Protocol
 
 from lakevilla.store.port import Created, Unanswered
+from sim import formats
 from sim.checkers.commits import File
 from sim.checkers.history import History, Operation
-from sim.formats import CATALOGED, DELTA, ICEBERG
 from sim.legacy_cataloged import CatalogedDialect
 from sim.legacy_delta import DeltaDialect
 from sim.legacy_iceberg import IcebergDialect
-from sim.legacy_store import Columns, Encode, GaveUp, Row, SnapshotChanged, encode_json, fetch_rows, get
+from sim.legacy_store import Columns, Encode, GaveUp, Row, SnapshotChanged, encode_json, fetch_rows
 from sim.world import Client, World
 
 
@@ -80,8 +80,12 @@ class Dialect(Protocol):
 
 def dialect_of(client: Client, root: str, encode: Encode) -> Dialect:
     """How this client works with a table."""
-    kinds = {DELTA: DeltaDialect, ICEBERG: IcebergDialect, CATALOGED: CatalogedDialect}
-    return kinds[client.formats.of(root)](client, encode)
+    match client.formats.of(root):
+        case formats.DELTA:
+            return DeltaDialect(client, encode)
+        case formats.CATALOGED:
+            return CatalogedDialect(client, encode)
+    return IcebergDialect(client, encode)
 
 
 def place_table(

@@ -83,7 +83,11 @@ class CatalogedDialect(IcebergDialect):
         """Who asks the catalog needs none."""
 
     def _commit(self, root: str, requirements: list[Any], updates: list[Any]) -> int | None:
-        told = {"requirements": requirements, "updates": updates, "identifier": {"namespace": [], "name": root}}
+        told = {
+            "requirements": requirements,
+            "updates": updates,
+            "identifier": {"namespace": [], "name": root},
+        }
         asked = CommitTableRequest.model_validate(told)
         try:
             done = catalog_of(self._client, root).commit(root, asked.requirements, asked.updates)

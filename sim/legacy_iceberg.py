@@ -17,7 +17,17 @@ from lakevilla.store.port import Unanswered
 from sim.checkers.commits import File, numbered_rows
 from sim.checkers.iceberg import ADDED, DELETED, EXISTING, Entry, Manifest, State, log_key
 from sim.legacy_avro import encode_list, encode_manifest
-from sim.legacy_store import FIELD_ID, ByFiles, Columns, Fetched, GaveUp, Row, SnapshotChanged, fetch_rows, get
+from sim.legacy_store import (
+    FIELD_ID,
+    ByFiles,
+    Columns,
+    Fetched,
+    GaveUp,
+    Row,
+    SnapshotChanged,
+    fetch_rows,
+    get,
+)
 from sim.world import Client
 
 _DATA, _DELETES = 0, 1

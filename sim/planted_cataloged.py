@@ -60,7 +60,7 @@ def unanswered_commit_taken_for_made(
 @_bug(f"{_ROOM}.publish.attempt_of")
 def commit_sent_again_past_itself(info: Any) -> None:  # noqa: ARG001
     """Nobody looks whether what came first is the commit itself: it is made anew on top of it."""
-    return None
+    return
 
 
 # What a commit asks for.

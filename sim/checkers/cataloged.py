@@ -61,7 +61,9 @@ def _version(write: Write, table: str, number: int, raw: Raw, before: tuple[str,
     last = log[-1]["metadata-file"] if log else None
     assert last == (before and before[0]), f"version {number} of {table} follows {last}, and not {before}"
     for entry in log:
-        entry["metadata-file"] = f"{raw['location']}/metadata/v{number_of(entry['metadata-file'])}.metadata.json"
+        entry["metadata-file"] = (
+            f"{raw['location']}/metadata/v{number_of(entry['metadata-file'])}.metadata.json"
+        )
     told = (raw.get("properties") or {}).get(OURS)
     raw = {**raw, "metadata-log": log, "properties": {} if told is None else {OURS: told}}
     snapshot = raw.get("current-snapshot-id")

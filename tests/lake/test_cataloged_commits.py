@@ -3,14 +3,15 @@ meanwhile that the catalog lets our commits pass over."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyiceberg.exceptions import CommitStateUnknownException
+from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
 from pyiceberg.table import CommitTableResponse
 
 import lakevilla as lv
-from lakevilla.formats.iceberg import by_catalog
+from lakevilla.formats.iceberg import by_catalog, publish
 from tests.warehouses import SCHEMA, Commit, Commits, Warehouse, client_of, warehouse
 
 ALL = lv.R | lv.CT | lv.I
@@ -105,6 +106,55 @@ def test_answer_that_got_lost_is_found_in_the_table(
     assert not commits.steps["orders"]
     assert (house.version(), house.rows()[1]) == (2, 11)
     assert (lake.history("orders")[0].txn, lake.outcome(tx.id).state) == (tx.id, "committed")
+
+
+@pytest.mark.parametrize(
+    "statement", ["INSERT INTO orders VALUES (4, 40)", "UPDATE orders SET v = v + 1 WHERE id = 1"]
+)
+def test_lost_answer_is_found_above_many_changes_of_properties(
+    lake: lv.Lake, house: Warehouse, commits: Commits, statement: str
+) -> None:
+    def step(commit: Commit) -> CommitTableResponse:
+        for number in range(6):
+            _set_property(house, key=f"theirs-{number}")
+        return _lost(commit)
+
+    commits.steps["orders"] = [step]
+    with lake.transaction(lv.NONE) as tx:
+        tx.sql(statement)
+    assert tx.receipt is not None
+    assert tx.receipt.versions == {"orders": house.version()} == {"orders": 8}
+    rows = house.table().scan().to_arrow().to_pylist()
+    assert sum(row["v"] for row in rows) == (100 if "INSERT" in statement else 61)
+
+
+@pytest.mark.parametrize("house", ["rest"], indirect=True)
+def test_commit_that_may_still_come_is_sent_again_and_not_made_anew(
+    lake: lv.Lake, house: Warehouse, commits: Commits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a failure meanwhile would be told as one that changed nothing."""
+    late: list[Commit] = []
+
+    def step(commit: Commit) -> CommitTableResponse:
+        _set_property(house)
+        late.append(commit)
+        return _silent(commit)
+
+    uploads, really = list[object](), publish.upload
+
+    def upload(*given: Any) -> None:
+        uploads.append(given)
+        if len(uploads) > 1:
+            raise lv.Unavailable("the store does not answer")
+        really(*given)
+
+    commits.steps["orders"] = [step]
+    monkeypatch.setattr(publish, "upload", upload)
+    with lake.transaction(lv.NONE) as tx:
+        tx.append("orders", [{"id": 4, "v": 40}])
+    with pytest.raises(CommitFailedException):
+        late[0]()
+    assert house.rows() == {1: 10, 2: 20, 3: 30, 4: 40}
 
 
 def test_catalog_that_stays_silent_leaves_the_commit_unknown(

@@ -11,6 +11,7 @@ ours on such a table makes one (docs/decisions/0012-iceberg-by-catalogs.md).
 import logging
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 
 from lakevilla.environment import Environment
 from lakevilla.errors import CommitUnknown, Corrupt, Unavailable, Unsupported
@@ -18,7 +19,7 @@ from lakevilla.formats.iceberg.catalogs import Applied, Cataloged, Refused
 from lakevilla.formats.iceberg.log import Keeper, Made, Version
 from lakevilla.formats.iceberg.metadata import Raw, parse
 from lakevilla.formats.iceberg.paths import METADATA, Places, metadata_name
-from lakevilla.formats.iceberg.updates import requirements_of, updates_of
+from lakevilla.formats.iceberg.updates import lets_pass, requirements_of, updates_of
 from lakevilla.formats.urls import Opener, located
 from lakevilla.store.port import Store
 
@@ -86,8 +87,8 @@ class CatalogLog:
         return dict(sorted(found.items()))
 
     def create(self, base: Version, raw: Raw, txn: str) -> Made | Version:
-        """A commit that went unanswered is looked for, and sent again: of two copies the catalog takes one,
-        because each needs the snapshot of `main` that the other replaces."""
+        """A commit that went unanswered is looked for, and sent again while it may still come: of two copies
+        the catalog takes one, because each needs the snapshot of `main` that the other replaces."""
         requirements = requirements_of(base.raw, exact=self._table.judges_here)
         updates, reason = updates_of(base.raw, raw), ""
         for tries in range(_TRIES):
@@ -96,7 +97,10 @@ class CatalogLog:
                 return self._made(base, answer, txn)
             reason = answer.reason
             later = self._later(base, txn, reason)
-            if later:
+            for before, after in pairwise((base, *later)):
+                if after.raw.get("current-snapshot-id") == raw["current-snapshot-id"]:
+                    return Made(replace(after, landed=True), before)
+            if later and (isinstance(answer, Refused) or not self._passes(base, later[-1])):
                 return later[0]
             if isinstance(answer, Refused):
                 raise Unsupported(f"the catalog refuses to change {self._table}: {reason}")
@@ -109,6 +113,10 @@ class CatalogLog:
 
     def renew_hint(self, version: Version) -> None:
         """As above."""
+
+    def _passes(self, base: Version, newest: Version) -> bool:
+        """Whether a commit on `base` that is on its way may still be taken."""
+        return not self._table.judges_here and lets_pass(base.raw, newest.raw)
 
     def _made(self, base: Version, answer: Applied, txn: str) -> Made:
         try:

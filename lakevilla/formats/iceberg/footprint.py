@@ -19,7 +19,7 @@ from lakevilla.formats.iceberg.metadata import Raw, format_version, properties
 from lakevilla.formats.iceberg.properties import shown
 from lakevilla.formats.iceberg.pruning import matching
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
-from lakevilla.formats.iceberg.updates import COMPARED
+from lakevilla.formats.iceberg.updates import lets_pass
 from lakevilla.model import Change, Footprint
 from lakevilla.predicates import Predicate
 
@@ -107,9 +107,7 @@ def _redefined(before: Raw, after: Raw) -> bool:
 def _is_passed_over(before: IcebergSnapshot, after: IcebergSnapshot) -> bool:
     """Whether a catalog lets commits on `before` pass over this version. Then it is in nobody's way: of two
     who bring the same commit there, one past it unseen, both must come to the same end."""
-    return after.at.keeper is Keeper.CATALOG and all(
-        before.raw.get(key) == after.raw.get(key) for key in COMPARED
-    )
+    return after.at.keeper is Keeper.CATALOG and lets_pass(before.raw, after.raw)
 
 
 def operation_and_engine(before: IcebergSnapshot | None, after: IcebergSnapshot) -> tuple[str, str]:

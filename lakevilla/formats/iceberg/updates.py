@@ -22,8 +22,8 @@ from lakevilla.formats.iceberg.metadata import (
     schemas,
 )
 
-COMPARED = ("table-uuid", "current-snapshot-id", "current-schema-id", "last-column-id", "default-spec-id")
-"""What of a table's metadata the requirements name."""
+_COMPARED = ("table-uuid", "current-schema-id", "last-column-id", "default-spec-id")
+"""What of a table's metadata the requirements name, beside the snapshot."""
 
 _MAIN = "main"
 _LAST_ADDED = -1
@@ -49,13 +49,8 @@ class AssertVersion(ValidatableTableRequirement):
 def requirements_of(base: Raw, *, exact: bool) -> tuple[TableRequirement, ...]:
     """What must still be true for a version that was made to follow `base`; `exact` where requirements are
     judged in this process."""
-    snapshot = current_snapshot(base)
     told: _Told = [
-        {
-            "type": "assert-ref-snapshot-id",
-            "ref": _MAIN,
-            "snapshot-id": None if snapshot is None else snapshot["snapshot-id"],
-        },
+        {"type": "assert-ref-snapshot-id", "ref": _MAIN, "snapshot-id": _current(base)},
         {"type": "assert-current-schema-id", "current-schema-id": current_schema(base).schema_id},
         {"type": "assert-last-assigned-field-id", "last-assigned-field-id": base["last-column-id"]},
         {"type": "assert-default-spec-id", "default-spec-id": default_spec(base).spec_id},
@@ -67,6 +62,17 @@ def requirements_of(base: Raw, *, exact: bool) -> tuple[TableRequirement, ...]:
         log = base.get("metadata-log") or ()
         found.append(AssertVersion(previous=log[-1]["metadata-file"] if log else None))
     return tuple(found)
+
+
+def lets_pass(before: Raw, after: Raw) -> bool:
+    """Whether what must be true for a version that follows `before` is true of `after` too."""
+    same = all(before.get(key) == after.get(key) for key in _COMPARED)
+    return same and _current(before) == _current(after)
+
+
+def _current(raw: Raw) -> int | None:
+    snapshot = current_snapshot(raw)
+    return None if snapshot is None else int(snapshot["snapshot-id"])
 
 
 def updates_of(before: Raw, after: Raw) -> tuple[TableUpdate, ...]:
