@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim import planted, planted_iceberg, planted_recovery, suite, tables
+from sim import planted, planted_cataloged, planted_iceberg, planted_recovery, suite, tables
 from sim.formats import FORMATS, PLAIN, Formats
 from sim.lakes import first_image
 from sim.planted import Plant
@@ -15,10 +15,15 @@ SEEDS = 400
 BEGIN = {
     "redo-forgets-what-it-changed-itself": 50,
     "table-begins-with-0-where-others-begin-with-1": 25,
+    "landed-later-is-not-recognised": 7,
+    "unanswered-commit-looked-for-in-one-version": 17,
 }
 
-# Bugs of Iceberg's room that single statements do not show.
+# Bugs of Iceberg's room that single statements do not show, or seldom.
 OTHER_SUITES = {
+    "commit-sent-again-past-itself": "tables",
+    "copied-property-is-taken-for-a-commit": "recovery",
+    "landed-later-is-not-recognised": "tables",
     "attempt-recognised-in-a-copied-property": "recovery",
     "footprint-ignores-new-delete-files": "recovery",
     "manifests-of-all-attempts-have-one-name": "tables",
@@ -40,6 +45,12 @@ def test_planted_bug_of_recovery_is_caught(name: str, capsys: pytest.CaptureFixt
 def test_planted_bug_of_iceberg_is_caught(name: str, capsys: pytest.CaptureFixture[str]):
     chosen = OTHER_SUITES.get(name, "base")
     catch(planted_iceberg.BUGS[name], name, chosen, capsys, FORMATS["iceberg"])
+
+
+@pytest.mark.parametrize("name", sorted(planted_cataloged.BUGS))
+def test_planted_bug_of_catalogs_is_caught(name: str, capsys: pytest.CaptureFixture[str]):
+    chosen = OTHER_SUITES.get(name, "base")
+    catch(planted_cataloged.BUGS[name], name, chosen, capsys, FORMATS["cataloged"])
 
 
 def catch(

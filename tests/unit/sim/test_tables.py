@@ -7,7 +7,7 @@ from sim.formats import FORMATS
 from sim.rows import rows_engine
 from sim.tables import image, play
 
-SEEDS = {"delta": 26, "iceberg": 12, "mixed": 12}
+SEEDS = {"delta": 26, "iceberg": 12, "mixed": 12, "cataloged": 6}
 PLANTED_SEEDS = 400
 
 # Some bugs take long to find. For these the seeds begin a little before the one that shows it.
@@ -24,7 +24,7 @@ def test_commits_on_several_tables_are_whole_and_in_one_order(formats: str) -> N
     assert {report.seed: report.violations for report in reports if report.violations} == {}
 
 
-@pytest.mark.parametrize("formats", ["delta", "mixed"])
+@pytest.mark.parametrize("formats", ["delta", "mixed", "cataloged"])
 def test_equal_seeds_give_equal_traces(formats: str) -> None:
     assert len({play(7, formats=FORMATS[formats]).trace_hash for _ in range(2)}) == 1
 
