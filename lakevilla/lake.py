@@ -296,7 +296,7 @@ class Lake(Verbs):
             reachable = find_spec("pyspark") is not None and not self.url.startswith("memory:")
             engine = "spark" if spark is not None or reachable else "local"
         if not isinstance(engine, str):
-            if not hasattr(engine, "query_schema"):
+            if not hasattr(engine, "schema_of"):
                 raise InvalidInput(
                     f"{engine!r} is no engine: use engine='local' or engine='spark'; a session of Spark is "
                     "given as spark=..."
