@@ -23,9 +23,9 @@ from pyiceberg.table.update import TableRequirement, TableUpdate, update_table_m
 from pyiceberg.typedef import Identifier
 
 from lakevilla.store.port import Changed
-from sim.bucket import Bucket
+from sim.bucket import EPOCH_MS, Bucket
 from sim.formats import METASTORE
-from sim.world import EPOCH_MS, Client
+from sim.world import Client
 
 URL = "sim://bucket"
 WAREHOUSE = "_warehouse"
