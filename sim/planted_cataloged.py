@@ -73,7 +73,7 @@ def commit_sent_again_past_itself(info: Any) -> None:  # noqa: ARG001
 def unanswered_commit_looked_for_in_one_version(
     versions: Sequence[Version],
 ) -> Iterable[tuple[Version, Version]]:
-    """It may stand above versions that it has passed over."""
+    """It may stand above versions that it has passed over: once a bug of ours, which seeds found."""
     return list(pairwise(versions))[:1]
 
 

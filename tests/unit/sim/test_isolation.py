@@ -61,11 +61,6 @@ def test_planted_bug_of_isolation_is_caught(name: str, capsys: pytest.CaptureFix
         print(f"\n{name:45} caught after {seed + 1:4} seeds: {violations[0].splitlines()[0][:90]}", end="")
 
 
-def test_seed_with_catalogs_that_once_failed_stays_clean() -> None:
-    """Found: an append whose answer got lost was made twice above properties that it had passed over."""
-    assert play(31, formats=FORMATS["cataloged"]).violations == []
-
-
 def test_transfer_that_was_torn_is_no_violation_of_the_bank() -> None:
     """Seed 203267: an outside writer compacts a table of the bank on which half of a transfer has to be taken
     back, and nothing can take it back then."""

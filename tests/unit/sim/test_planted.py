@@ -15,8 +15,8 @@ SEEDS = 400
 BEGIN = {
     "redo-forgets-what-it-changed-itself": 50,
     "table-begins-with-0-where-others-begin-with-1": 25,
-    "landed-later-is-not-recognised": 7,
-    "unanswered-commit-looked-for-in-one-version": 17,
+    "landed-later-is-not-recognised": 33,
+    "unanswered-commit-looked-for-in-one-version": 30,
 }
 
 # Bugs of Iceberg's room that single statements do not show, or seldom.

@@ -62,13 +62,6 @@ def test_seed_of_recovery_that_once_failed_stays_clean(seed):
     assert play(seed, "recovery").violations == []
 
 
-# Found: a commit whose answer got lost stood above changes of properties that a catalog had let it pass over,
-# and was refused for its own sake, or made twice.
-@pytest.mark.parametrize(("suite", "seed"), [("base", 149), ("recovery", 127)])
-def test_seed_with_catalogs_that_once_failed_stays_clean(suite, seed):
-    assert play(seed, suite, formats=FORMATS["cataloged"]).violations == []
-
-
 @pytest.mark.parametrize(("formats", "count"), [("delta", 8), ("mixed", 4)])
 def test_seeds_on_the_local_engine_show_no_violation(formats, count):
     for suite, seed in product(SUITES, range(count)):
