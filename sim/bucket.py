@@ -6,7 +6,8 @@ the order in which it applied, so that checkers can look at any prefix.
 """
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from lakevilla.store.port import Changed, Created, Exists, Meta, Object, Replaced
 
@@ -42,11 +43,15 @@ class Bucket:
 
     def load(self, other: "Bucket") -> None:
         """Take over the content of another bucket, as if it had been written here before time began."""
-        for write in other.writes:
+        self.replay(replace(write, at=0.0) for write in other.writes)
+
+    def replay(self, writes: Iterable[Write]) -> None:
+        """Apply these writes again, each at its time."""
+        for write in writes:
             if write.data is None:
-                self.delete(0.0, write.client, write.key)
+                self.delete(write.at, write.client, write.key)
             else:
-                self._write(0.0, write.client, write.kind, write.key, write.data)
+                self._write(write.at, write.client, write.kind, write.key, write.data)
 
     def contents(self) -> dict[str, bytes]:
         """All objects as they are now."""

@@ -14,6 +14,7 @@ from functools import partial
 
 from sim.audit import recover
 from sim.bucket import Bucket
+from sim.checkers.cataloged import judged
 from sim.checkers.history import History
 from sim.faults import WRITES, Calm, Fate
 from sim.formats import PLAIN, Formats
@@ -67,7 +68,8 @@ class Point:
 class Recorder:
     """Answers everything in fixed times, writes down what the actor sends, and kills it at the point.
 
-    `rival` is called with the actor's first create, which then takes so long that the rival wins.
+    `rival` is called with the actor's first create, or first commit to a catalog, which then takes so long
+    that the rival wins.
     """
 
     def __init__(self, point: Point | None = None) -> None:
@@ -100,7 +102,7 @@ class Recorder:
             return _answered(0.01)
         self.requests.append((kind, key))
         delay = 0.01
-        if kind == "create" and self.rival is not None:
+        if self.rival is not None and (kind == "create" or site(kind, key) == "replace pointer"):
             delay, start, self.rival = RIVAL_SECONDS, self.rival, None
             start()
         if self._point is not None and len(self.requests) - 1 == self._point.number:
@@ -191,7 +193,8 @@ class Matrix:
                 violations = recover(world, self._scenario.engine)
             except Exception as error:  # noqa: BLE001 - whatever escapes a client is a finding
                 violations.append(f"unexpected {type(error).__name__}: {error}")
-            return Outcome(world.bucket, history, violations + self._judge(world.bucket, history))
+            left = judged(world)
+            return Outcome(left, history, violations + self._judge(left, history))
 
     def _start(self, world: World, name: str, history: History, work: Callable[[Session], None]) -> None:
         client = world.client(name)

@@ -14,6 +14,8 @@ _KINDS = (
     ("checkpoint", re.compile(r"/_delta_log/.*\.parquet$")),
     ("log entry", re.compile(r"/_delta_log/")),
     ("metadata", re.compile(r"/metadata/v\d+\.metadata\.json$")),
+    ("pointer", re.compile(r"^_catalogs/")),
+    ("named metadata", re.compile(r"/metadata/\d+-[^/]*\.metadata\.json$")),
     ("hint", re.compile(r"/metadata/version-hint\.text$")),
     ("manifest list", re.compile(r"/metadata/[^/]*snap-.*\.avro$")),
     ("manifest", re.compile(r"/metadata/.*\.avro$")),

@@ -24,7 +24,7 @@ def judged(world: World) -> Bucket:
     if not world.formats.has_catalogs:
         return world.bucket
     plain = Bucket()
-    plain.writes = as_files(world.bucket.writes)
+    plain.replay(as_files(world.bucket.writes))
     return plain
 
 

@@ -15,7 +15,7 @@ from sim.sites import site
 ALL = os.environ.get("LAKEVILLA_CRASH") == "all"
 OPENED, OPENED_OF_SAMPLE = 4, 2
 """After so many deaths of a scenario its tables are opened."""
-SHARED = (" log entry", " metadata", " hint")
+SHARED = (" log entry", " metadata", " hint", " pointer")
 """What others change or look at meanwhile; all other objects of a table have names of their own."""
 
 

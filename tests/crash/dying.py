@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sim.bucket import Bucket
+from sim.checkers.cataloged import judged
 from sim.checkers.history import History
 from sim.crash import Point, Recorder
 from sim.formats import Formats
@@ -70,7 +71,7 @@ def act_and_die(
             client = world.client(f"observer{number}")
             world.scheduler.at(since + seconds, partial(start, world, client, history, look))
         world.run()
-        return recorder, world.bucket
+        return recorder, judged(world)
 
 
 def start(world: World, client: Client, history: History, work: Act) -> None:

@@ -11,6 +11,7 @@ from pyiceberg.io import FileIO, InputFile, OutputFile
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import StaticTable
 
+from sim.catalogs import WAREHOUSE
 from sim.checkers.commits import rows_of
 from sim.checkers.effects import bag
 from sim.checkers.iceberg import IcebergLog, log_key
@@ -99,7 +100,9 @@ class ObjectsIO(FileIO):
         self._objects = objects
 
     def new_input(self, location: str) -> InputFile:
-        return _Object(location, self._objects.get(location.removeprefix(BUCKET)))
+        # The tables of catalogs are judged as if they lay where others do.
+        key = location.removeprefix(BUCKET).removeprefix(f"{WAREHOUSE}/")
+        return _Object(location, self._objects.get(key))
 
     def new_output(self, location: str) -> OutputFile:
         raise NotImplementedError(location)

@@ -7,8 +7,9 @@ import pytest
 from lakevilla.engines.local.engine import LocalEngine
 from sim.crash import Matrix, Point, Scenario
 from sim.faults import REQUESTS
-from sim.formats import FORMATS
+from sim.formats import CATALOGED, FORMATS
 from sim.planted import BUGS
+from sim.planted_cataloged import BUGS as CATALOGED_BUGS
 from sim.planted_iceberg import BUGS as ICEBERG_BUGS
 from sim.sites import site
 from sim.suite import SUITES, play
@@ -22,8 +23,15 @@ LAKE_WIDE = ("create", "drop", "rename", "register", "list-tables", "recover")
 """The scenarios that have to do with more than one table."""
 
 
+COMMITS = ("update", "insert-from-query", "update-rebased", "insert-in-conflict")
+"""Commits on one table, and on one that another catalog keeps, with rivals and without."""
+
+
 def _applies(scenario: Scenario, formats: str) -> bool:
-    """Only Delta has checkpoints. Who works on one table has one format, in a mixed world too."""
+    """Only Delta has checkpoints. Who works on one table has one format, in a mixed world too; the tables of
+    catalogs differ in how they commit."""
+    if formats == CATALOGED:
+        return scenario.name in COMMITS
     if "checkpoint" in scenario.name:
         return formats == "delta"
     return formats != "mixed" or scenario.name in LAKE_WIDE
@@ -93,10 +101,11 @@ FOUND = [
         ("conflict-check-forgets-removed-files", "delete-in-conflict", "delta"),
         ("removed-file-that-is-in-no-manifest-is-ignored", "delete-in-conflict", "iceberg"),
         ("snapshot-log-is-begun-anew", "update", "iceberg"),
+        ("newest-metadata-file-is-taken-for-current", "insert-from-query", CATALOGED),
     ],
 )
 def test_matrix_finds_a_planted_bug(bug: str, name: str, formats: str):
     scenario = next(scenario for scenario in SCENARIOS if scenario.name == name)
     matrix = Matrix(scenario, look, FORMATS[formats])
-    with (BUGS | ICEBERG_BUGS)[bug]():
+    with (BUGS | ICEBERG_BUGS | CATALOGED_BUGS)[bug]():
         assert any(matrix.die_at(point).violations for point in chosen(matrix.points(), formats != "delta"))

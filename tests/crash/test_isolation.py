@@ -146,7 +146,7 @@ class Case:
     since: float = 0.0
     within: Callable[[], AbstractContextManager[object]] = nullcontext
     vacuums: bool = False
-    formats: tuple[str, ...] = tuple(FORMATS)
+    formats: tuple[str, ...] = ("delta", "iceberg", "mixed")
 
 
 BEFORE: dict[str, tuple[bool, Act | None]] = {
