@@ -1,8 +1,9 @@
 """Which deaths are tried, and after which of them other projects' readers look.
 
-On Delta tables a client dies at every request in every way. On others, where the same code writes another
-format's objects, and where many requests are alike, a sample is enough: it dies before and after one request
-of each kind that a scenario writes, unless all are wished for: `make soak SUITE=crash`.
+On Delta tables a client dies wherever its death leaves something else on the store. On others, where the
+same code writes another format's objects, and where many requests are alike, a sample is enough: it dies
+before and after one request of each kind that a scenario writes. `make soak SUITE=crash` tries every request
+in every way.
 """
 
 import os
@@ -22,9 +23,22 @@ SHARED = (" log entry", " metadata", " hint", " pointer")
 def chosen(points: Iterable[Point], sample: bool) -> list[Point]:
     """Of these points, in their order, those at which to die."""
     every = list(points)
-    if ALL or not sample:
+    if ALL:
         return every
-    return _one_of_each_kind(every) or every
+    return (_one_of_each_kind(every) if sample else _one_of_each_effect(every)) or every
+
+
+def _one_of_each_effect(every: list[Point]) -> list[Point]:
+    """Deaths before every write, and such that it comes late; and after the last one. What else there is
+    leaves the same on the store: to die after a write, with or without its answer, or at a read, is to die
+    before the next write."""
+    last = max((point.number for point in every if point.kind in WRITES), default=None)
+    tried = ("before", "late")
+    return [
+        point
+        for point in every
+        if point.kind in WRITES and (point.mode in tried or (point.number, point.mode) == (last, "applied"))
+    ]
 
 
 def _one_of_each_kind(every: list[Point]) -> list[Point]:

@@ -19,7 +19,7 @@ import lakevilla as lv
 from tests.legacy.spark_delta import Spark
 
 SCHEMA = "id BIGINT, v BIGINT, writer INT"
-SPARK_ROUNDS = 2
+SPARK_ROUNDS = 1
 OUR_ROUNDS = 40
 PAUSE_SECONDS = 0.1
 LOOK_SECONDS = 0.4

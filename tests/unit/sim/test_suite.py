@@ -19,15 +19,15 @@ print(play(7, "recovery", formats=FORMATS[sys.argv[1]]).trace_hash)
 """
 
 
-# With those of several tables 2,000, in pieces that can run side by side; `make soak` runs more.
+# A short form of `make soak`, in pieces that can run side by side.
 SEEDS = {
-    ("base", "delta"): 1600,
-    ("base", "iceberg"): 100,
-    ("base", "mixed"): 100,
-    ("base", "cataloged"): 20,
-    ("recovery", "delta"): 110,
-    ("recovery", "iceberg"): 20,
-    ("recovery", "mixed"): 20,
+    ("base", "delta"): 500,
+    ("base", "iceberg"): 50,
+    ("base", "mixed"): 50,
+    ("base", "cataloged"): 10,
+    ("recovery", "delta"): 60,
+    ("recovery", "iceberg"): 12,
+    ("recovery", "mixed"): 12,
     ("recovery", "cataloged"): 5,
 }
 PIECE = 50

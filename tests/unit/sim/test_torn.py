@@ -11,7 +11,8 @@ from sim.checkers.whole import standing
 from sim.tables import play
 
 TXN = "t1"
-SEEDS = 200
+SEEDS = range(30, 200)
+"""They begin a little before the one that tears a table."""
 
 
 def table(root: str, *entries: list[dict[str, Any]]) -> dict[str, bytes]:
@@ -113,9 +114,9 @@ def test_files_that_came_back_may_be_compacted():
 
 
 def test_seeds_with_outside_writers_that_compact_tear_tables_and_show_no_violation():
-    for seed in range(SEEDS):
+    for seed in SEEDS:
         report = play(seed, compacting=1.0)
         assert report.violations == [], seed
         if any("had to be taken back" in op.error for op in report.history.operations):
             return
-    raise AssertionError(f"no table was torn in {SEEDS} seeds")
+    raise AssertionError(f"no table was torn in seeds {SEEDS}")
