@@ -15,6 +15,8 @@ from lakevilla.model import Author, Notice
 ENGINE = f"LakeVilla/{version_of('lakevilla')}"
 FORMAT = 1
 """The number of our part."""
+FREED = "FREED MARKER"
+"""The operation of a version that was held and given back: it is empty for good."""
 
 Ours = Mapping[str, Any]
 """Our part of a version; empty if somebody else wrote it."""
@@ -35,6 +37,44 @@ def signed(author: Author, notice: Notice | None) -> dict[str, Any]:
     if author.slot is not None:
         ours["slot"] = author.slot
     return ours
+
+
+def marked(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Our part of a version that is a marker (placement `log`): `live` as long as it holds its version."""
+    author = Author(record["txn"], record["attempt"], record["put"])
+    return {
+        **signed(author, None),
+        "marker": record["live"],
+        "claimed_ms": record["claimed_ms"],
+        "precedes": list(record["precedes"]),
+    }
+
+
+def marker_of(ours: Ours) -> Mapping[str, Any] | None:
+    """The record of the marker that a version is, pending or freed; None for any other version."""
+    match ours:
+        case {
+            "marker": bool(live),
+            "txn": str(txn),
+            "attempt": str(attempt),
+            "put": str(put),
+            "claimed_ms": int(claimed_ms),
+            "precedes": list(precedes),
+        }:
+            return {
+                "txn": txn,
+                "attempt": attempt,
+                "put": put,
+                "claimed_ms": claimed_ms,
+                "live": live,
+                "precedes": [str(before) for before in precedes],
+            }
+    return None
+
+
+def marker_operation(record: Mapping[str, Any]) -> str:
+    """What a marker calls itself, for people."""
+    return "MARKER" if record["live"] else FREED
 
 
 def attempt_of(ours: Ours) -> str | None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from lakevilla.environment import Environment
-from lakevilla.errors import CommitUnknown, Corrupt, Unavailable
+from lakevilla.errors import CommitUnknown, Corrupt, Unavailable, Unsupported
 from lakevilla.model import WrittenFile
 from lakevilla.store.port import Ambiguous, Created, Object, Store
 
@@ -45,6 +45,14 @@ def read_back(store: Store, key: str, version: int, txn: str) -> Object | None:
 def gone(store: Store, version: int) -> Corrupt:
     """The error for a version that vanished."""
     return Corrupt(f"entry {version} of {store.url} was there and is gone: nobody may remove it so soon")
+
+
+def held(store: Store, version: int) -> Unsupported:
+    """The error for a marker in the log of a table that says that it has none there."""
+    return Unsupported(
+        f"version {version} of {store.url} is held by a marker in the log, and the table says that it "
+        "has none there: somebody changed lakevilla.markers; run `lakevilla recover` first"
+    )
 
 
 def unknown(store: Store, version: int, txn: str) -> CommitUnknown:

@@ -142,14 +142,20 @@ class Displaced:
 
 
 class MarkerEntries(Protocol):
-    """The entries of a table's log as places for markers. A marker is a record, see `markers.records`."""
+    """The entries of a table's log as places for markers. A marker is a record, see `markers.records`.
+
+    For one thread at a time.
+    """
 
     def key(self, version: int) -> str:
         """The key of the log entry of this version."""
         ...
 
     def encode(self, version: int, record: Mapping[str, Any]) -> bytes:
-        """The entry that is this marker: valid and empty for everybody who knows no markers."""
+        """The entry that is this marker: valid and empty for everybody who knows no markers.
+
+        May read what lies below it, where an entry tells the whole state of the table.
+        """
         ...
 
     def decode(self, version: int, data: bytes) -> Mapping[str, Any] | None:
@@ -158,6 +164,11 @@ class MarkerEntries(Protocol):
 
     def taken(self, after: int) -> Mapping[int, int]:
         """The versions after this one that have entries or checkpoints, with their times. One LIST."""
+        ...
+
+    def freed(self, version: int) -> None:
+        """After a marker was freed: see that it does not hide from others what was committed below it
+        meanwhile. Failure harms nobody."""
         ...
 
 
@@ -254,8 +265,8 @@ class Table(Protocol):
         """
         ...
 
-    def marker_entries(self) -> MarkerEntries:
-        """The places for markers in the table's log."""
+    def marker_entries(self, snapshot: Snapshot) -> MarkerEntries:
+        """The places for markers in the table's log, after this version."""
         ...
 
     def fill(self, base: Snapshot, change: Change, author: Author, etag: str) -> Published | Displaced:

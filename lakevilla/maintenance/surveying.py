@@ -145,7 +145,7 @@ def _survey_table(view: LakeView, name: str) -> list[Queued] | LakeVillaError:
         pinned = view.catalog.pin(name, view.meter)
         store = view.catalog.store_of(pinned.ref.location, view.meter)
         seen = survey(store, view.environment)
-        entries = pinned.table.marker_entries()
+        entries = pinned.table.marker_entries(pinned.snapshot)
         in_log = survey_log(store, view.environment, entries, pinned.snapshot.version)
     except (Corrupt, InvalidInput, Unsupported) as error:
         return error

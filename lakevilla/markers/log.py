@@ -31,6 +31,8 @@ class Entries(Protocol):
 
     def taken(self, after: int) -> Mapping[int, int]: ...
 
+    def freed(self, version: int) -> None: ...
+
 
 class LogQueue(Queue):
     """A place in the queue that is a version of the table."""
@@ -97,4 +99,7 @@ def understand(store: Store, entries: Entries, version: int, found: Object | Non
 def bury(store: Store, environment: Environment, entries: Entries, read: ReadMarker) -> bool:
     """Replace a pending marker by an empty commit, if nobody has filled or freed it since it was read."""
     freed = entries.encode(read.ticket, read.marker.tombstone(environment.new_id()).record())
-    return isinstance(store.replace(entries.key(read.ticket), freed, read.etag), Replaced)
+    if not isinstance(store.replace(entries.key(read.ticket), freed, read.etag), Replaced):
+        return False
+    entries.freed(read.ticket)
+    return True

@@ -228,16 +228,16 @@ class Turns:
         place = (ref.location, snapshot.markers_in_log)
         queue = self._queues.get(place)
         if queue is None:
-            queue = self._queues[place] = self._new(ref, snapshot.markers_in_log)
+            queue = self._queues[place] = self._new(ref, snapshot)
         return queue
 
-    def _new(self, ref: TableRef, in_log: bool) -> Queue:
+    def _new(self, ref: TableRef, snapshot: Snapshot) -> Queue:
         workspace = self._workspace
         store = workspace.catalog.store_of(ref.location, workspace.meter)
         environment, txn = workspace.environment, workspace.txn
-        if not in_log:
+        if not snapshot.markers_in_log:
             return SideQueue(store, self._leases, environment, txn, self._holder)
-        entries = workspace.catalog.open(ref, workspace.meter).marker_entries()
+        entries = workspace.catalog.open(ref, workspace.meter).marker_entries(snapshot)
         return LogQueue(store, self._leases, environment, txn, self._holder, entries)
 
     def _pin_and_probe(self, name: str) -> tuple[Pinned, bool]:

@@ -57,38 +57,17 @@ def commit_info(
 def marker_info(record: Mapping[str, Any], version: int) -> Action:
     """The only action of a marker in the log: `live` as long as it holds its version."""
     author = Author(record["txn"], record["attempt"], record["put"])
-    change = Change("MARKER" if record["live"] else "FREED MARKER")
+    change = Change(authorship.marker_operation(record))
     action = commit_info(
         change, author, now_ms=record["claimed_ms"], read_version=version - 1, in_commit_ms=None
     )
-    action["commitInfo"]["lakevilla"] |= {
-        "marker": record["live"],
-        "claimed_ms": record["claimed_ms"],
-        "precedes": list(record["precedes"]),
-    }
+    action["commitInfo"]["lakevilla"] = authorship.marked(record)
     return action
 
 
 def marker_of(info: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     """The record of the marker that an entry is, pending or freed; None for any other entry."""
-    match _ours(info):
-        case {
-            "marker": bool(live),
-            "txn": str(txn),
-            "attempt": str(attempt),
-            "put": str(put),
-            "claimed_ms": int(claimed_ms),
-            "precedes": list(precedes),
-        }:
-            return {
-                "txn": txn,
-                "attempt": attempt,
-                "put": put,
-                "claimed_ms": claimed_ms,
-                "live": live,
-                "precedes": [str(before) for before in precedes],
-            }
-    return None
+    return authorship.marker_of(_ours(info))
 
 
 def is_pending(info: Mapping[str, Any] | None) -> bool:

@@ -45,6 +45,9 @@ class DeltaMarkerEntries:
         versions = sorted({*listing.commits, *listing.checkpoints})
         return {v: listing.commits[v].modified_ms if v in listing.commits else 0 for v in versions}
 
+    def freed(self, version: int) -> None:
+        """An empty entry hides nothing."""
+
 
 def fill(
     store: Store, environment: Environment, base: DeltaSnapshot, change: Change, author: Author, etag: str

@@ -7,8 +7,7 @@ wrote it; if it names somebody else's, the version is taken.
 from dataclasses import replace
 
 from lakevilla.environment import Environment
-from lakevilla.errors import Unsupported
-from lakevilla.formats.creating import create_version
+from lakevilla.formats.creating import create_version, held
 from lakevilla.formats.delta.actions import Commit
 from lakevilla.formats.delta.encode import Action, attempt_of, commit_info, encode_entry, is_pending
 from lakevilla.formats.delta.entry import commit_of, parse_entry
@@ -34,10 +33,7 @@ def publish(
     if in_the_way is None:
         return Published(base.advance([commit_of(version, actions)]))
     if is_pending(in_the_way.info):
-        raise Unsupported(
-            f"version {version} of {store.url} is held by a marker in the log, and the table says that it "
-            "has none there: somebody changed lakevilla.markers; run `lakevilla recover` first"
-        )
+        raise held(store, version)
     after = base.advance([in_the_way])
     if attempt_of(in_the_way.info) == author.attempt:
         return Published(after)

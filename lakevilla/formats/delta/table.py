@@ -135,7 +135,7 @@ class DeltaTable:
     def publish(self, base: Snapshot, change: Change, author: Author) -> Published | Taken:
         return publish(self._store, self._environment, _ours(base), change, author)
 
-    def marker_entries(self) -> DeltaMarkerEntries:
+    def marker_entries(self, snapshot: Snapshot) -> DeltaMarkerEntries:  # noqa: ARG002
         return DeltaMarkerEntries(self._store)
 
     def fill(self, base: Snapshot, change: Change, author: Author, etag: str) -> Published | Displaced:

@@ -18,6 +18,7 @@ from lakevilla.formats.iceberg.names import NAME_MAPPING, name_mapping, with_col
 from lakevilla.formats.iceberg.properties import refuse_write, shown
 from lakevilla.formats.iceberg.schema import from_arrow
 from lakevilla.formats.iceberg.settings import FORMAT_VERSION, check_properties, no_constraints
+from lakevilla.formats.properties import check_markers_stay
 from lakevilla.model import Change
 from lakevilla.sql.statements import (
     Action,
@@ -130,6 +131,7 @@ def unset_properties(raw: Raw, names: Iterable[str], *, if_exists: bool = False)
 
 def _change(raw: Raw, operation: str, parameters: Mapping[str, str], changed: dict[str, Any]) -> Change:
     metadata = {"properties": shown(properties(raw)), **changed}
+    check_markers_stay(properties(raw), metadata["properties"])
     # Nothing may be published that we could not write to afterwards.
     refuse_write({**raw, **metadata})
     return Change(operation, parameters, metadata=metadata)

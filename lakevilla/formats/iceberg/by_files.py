@@ -5,6 +5,9 @@ tells the same. Going on from a known version is one GET that normally misses.
 
 Metadata files that a catalog gave names to (`00012-<uuid>.metadata.json`) are read too, by a LIST: the one
 with the greatest number counts. Such a table is only read, because its catalog decides which one is current.
+
+Every way ends before the first pending marker (placement `log`), and takes no marker at its word: a version
+that was freed is the one below it once more.
 """
 
 import logging
@@ -14,13 +17,14 @@ from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, LakeVillaError
 from lakevilla.formats.creating import create_version
 from lakevilla.formats.iceberg.log import FIRST, Keeper, Made, Version
-from lakevilla.formats.iceberg.metadata import Raw, encode, parse
+from lakevilla.formats.iceberg.marking import show_above
+from lakevilla.formats.iceberg.metadata import Raw, encode, parse, properties
+from lakevilla.formats.iceberg.numbered import read, read_up, understand
 from lakevilla.formats.iceberg.paths import HINT, METADATA, MetadataName, metadata_key, parse_metadata_key
+from lakevilla.formats.properties import markers_in_log
 from lakevilla.store.port import Store
 
 logger = logging.getLogger("lakevilla.iceberg")
-
-_AHEAD_MAX = 8
 
 
 class FileLog:
@@ -35,38 +39,39 @@ class FileLog:
     def newest(self) -> Version | None:
         hinted = self._by_hint()
         if hinted is not None:
-            return (self.follow(hinted) or [hinted])[-1]
+            return self._newest_from(hinted)
         names = self._listed()
         top = max((name.version for name in names.values() if name.by_files), default=None)
-        return self._by_catalog(names) if top is None else self._read(top, _is_compressed(names, top))
+        if top is None:
+            return self._by_catalog(names)
+        listed = self._read(top, _is_compressed(names, top))
+        return listed if listed is None or listed.marker is None else self._newest_from(listed)
 
     def follow(self, version: Version) -> list[Version]:
         """Up to the first version that does not exist.
 
-        One is asked for, and as long as there are more, twice as many in each round. What follows a table
-        that is not there yet is another client's, if one has begun one.
+        What follows a table that is not there yet is another client's, if one has begun one.
         """
         if version.keeper is Keeper.UNKNOWN:
             newest = self._by_catalog(self._listed())
             return [] if newest is None or newest.number <= version.number else [newest]
-        start, ahead = version.next_number, 1
         versions: list[Version] = []
-        while True:
-            numbers = range(start, start + ahead)
-            tasks = [partial(self._read, number, version.compressed) for number in numbers]
-            for found in self._environment.fan_out(tasks):
-                if found is None and not versions and not version.is_made:
-                    theirs = self._begun_elsewhere()
-                    return [] if theirs is None else [theirs, *self.follow(theirs)]
-                if found is None:
-                    return versions
-                versions.append(found)
-            start, ahead = start + ahead, min(2 * ahead, _AHEAD_MAX)
+        for found in read_up(self._store, self._environment, version.next_number, version.compressed):
+            if found.version.is_pending:
+                return versions
+            versions.append(found.version.after(versions[-1] if versions else version))
+        if versions or version.is_made:
+            return versions
+        theirs = self._begun_elsewhere()
+        return [] if theirs is None else [theirs, *self.follow(theirs)]
 
     def at(self, number: int, newest: Version) -> Version | None:
         if newest.keeper is Keeper.FILES:
-            found = self._read(number, newest.compressed)
-            return found if found is not None else self._read(number, not newest.compressed)
+            found = self._read(number, newest.compressed) or self._read(number, not newest.compressed)
+            if found is None or found.marker is None:
+                return found
+            below = None if found.is_pending else self._below(found)
+            return None if below is None else found.after(below)
         for key, name in self._listed().items():
             if name.version == number:
                 return self._named(key, name)
@@ -90,11 +95,17 @@ class FileLog:
         found = create_version(self._store, key, encode(raw, compressed), number, txn)
         if found is None:
             return Made(Version(number, key, raw, compressed=compressed), base)
-        return Version(number, key, parse(found, f"{self._store.url}/{key}"), compressed=compressed)
+        there = understand(self._store, number, found, compressed)
+        return there if there.is_pending else there.after(base)
 
     def leave_hint(self, version: Version) -> None:
+        """One put. Where others hold versions by markers above this one, beside it one GET that misses, and
+        the replace of the topmost marker, if that was freed and shows less."""
+        tasks = [partial(self._store.put, HINT, str(version.state_of).encode())]
+        if markers_in_log(properties(version.raw)):
+            tasks.append(partial(show_above, self._store, self._environment, version))
         try:
-            self._store.put(HINT, str(version.number).encode())
+            self._environment.fan_out(tasks)
         except LakeVillaError as error:
             logger.warning("no hint of version %d of %s: %s", version.number, self._store.url, error)
 
@@ -111,11 +122,21 @@ class FileLog:
 
     def _read(self, number: int, compressed: bool = False) -> Version | None:
         """The metadata file of a version, or None if there is none."""
-        key = metadata_key(number, compressed)
-        found = self._store.get(key)
-        if found is None:
-            return None
-        return Version(number, key, parse(found.data, f"{self._store.url}/{key}"), compressed=compressed)
+        found = read(self._store, number, compressed)
+        return None if found is None else found.version
+
+    def _newest_from(self, found: Version) -> Version:
+        """The newest version, from one that was found."""
+        ground = found if found.marker is None else self._below(found)
+        if ground is None:
+            raise Corrupt(f"{self._store.url}/{found.key} is a marker, and below it there is no version")
+        return (self.follow(ground) or [ground])[-1]
+
+    def _below(self, version: Version | None) -> Version | None:
+        """The first version below a marker that is none; None if that is not there any more."""
+        while version is not None and version.marker is not None:
+            version = self._read(version.number - 1, version.compressed)
+        return version
 
     def _listed(self) -> dict[str, MetadataName]:
         """All metadata files that tell their version."""

@@ -3,12 +3,15 @@
 The table property `lakevilla.commit` holds a JSON object with the attempt by which recovery recognises a
 commit. Clients that know nothing of it copy it into the versions that they write, so it names the version
 that it belongs to: in any other it tells only what stays true, the newest ticket, slot and notice.
+
+A marker (placement `log`) is a version with the state of an earlier one, where this property says so.
 """
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
-from lakevilla.formats.authorship import ENGINE, Ours, signed
+from lakevilla.formats.authorship import ENGINE, Ours, marked, marker_operation, signed
 from lakevilla.formats.iceberg.metadata import Raw, properties
 from lakevilla.model import Author, Change
 
@@ -62,3 +65,24 @@ def make_info(
     known = {} if before is None else newest(told(before))
     stays = {name: value for name, value in {**known, **ours}.items() if name in _STAYS}
     return json.dumps({**info, "newest": {"ticket": 0, "slot": 0, **stays}}, separators=(",", ":"))
+
+
+def as_marker(record: Mapping[str, Any], version: int, state: Raw, state_of: int) -> Raw:
+    """The metadata of a version that is this marker: all that it shows is the state of version `state_of`,
+    whose metadata is `state`."""
+    info = {
+        "version": version,
+        **marked(record),
+        "state_of": state_of,
+        "timestamp": record["claimed_ms"],
+        "operation": marker_operation(record),
+        "engine": ENGINE,
+        "newest": {"ticket": 0, "slot": 0, **newest(told(state))},
+    }
+    return {**state, "properties": {**properties(state), COMMIT: json.dumps(info, separators=(",", ":"))}}
+
+
+def state_shown(info: Info) -> int:
+    """Of which version a marker shows the state; -1 if it does not say."""
+    found = info.get("state_of")
+    return found if isinstance(found, int) else -1

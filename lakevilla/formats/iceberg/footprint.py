@@ -116,6 +116,8 @@ def operation_and_engine(before: IcebergSnapshot | None, after: IcebergSnapshot)
     Another client's version tells it by the snapshots that it brought. `before` is the version before it,
     None if that is not known.
     """
+    if after.at.freed_above is not None:
+        return authorship.FREED, authorship.ENGINE
     info = after.at.info
     told = _new_summaries(before, after)
     engines = [summary.get("engine-name") or _engine(summary) for summary in told]

@@ -5,10 +5,11 @@ version. By a catalog (`by_catalog`): its own compare-and-swap does.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
-from typing import Protocol
+from typing import Any, Protocol
 
+from lakevilla.formats.authorship import marker_of
 from lakevilla.formats.iceberg.commits import Info, told
 from lakevilla.formats.iceberg.metadata import Raw
 from lakevilla.formats.iceberg.paths import metadata_key
@@ -35,7 +36,8 @@ class Version:
     """One metadata file. `key` is relative to the table's root, or a URL.
 
     `landed` says that our commit which the metadata tells of made this version, whichever it had expected to
-    make: only a catalog brings a commit further up than that.
+    make: only a catalog brings a commit further up than that. A version that was held by a marker and freed
+    is the one below it once more, under another number: `freed_above` is the number of that one.
     """
 
     number: int
@@ -44,6 +46,7 @@ class Version:
     keeper: Keeper = Keeper.FILES
     compressed: bool = False
     landed: bool = False
+    freed_above: int | None = None
 
     @staticmethod
     def not_made(raw: Raw) -> "Version":
@@ -67,7 +70,34 @@ class Version:
 
     @property
     def info(self) -> Info:
-        """What the metadata says of this very version; empty if somebody else wrote it."""
+        """What the metadata says of the commit of this very version; empty if somebody else wrote it."""
+        return self._ours if self.marker is None else {}
+
+    @property
+    def marker(self) -> Mapping[str, Any] | None:
+        """The record of the marker that this metadata file is, pending or freed; None if it is none."""
+        return marker_of(self._ours)
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether this is a marker that still holds its version: nobody of us reads it, nor what follows."""
+        marker = self.marker
+        return marker is not None and bool(marker["live"])
+
+    @property
+    def state_of(self) -> int:
+        """The number of the version whose state this is: its own, unless it was freed."""
+        return self.number if self.freed_above is None else self.freed_above
+
+    def after(self, before: "Version") -> "Version":
+        """This version, which is not pending, as it follows the one before: what a marker shows does not
+        count, because one below it may have been filled since it was made."""
+        if self.marker is None:
+            return self
+        return replace(before, number=self.number, landed=False, freed_above=before.state_of)
+
+    @property
+    def _ours(self) -> Info:
         return self.told if self.landed or self.told.get("version") == self.number else {}
 
 
@@ -92,7 +122,7 @@ class Log(Protocol):
         ...
 
     def follow(self, version: Version) -> list[Version]:
-        """The versions after this one, in order; none is left out."""
+        """The versions after this one, in order, up to the first that a marker holds; none is left out."""
         ...
 
     def at(self, number: int, newest: Version) -> Version | None:
@@ -105,11 +135,12 @@ class Log(Protocol):
 
     def create(self, base: Version, raw: Raw, txn: str) -> Made | Version:
         """Make the version after `base`; what it needs is uploaded. Otherwise the version that came first:
-        perhaps our own. CommitUnknown if nobody tells."""
+        perhaps our own, perhaps a marker that holds it. CommitUnknown if nobody tells."""
         ...
 
     def leave_hint(self, version: Version) -> None:
-        """Leave a hint of this version for those who look for one. Failure harms nobody."""
+        """Let other clients find this version: by a hint, and above it where they go by the greatest number.
+        Failure harms nobody."""
         ...
 
     def renew_hint(self, version: Version) -> None:

@@ -1,4 +1,5 @@
-"""The log of an Iceberg table as a place for markers, which it is not: nobody holds a version there."""
+"""The log of an Iceberg table that a catalog keeps, as a place for markers, which it is not: the catalog
+decides what becomes of a version, and nobody holds one there."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,3 +23,6 @@ class NoMarkers:
 
     def taken(self, after: int) -> Mapping[int, int]:  # noqa: ARG002
         return {}
+
+    def freed(self, version: int) -> None:
+        """There is none."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from lakevilla.errors import Unsupported
 from lakevilla.formats.iceberg.commits import COMMIT
 from lakevilla.formats.iceberg.metadata import Raw, format_version, properties
-from lakevilla.formats.properties import markers_in_log
+from lakevilla.formats.properties import check_together
 
 DELETE_AFTER_COMMIT = "write.metadata.delete-after-commit.enabled"
 PREVIOUS_VERSIONS = "write.metadata.previous-versions-max"
@@ -32,9 +32,8 @@ def whole_number(given: Mapping[str, str], name: str, otherwise: int) -> int:
 
 
 NO_MARKERS = (
-    "markers in the log of an Iceberg table would hide commits from other clients: each version there is the "
-    "whole state of the table, so a marker above a commit shows the state before it. Use lakevilla.markers = "
-    "'side'"
+    "an Iceberg table in a catalog cannot have its markers in the log: only the catalog makes its versions, "
+    "and it lets nobody hold one. Use lakevilla.markers = 'side'"
 )
 
 
@@ -44,8 +43,7 @@ def refuse_write(raw: Raw) -> None:
     if version not in _WRITTEN_FORMATS:
         raise Unsupported(f"tables of Iceberg's format {version} are read, not written: formats 1 and 2 are")
     given = properties(raw)
-    if markers_in_log(given):
-        raise Unsupported(NO_MARKERS)
+    check_together(given)
     if given.get(DELETE_AFTER_COMMIT, "").lower() == "true":
         raise Unsupported(
             f"{DELETE_AFTER_COMMIT} lets clients delete versions that a commit of ours may still have to be "

@@ -14,9 +14,11 @@ from typing import Any
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt
 from lakevilla.formats.authorship import attempt_of
+from lakevilla.formats.creating import held
 from lakevilla.formats.iceberg.footprint import footprint_of
 from lakevilla.formats.iceberg.landing import land
 from lakevilla.formats.iceberg.log import Log, Made, Version
+from lakevilla.formats.iceberg.marking import free_next
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
 from lakevilla.formats.port import Published, Taken
 from lakevilla.model import Author, Change, Notice
@@ -35,6 +37,8 @@ def publish(
         made = in_the_way
         before = base if made.before is base.at else base.advance(made.before)
         return Published(base.advance(made.version, landing.manifests), before)
+    if in_the_way.is_pending:
+        raise held(store, in_the_way.number)
     after = base.advance(in_the_way)
     if attempt_of(in_the_way.info) == author.attempt:
         return Published(after, base)
@@ -73,7 +77,8 @@ def publish_notice(
     """Tell of a new name, or of none any more, by an empty version at the first free number above `base`.
 
     Every version on the way is read; one that names this attempt ends the walk. Whatever else happened to
-    the table since does not matter: what became of its name is decided already.
+    the table since does not matter: what became of its name is decided already. Versions that are held on the
+    way are freed: as this one is the whole state of the table, what is filled below it would be lost.
     """
     change = Change("DROP TABLE" if notice.dropped else "RENAME TABLE", notice=notice)
     while True:
@@ -87,7 +92,10 @@ def publish_notice(
         in_the_way = log.create(base.at, landing.raw, author.txn)
         if isinstance(in_the_way, Made) or attempt_of(in_the_way.info) == author.attempt:
             return
-        base = base.advance(in_the_way)
+        if in_the_way.is_pending:
+            free_next(store, environment, base.at)
+        else:
+            base = base.advance(in_the_way)
 
 
 def upload(store: Store, environment: Environment, objects: Mapping[str, bytes]) -> None:

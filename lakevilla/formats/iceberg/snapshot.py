@@ -23,7 +23,7 @@ from lakevilla.formats.iceberg.log import Keeper, Version
 from lakevilla.formats.iceberg.manifests import Locate, Manifest, Manifests, unwritten
 from lakevilla.formats.iceberg.metadata import Raw
 from lakevilla.formats.iceberg.paths import Places
-from lakevilla.formats.iceberg.properties import refuse_write, retention_ms, shown
+from lakevilla.formats.iceberg.properties import NO_MARKERS, refuse_write, retention_ms, shown
 from lakevilla.formats.iceberg.pruning import matching
 from lakevilla.formats.iceberg.skipping import worth_reading
 from lakevilla.formats.lazily import lazy_property
@@ -63,6 +63,9 @@ class IcebergSnapshot:
     def advance(self, version: Version, whole: tuple[Manifest, ...] | None = None) -> "IcebergSnapshot":
         """A later version of this table; `whole` are its manifests, where we wrote it."""
         known = self.__dict__.get("manifests", self.known)
+        if version.raw is self.raw:
+            # A version that was freed: the same files once more.
+            whole = self.__dict__.get("manifests", self.whole)
         return IcebergSnapshot(version, self.layout_of(version.raw), self.ground, known, whole)
 
     def layout_of(self, raw: Raw) -> Layout:
@@ -150,6 +153,8 @@ class IcebergSnapshot:
                 f"the table at {self.ground.root} is kept by a catalog, which alone decides its versions: to "
                 "write to it, register it by that catalog, lake.register(name, catalog=..., table=...)"
             )
+        if self.at.keeper is Keeper.CATALOG and self.markers_in_log:
+            raise Unsupported(NO_MARKERS)
         if self.places.moved:
             raise Unsupported(
                 f"the table at {self.ground.root} says that it lies at {self.raw['location']}: other clients "

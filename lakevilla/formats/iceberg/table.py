@@ -12,10 +12,12 @@ from lakevilla.formats.iceberg import changes
 from lakevilla.formats.iceberg.alter import alter
 from lakevilla.formats.iceberg.create import create_table
 from lakevilla.formats.iceberg.expiring import expire
+from lakevilla.formats.iceberg.filling import fill
 from lakevilla.formats.iceberg.footprint import footprint_of, footprint_of_change
 from lakevilla.formats.iceberg.history import history, version_at
 from lakevilla.formats.iceberg.log import FIRST, Keeper, Log, Version
-from lakevilla.formats.iceberg.metadata import current_snapshot
+from lakevilla.formats.iceberg.marking import IcebergMarkerEntries
+from lakevilla.formats.iceberg.metadata import current_snapshot, properties
 from lakevilla.formats.iceberg.no_markers import NoMarkers
 from lakevilla.formats.iceberg.paths import DATA, Places, location_of
 from lakevilla.formats.iceberg.properties import NO_MARKERS
@@ -23,6 +25,7 @@ from lakevilla.formats.iceberg.publish import encode_first, publish, publish_fir
 from lakevilla.formats.iceberg.references import IcebergReferences
 from lakevilla.formats.iceberg.snapshot import Ground, IcebergSnapshot
 from lakevilla.formats.port import Displaced, MarkerEntries, Published, Snapshot, Taken
+from lakevilla.formats.properties import markers_in_log
 from lakevilla.formats.urls import Opener, located
 from lakevilla.model import (
     Author,
@@ -121,16 +124,22 @@ class IcebergTable:
         publish_notice(self._log, self._store, self._environment, known, notice, author)
 
     def alter(self, snapshot: Snapshot, action: Action) -> Change:
-        return alter(_ours(snapshot).raw, action)
+        change = alter(_ours(snapshot).raw, action)
+        if self._log.keeper is Keeper.CATALOG and markers_in_log(properties(change.metadata)):
+            raise Unsupported(NO_MARKERS)
+        return change
 
     def publish(self, base: Snapshot, change: Change, author: Author) -> Published | Taken:
         return publish(self._log, self._store, self._environment, _ours(base), change, author)
 
-    def marker_entries(self) -> MarkerEntries:
-        return NoMarkers()
+    def marker_entries(self, snapshot: Snapshot) -> MarkerEntries:
+        known = _ours(snapshot).at
+        if known.keeper is not Keeper.FILES:
+            return NoMarkers()
+        return IcebergMarkerEntries(self._store, self._environment, known)
 
-    def fill(self, base: Snapshot, change: Change, author: Author, etag: str) -> Published | Displaced:  # noqa: ARG002
-        raise Unsupported(NO_MARKERS)
+    def fill(self, base: Snapshot, change: Change, author: Author, etag: str) -> Published | Displaced:
+        return fill(self._store, self._environment, _ours(base), change, author, etag)
 
     def preview(self, base: Snapshot, change: Change) -> IcebergSnapshot:
         return changes.preview(_ours(base), change)
@@ -163,6 +172,9 @@ class IcebergTable:
 
     def expiry(self, snapshot: Snapshot, since_ms: int, also: Collection[int] = ()) -> Change | None:
         newest, needed = _ours(snapshot), set()
+        if newest.markers_in_log:
+            # That would be a commit that holds no version.
+            return None
         for version in also:
             found = self._log.at(version, newest.at)
             current = None if found is None else current_snapshot(found.raw)
