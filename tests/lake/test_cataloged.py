@@ -227,6 +227,19 @@ def test_drop_and_rename_leave_the_table_to_its_catalog(lake: lv.Lake, house: Wa
     assert _rows(lake)[4] == 40
 
 
+def test_markers_in_the_log_are_refused_with_the_reason(lake: lv.Lake, house: Warehouse) -> None:
+    with pytest.raises(lv.Unsupported, match=r"in a catalog cannot have its markers in the log"):
+        lake.sql("ALTER TABLE orders SET TBLPROPERTIES ('lakevilla.markers' = 'log')")
+    with house.table().transaction() as other:
+        other.set_properties({"lakevilla.markers": "log"})
+    with (
+        pytest.raises(lv.Unsupported, match=r"in a catalog cannot have its markers in the log"),
+        lake.transaction(lv.R) as tx,
+    ):
+        tx.append("orders", [{"id": 9, "v": 9}])
+    assert lake.status().tickets == ()
+
+
 def test_new_table_in_a_catalog_is_refused_with_advice(lake: lv.Lake) -> None:
     with pytest.raises(lv.Unsupported, match="make it by another client"):
         lake.create("more", SCHEMA, format="iceberg@prod/sales.more")

@@ -7,6 +7,8 @@ import pytest
 import lakevilla as lv
 from lakevilla.store.port import Store
 
+pytestmark = pytest.mark.formats("delta", "iceberg")
+
 CLIENTS, TIMES = 4, 5
 
 
