@@ -1,5 +1,7 @@
 """Seeds for tables whose markers lie in the log: `python -m sim.in_log --seeds 0:200`, or one: `--seed 17`.
 
+Of Delta tables, or with `--format iceberg` of Iceberg tables that are kept by files.
+
 Only clients with R write such tables. As in `suite` they crash, sleep and are cut off, some are resumed by
 others; when they are done the faults end, several rivals fight for the same rows, of whom nobody may give up,
 and somebody recovers. The judges are those of other tables, after the rules of markers in the log.
@@ -17,8 +19,14 @@ from sim import actors, recovery
 from sim.audit import RIVALS, _all_succeed
 from sim.bucket import Bucket
 from sim.checkers.history import History
-from sim.checkers.log_markers import check_log_markers, pending_markers, without_markers
+from sim.checkers.log_markers import (
+    check_log_markers,
+    hidden_commits,
+    pending_markers,
+    without_markers,
+)
 from sim.faults import Calm
+from sim.formats import DELTA, FORMATS, ICEBERG, PLAIN, Formats
 from sim.journal import run_again, transact
 from sim.judging import judge
 from sim.lakes import LEASE_SECONDS, EngineOf, open_lake
@@ -37,15 +45,17 @@ MIXES = {
 
 
 @cache
-def image_in_log(engine: EngineOf) -> Bucket:
+def image_in_log(engine: EngineOf, formats: Formats = PLAIN) -> Bucket:
     """A lake whose tables have their markers in the log, with their first rows."""
-    with World(0, Calm) as world:
+    with World(0, Calm, formats=formats) as world:
         client = world.client("maker")
 
         def make() -> None:
             lake = open_lake(client, engine)
             for name, schema in actors.SCHEMAS.items():
-                lake.create(name, schema, properties={"lakevilla.markers": "log"})
+                making = formats.making(name)
+                properties = {**making.pop("properties", {}), "lakevilla.markers": "log"}
+                lake.create(name, schema, properties=properties, **making)
                 if rows := actors.FIRST_ROWS.get(name):
                     lake.append(name, rows)
 
@@ -54,7 +64,7 @@ def image_in_log(engine: EngineOf) -> Bucket:
         return world.bucket
 
 
-def play(seed: int, *, engine: EngineOf = rows_engine) -> Report:
+def play(seed: int, *, engine: EngineOf = rows_engine, formats: Formats = PLAIN) -> Report:
     """Run one seed."""
 
     def start(world: World, history: History, random: Random) -> int:
@@ -64,7 +74,8 @@ def play(seed: int, *, engine: EngineOf = rows_engine) -> Report:
         _audit(world, history, engine)
         return []
 
-    return weather(seed, (20, 40, 80), image_in_log(engine), start, audit, judge_in_log)
+    image = image_in_log(engine, formats)
+    return weather(seed, (20, 40, 80), image, start, audit, judge_in_log, formats)
 
 
 def judge_in_log(bucket: Bucket, history: History) -> list[str]:
@@ -90,7 +101,8 @@ def _start_clients(world: World, history: History, random: Random, engine: Engin
 
 
 def _audit(world: World, history: History, engine: EngineOf) -> None:
-    """Rivals for the same rows; a recovery, after which nothing is pending; everything can be read."""
+    """Rivals for the same rows; a recovery, after which nothing is pending nor hidden from others; everything
+    can be read."""
 
     def rival(session: Session) -> None:
         run_again(session, "registers", recovery.write_back(world.random))
@@ -101,6 +113,8 @@ def _audit(world: World, history: History, engine: EngineOf) -> None:
         session.lake.recover()
         if pending := pending_markers(world.bucket.writes):
             raise Stuck(f"after the recovery there are pending markers: {pending}")
+        if hidden := hidden_commits(world.bucket.writes):
+            raise Stuck(f"after the recovery others do not see the commits {hidden}")
         for table in actors.SCHEMAS:
             actors.audit_table(session, table)
 
@@ -112,13 +126,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m sim.in_log", description=__doc__)
     parser.add_argument("--seeds", default="0:200", help="first:last, the last not included")
     parser.add_argument("--seed", type=int, help="replay this one seed")
+    parser.add_argument("--format", choices=(DELTA, ICEBERG), default=DELTA)
     options = parser.parse_args(arguments)
     logging.disable(logging.CRITICAL)
     first, _, last = cast(str, options.seeds).partition(":")
     seeds = range(int(first), int(last)) if options.seed is None else [options.seed]
     failed = 0
     for seed in seeds:
-        report = play(seed)
+        report = play(seed, formats=FORMATS[options.format])
         failed += bool(report.violations)
         for violation in report.violations:
             print(f"seed {seed}: {violation}")

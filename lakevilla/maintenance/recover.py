@@ -3,8 +3,11 @@
 Recover does what whoever waits would do, on demand: it frees the tickets of owners that show no sign of
 life, and completes a change of the lake's tables that is decided and not visible yet. Both are safe at any
 moment: a freed owner that wakes up queues again, and settling is the same for everybody. Nothing is deleted,
-and a second run finds nothing to do.
+and a second run finds nothing to do. Of tables that have markers in their log, it also tells those who know
+no markers of the newest version: who published it may have died before.
 """
+
+from functools import partial
 
 from lakevilla.maintenance.reports import OpenTransaction, RecoverReport, Status
 from lakevilla.maintenance.surveying import (
@@ -39,6 +42,7 @@ def recover(view: LakeView, name: str | None = None) -> RecoverReport:
 
     # Side by side: each takes a lease time.
     view.environment.fan_out([free, watch])
+    view.environment.fan_out([partial(one.table.renew_hint, one.snapshot) for one in queues.in_log])
     found = open_transactions(view, folders, [not is_silent for is_silent in silent])
     gone = {(store.url, seen.ticket) for store, seen in freed}
     return RecoverReport(

@@ -16,7 +16,7 @@ from lakevilla.store.metered import Meter
 from lakevilla.store.port import Meta, Store
 from lakevilla.sublogs.reading import read_sublogs
 from lakevilla.sublogs.records import Anew, Ran
-from lakevilla.transaction.catalog import Catalog
+from lakevilla.transaction.catalog import Catalog, Pinned
 from lakevilla.versions.log import GlobalLog
 from lakevilla.versions.records import Entry
 
@@ -64,9 +64,11 @@ class Queued:
 
 @dataclass(slots=True)
 class Queues:
-    """The live markers of some tables; `failed` says which tables could not be looked at, and why."""
+    """The live markers of some tables; `in_log` are the tables in whose log they lie, `failed` says which
+    tables could not be looked at, and why."""
 
     live: list[Queued] = field(default_factory=list)
+    in_log: list[Pinned] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
 
 
@@ -81,7 +83,9 @@ def survey_queues(view: LakeView, name: str | None = None) -> Queues:
                 raise answer
             found.failed[table] = str(answer)
         else:
-            found.live += answer
+            pinned, live = answer
+            found.live += live
+            found.in_log += [pinned] if pinned.snapshot.markers_in_log else []
     if name is None:
         found.live += _survey_the_lake(view)
     return found
@@ -140,7 +144,7 @@ def open_transactions(
     )
 
 
-def _survey_table(view: LakeView, name: str) -> list[Queued] | LakeVillaError:
+def _survey_table(view: LakeView, name: str) -> tuple[Pinned, list[Queued]] | LakeVillaError:
     try:
         pinned = view.catalog.pin(name, view.meter)
         store = view.catalog.store_of(pinned.ref.location, view.meter)
@@ -152,7 +156,7 @@ def _survey_table(view: LakeView, name: str) -> list[Queued] | LakeVillaError:
     dead = pinned.snapshot.ticket
     queued = [Queued(pinned.ref.name, store, one, one.ticket <= dead) for one in seen]
     queued += [Queued(pinned.ref.name, store, one, dead=False) for one in in_log]
-    return [one for one in queued if one.seen.marker.live]
+    return pinned, [one for one in queued if one.seen.marker.live]
 
 
 def _folder(txn: str, metas: Sequence[Meta]) -> Folder:

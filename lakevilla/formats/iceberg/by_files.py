@@ -11,6 +11,7 @@ that was freed is the one below it once more.
 """
 
 import logging
+from collections.abc import Callable
 from functools import partial
 
 from lakevilla.environment import Environment
@@ -99,26 +100,30 @@ class FileLog:
         return there if there.is_pending else there.after(base)
 
     def leave_hint(self, version: Version) -> None:
-        """One put. Where others hold versions by markers above this one, beside it one GET that misses, and
-        the replace of the topmost marker, if that was freed and shows less."""
-        tasks = [partial(self._store.put, HINT, str(version.state_of).encode())]
-        if markers_in_log(properties(version.raw)):
-            tasks.append(partial(show_above, self._store, self._environment, version))
+        """One put."""
         try:
-            self._environment.fan_out(tasks)
+            self._tell(version, partial(self._store.put, HINT, _hint_of(version)))
         except LakeVillaError as error:
             logger.warning("no hint of version %d of %s: %s", version.number, self._store.url, error)
 
     def renew_hint(self, version: Version) -> None:
-        """One GET that misses if nothing came since."""
+        """One GET that misses if nothing came since, and one of the hint, which may be right already."""
         try:
-            later = self.follow(version)
+            newest = (self.follow(version) or [version])[-1]
+            hint, right = self._store.get(HINT), _hint_of(newest)
+            put = partial(self._store.put, HINT, right)
+            self._tell(newest, *([] if hint is not None and hint.data == right else [put]))
         except LakeVillaError as error:
             logger.warning(
                 "no hint of what follows version %d of %s: %s", version.number, self._store.url, error
             )
-            return
-        self.leave_hint(later[-1] if later else version)
+
+    def _tell(self, version: Version, *tasks: Callable[[], None]) -> None:
+        """Besides, where others hold versions above this one by markers: one GET that misses, and the replace
+        of the topmost marker, if that was freed and shows less."""
+        if markers_in_log(properties(version.raw)):
+            tasks = (*tasks, partial(show_above, self._store, self._environment, version))
+        self._environment.fan_out(tasks)
 
     def _read(self, number: int, compressed: bool = False) -> Version | None:
         """The metadata file of a version, or None if there is none."""
@@ -192,6 +197,11 @@ class FileLog:
         raw = parse(found.data, f"{self._store.url}/{key}")
         keeper = Keeper.FILES if name.by_files else Keeper.UNKNOWN
         return Version(name.version, key, raw, keeper, name.compressed)
+
+
+def _hint_of(version: Version) -> bytes:
+    """A version that was freed has no state of its own."""
+    return str(version.state_of).encode()
 
 
 def _is_compressed(names: dict[str, MetadataName], number: int) -> bool:

@@ -6,29 +6,21 @@ from unittest.mock import patch
 import pytest
 
 from sim.bucket import Write
-from sim.checkers.log_markers import check_log_markers, pending_markers, without_markers
+from sim.checkers.log_markers import check_log_markers, hidden_commits, pending_markers, without_markers
+from sim.formats import FORMATS
 from sim.in_log import play
 
 LEASE = 1.0
+ICEBERG = "lakevilla.formats.iceberg"
+
+both = pytest.mark.parametrize("made", ["delta", "iceberg"])
 
 
-def test_first_seeds_show_no_violation():
-    for seed in range(12):
-        assert play(seed).violations == [], f"replay with: python -m sim.in_log --seed {seed}"
-
-
-@pytest.mark.parametrize(
-    ("target", "wrong"),
-    [
-        ("lakevilla.formats.delta.opening.is_pending", lambda _: False),
-        ("lakevilla.markers.log.bury", lambda store, _environment, entries, read: _put(store, entries, read)),
-        ("lakevilla.markers.lease.Leases.is_stale", lambda *_: True),
-    ],
-    ids=["readers go past markers", "freed whatever it became", "nobody is alive"],
-)
-def test_planted_bug_is_found(target, wrong):
-    with patch(target, wrong):
-        assert any(play(seed).violations for seed in range(20))
+@pytest.mark.parametrize(("made", "seeds"), [("delta", 12), ("iceberg", 6)])
+def test_first_seeds_show_no_violation(made: str, seeds: int):
+    for seed in range(seeds):
+        replay = f"replay with: python -m sim.in_log --format {made} --seed {seed}"
+        assert play(seed, formats=FORMATS[made]).violations == [], replay
 
 
 def _put(store, entries, read) -> bool:
@@ -36,40 +28,134 @@ def _put(store, entries, read) -> bool:
     return True
 
 
-def entry(at: float, version: int, marker: bool | None, txn: str = "a", client: str = "c") -> Write:
+@pytest.mark.parametrize(
+    ("made", "targets", "wrong"),
+    [
+        ("delta", ["lakevilla.formats.delta.opening.is_pending"], lambda _: False),
+        (
+            "delta",
+            ["lakevilla.markers.log.bury"],
+            lambda store, _environment, entries, read: _put(store, entries, read),
+        ),
+        ("delta", ["lakevilla.markers.lease.Leases.is_stale"], lambda *_: True),
+        ("iceberg", [f"{ICEBERG}.log.Version.is_pending"], property(lambda _: False)),
+        ("iceberg", [f"{ICEBERG}.log.Version.after"], lambda version, _: version),
+        ("iceberg", [f"{ICEBERG}.by_files.show_above", f"{ICEBERG}.marking.show_above"], lambda *_: None),
+    ],
+    ids=[
+        "readers go past markers",
+        "freed whatever it became",
+        "nobody is alive",
+        "readers of whole states go past markers",
+        "freed markers are taken at their word",
+        "freed markers are left as they are",
+    ],
+)
+def test_planted_bug_is_found(made: str, targets: list[str], wrong):
+    for target in targets[:-1]:
+        patch(target, wrong).start()
+    try:
+        with patch(targets[-1], wrong):
+            assert any(play(seed, formats=FORMATS[made]).violations for seed in range(20))
+    finally:
+        patch.stopall()
+
+
+def entry(
+    made: str,
+    at: float,
+    version: int,
+    marker: bool | None,
+    txn: str = "a",
+    client: str = "c",
+    shows: int = 0,
+    content: int | None = None,
+) -> Write:
+    """A write of a log entry; in Iceberg's, `shows` is the version whose state a marker tells of, and
+    `content` that whose state it has. Versions are numbered from 0 here, in both formats."""
     ours = {"txn": txn} if marker is None else {"txn": txn, "marker": marker}
-    data = json.dumps({"commitInfo": {"lakevilla": ours}}).encode()
-    return Write(at, client, "create", f"t/_delta_log/{version:020d}.json", data)
+    key = {"delta": f"t/_delta_log/{version:020d}.json", "iceberg": f"t/metadata/v{version}.metadata.json"}
+    if made == "delta":
+        return Write(
+            at, client, "create", key[made], json.dumps({"commitInfo": {"lakevilla": ours}}).encode()
+        )
+    state = version if marker is None else shows if content is None else content
+    ours |= {"version": version} if marker is None else {"version": version, "state_of": shows}
+    raw = {
+        "metadata-log": [{"metadata-file": f"t/metadata/v{state}.metadata.json"}],
+        "properties": {"lakevilla.commit": json.dumps(ours)},
+    }
+    return Write(at, client, "create", key[made], json.dumps(raw).encode())
 
 
-FIRST = entry(0.0, 0, None)
 CHECKPOINT = Write(3.0, "c", "create", f"t/_delta_log/{1:020d}.checkpoint.parquet", b"")
 
 
-def test_markers_that_are_filled_and_freed_in_order_pass():
-    writes = [FIRST, entry(1, 1, True), entry(1, 2, True, "b"), entry(2, 1, None), entry(2, 2, False, "b")]
+@both
+def test_markers_that_are_filled_and_freed_in_order_pass(made: str):
+    def on(*arguments, **given) -> Write:
+        return entry(made, *arguments, **given)
+
+    writes = [on(0, 0, None), on(1, 1, True), on(1, 2, True, "b"), on(2, 1, None)]
     assert check_log_markers(writes, LEASE) == []
-    assert pending_markers(writes[:4]) == [("t", 2)]
-    kept, numbers = without_markers([*writes, entry(3, 3, True), entry(4, 3, None)])
-    assert [write.key[-6:] for write in kept] == ["0.json", "1.json", "2.json"]
-    assert numbers.of("t", 3) == 2
+    assert pending_markers(writes) == [("t", 2)]
+    writes.append(on(2, 2, False, "b"))
+    assert check_log_markers(writes, LEASE) == []
+    kept, numbers = without_markers([*writes, on(3, 3, True), on(4, 3, None)])
+    digits = [write.key.removesuffix(".json").removesuffix(".metadata")[-1] for write in kept]
+    assert (digits, numbers.of("t", 3)) == (["0", "1", "2"], 2)
+
+
+def test_freed_marker_hides_a_commit_until_it_shows_it():
+    def on(*arguments, **given) -> Write:
+        return entry("iceberg", *arguments, **given)
+
+    writes = [on(0, 0, None), on(1, 1, True), on(1, 2, True, "b"), on(2, 2, False, "b"), on(3, 1, None)]
+    assert hidden_commits(writes) == [("t", 1)]
+    writes.append(on(4, 2, False, "b", shows=1))
+    assert check_log_markers(writes, LEASE) == []
+    assert hidden_commits(writes) == []
+
+
+@both
+@pytest.mark.parametrize(
+    ("entries", "problem"),
+    [
+        ([(1, 1, None)], "begins filled"),
+        ([(1, 1, True), (2, 1, None), (3, 1, None)], "was filled, and changes"),
+        ([(1, 1, True), (2, 1, False), (3, 1, None)], "was freed, and changes"),
+        ([(1, 1, True), (2, 1, None, "b")], "was held by a"),
+        ([(1, 1, True), (1.5, 1, False, "a", "d")], "is freed 0.50 seconds after"),
+        ([(1, 1, True), (1, 2, True), (2, 2, None)], "filled above the pending markers [1]"),
+    ],
+)
+def test_rule_that_is_broken_is_named(made: str, entries: list[tuple], problem: str):
+    writes = [entry(made, 0, 0, None), *(entry(made, *arguments) for arguments in entries)]
+    (found,) = check_log_markers(writes, LEASE)
+    assert problem in found
+
+
+def test_checkpoint_over_a_pending_marker_is_named():
+    writes = [entry("delta", 0, 0, None), entry("delta", 1, 1, True), CHECKPOINT]
+    (found,) = check_log_markers(writes, LEASE)
+    assert "covers the pending markers [1]" in found
 
 
 @pytest.mark.parametrize(
-    ("writes", "problem"),
+    ("entries", "problem"),
     [
-        ([entry(1, 1, None)], "begins filled"),
-        ([entry(1, 1, True), entry(2, 1, None), entry(3, 1, None)], "was filled, and changes"),
-        ([entry(1, 1, True), entry(2, 1, False), entry(3, 1, None)], "was freed, and changes"),
-        ([entry(1, 1, True), entry(2, 1, None, "b")], "was held by a"),
-        ([entry(1, 1, True), entry(1.5, 1, False, client="d")], "is freed 0.50 seconds after"),
+        ([entry("iceberg", 1, 1, True, shows=1)], "which is no commit below it"),
         (
-            [entry(1, 1, True), entry(1, 2, True), entry(2, 2, None)],
-            "filled above the pending markers [1]",
+            [entry("iceberg", 1, 1, True), entry("iceberg", 1, 2, True, shows=1)],
+            "which is no commit below it",
         ),
-        ([entry(1, 1, True), CHECKPOINT], "covers the pending markers [1]"),
+        ([entry("iceberg", 1, 1, True, content=7)], "and shows another"),
+        (
+            [entry("iceberg", 1, 1, True), entry("iceberg", 2, 1, False), entry("iceberg", 3, 1, False)],
+            "showed 0 before",
+        ),
     ],
 )
-def test_rule_that_is_broken_is_named(writes, problem):
-    (found,) = check_log_markers([FIRST, *writes], LEASE)
+def test_marker_that_shows_what_it_must_not_is_named(entries: list[Write], problem: str):
+    (found,) = check_log_markers([entry("iceberg", 0, 0, None), *entries], LEASE)
     assert problem in found
