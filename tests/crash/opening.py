@@ -40,7 +40,7 @@ def _differences(objects: Objects, folder: Path, root: str, rows: bool) -> list[
     log = read_log(objects, root)
     version = log.commits[-1].version
     if isinstance(log, IcebergLog):
-        seen = _by_pyiceberg(objects, root, version, rows)
+        seen = by_pyiceberg(objects, root, version, rows)
     else:
         seen = _by_deltalake(objects, folder, root, rows)
     names = {file.key.rpartition("/")[2] for file in log.live.values()}
@@ -64,7 +64,7 @@ def _by_deltalake(objects: Objects, folder: Path, root: str, rows: bool) -> Seen
     return Seen(table.version(), names, table.to_pyarrow_table().to_pylist() if rows else [])
 
 
-def _by_pyiceberg(objects: Objects, root: str, version: int, rows: bool) -> Seen:
+def by_pyiceberg(objects: Objects, root: str, version: int, rows: bool) -> Seen:
     """PyIceberg opens the metadata file that it is given: that of this version."""
     files, place = ObjectsIO(objects), f"{BUCKET}{log_key(root, version)}"
     metadata = FromInputFile.table_metadata(files.new_input(place))

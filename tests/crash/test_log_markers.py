@@ -1,5 +1,6 @@
 """A client of a table with markers in its log dies at each of its requests, in each way."""
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from unittest.mock import patch
 
@@ -9,16 +10,20 @@ from deltalake import DeltaTable
 from lakevilla.store.port import Replaced
 from lakevilla.store.retrying import Retrying
 from sim import actors
-from sim.bucket import Bucket
+from sim.bucket import Bucket, Write
 from sim.checkers.delta import live_files
 from sim.checkers.history import History
-from sim.checkers.log_markers import pending_markers
+from sim.checkers.iceberg import log_key, place_of
+from sim.checkers.log_markers import hidden_commits, pending_markers, without_markers
 from sim.checkers.logs import read_log, table_roots
 from sim.crash import Matrix, Outcome, Point, Scenario
+from sim.formats import FORMATS
 from sim.in_log import image_in_log, judge_in_log
-from sim.journal import Journal, run_again, transact
+from sim.journal import Journal, give_up, run_again, transact
 from sim.rows import rows_engine
 from sim.session import Session
+from tests.crash.choosing import chosen
+from tests.crash.opening import by_pyiceberg
 from tests.crash.recovering import (
     aborted,
     forgotten,
@@ -49,6 +54,16 @@ def appends(session: Session) -> None:
         append(session)
 
 
+def freed_above(session: Session) -> None:
+    """A marker above this one is freed before this one is filled."""
+
+    def work(journal: Journal) -> None:
+        one_statement(journal)
+        give_up(session, "lists", other_statement)
+
+    transact(session, "lists", work)
+
+
 def look(session: Session) -> None:
     """A client that comes later: it reads every table and changes some."""
     for table in actors.SCHEMAS:
@@ -65,6 +80,7 @@ SCENARIOS = [
     Scenario("blind-append", append),
     Scenario("checkpoint-due", append, prepare=appends),
     Scenario("abort", aborted),
+    Scenario("freed-above", freed_above),
     Scenario("forgotten", forgotten),
     Scenario("rebased", transacting(one_statement), rival=transacting(other_statement)),
     Scenario("redone", transacting(one_statement), rival=transacting(one_statement)),
@@ -78,7 +94,7 @@ class LogMatrix(Matrix):
     """All points of one scenario, on tables whose markers lie in the log."""
 
     def _first_image(self) -> Bucket:
-        return image_in_log(rows_engine)
+        return image_in_log(rows_engine, self._formats)
 
     def _judge(self, bucket: Bucket, history: History) -> list[str]:
         return judge_in_log(bucket, history)
@@ -91,37 +107,60 @@ def problems_of(point: Point, outcome: Outcome) -> list[str]:
         *(f"{point} {point.key}: {violation}" for violation in outcome.violations),
         *(f"{point} {point.key}: {op.client} cannot {op.action}: {op.error}" for op in stuck),
         *(f"{point} {point.key}: a marker of {place} is pending for ever" for place in pending),
+        *(f"{point} {point.key}: {place} is hidden" for place in hidden_commits(outcome.bucket.writes)),
     ]
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
-def test_death_at_any_request_leaves_all_or_nothing_and_frees_the_queue(scenario: Scenario):
-    matrix = LogMatrix(scenario, look)
-    points = list(matrix.points())
+EVERYTHING = [
+    pytest.param(scenario, formats, id=f"{scenario}-{formats}")
+    for formats in ("delta", "iceberg")
+    for scenario in SCENARIOS
+    if formats == "delta" or scenario.name != "checkpoint-due"
+]
+
+
+@pytest.mark.parametrize(("scenario", "formats"), EVERYTHING)
+def test_death_at_any_request_leaves_all_or_nothing_and_frees_the_queue(scenario: Scenario, formats: str):
+    matrix = LogMatrix(scenario, look, FORMATS[formats])
+    points = chosen(matrix.points(), sample=formats != "delta")
     assert points
     assert [p for point in points for p in problems_of(point, matrix.die_at(point))] == []
 
 
-def test_matrix_dies_at_every_kind_of_write_of_a_marker():
+@pytest.mark.parametrize(("formats", "folder"), [("delta", "_delta_log/"), ("iceberg", "metadata/v")])
+def test_matrix_dies_at_every_kind_of_write_of_a_marker(formats: str, folder: str):
     seen = {
-        (point.kind, "_delta_log" in point.key)
+        (point.kind, folder in point.key or "_delta_log" in point.key)
         for scenario in SCENARIOS
-        for point in LogMatrix(scenario, look).points()
+        for point in LogMatrix(scenario, look, FORMATS[formats]).points()
     }
-    assert {("create", True), ("replace", True), ("list", True), ("get", True)} <= seen
+    assert {("create", True), ("replace", True), ("get", True)} <= seen
+    assert ("list", True) in seen or formats != "delta"
+
+
+def prefixes_of(writes: Sequence[Write]) -> list[set[str]]:
+    """The files that each prefix of the commits on `lists` has, by their names."""
+    kept, _ = without_markers(writes)
+    commits = read_log({w.key: w.data for w in kept if w.data is not None}, "lists").commits
+    return [_names(live_files(commits[: number + 1])) for number in range(len(commits))]
+
+
+def _names(paths: Iterable[str]) -> set[str]:
+    return {path.rpartition("/")[2] for path in paths}
+
+
+def late_writes(formats: str) -> Sequence[Write]:
+    """Two that take turns on `lists`, of whom one dies, and those who look then: the second of them after the
+    request that came late."""
+    scenario = Scenario("redone", transacting(several_statements), rival=transacting(several_statements))
+    matrix = LogMatrix(scenario, look, FORMATS[formats])
+    return matrix.die_at(next(p for p in matrix.points() if p.mode == "late")).bucket.writes
 
 
 def test_deltalake_opens_what_is_there_after_any_prefix_of_the_writes(tmp_path: Path):
     """Cold at every step: each version that it sees is a prefix of the commits."""
-    scenario = Scenario("redone", transacting(several_statements), rival=transacting(several_statements))
-    matrix = LogMatrix(scenario, look)
-    # Two look then, the second after the request that came late.
-    writes = matrix.die_at(next(p for p in matrix.points() if p.mode == "late")).bucket.writes
-    final: list[set[str]] = []
-    everything = {write.key: write.data for write in writes if write.data is not None}
-    commits = read_log(everything, "lists").commits
-    for version in range(len(commits)):
-        final.append(set(live_files(commits[: version + 1])))
+    writes = late_writes("delta")
+    prefixes = prefixes_of(writes)
     objects: dict[str, bytes] = {}
     folder, checked = tmp_path / "lake", 0
     for write in writes:
@@ -131,12 +170,31 @@ def test_deltalake_opens_what_is_there_after_any_prefix_of_the_writes(tmp_path: 
         (folder / write.key).parent.mkdir(parents=True, exist_ok=True)
         (folder / write.key).write_bytes(write.data)
         if write.key.startswith("lists/_delta_log/") and "lists" in table_roots(objects):
-            table = DeltaTable(folder / "lists")
-            files = {uri.rpartition("/")[2] for uri in table.file_uris()}
-            assert files in final, f"{files} is no prefix of the commits"
+            files = _names(DeltaTable(folder / "lists").file_uris())
+            assert files in prefixes, f"{files} is no prefix of the commits"
             checked += 1
     assert checked > 10
     assert any(write.data and b'"marker":true' in write.data for write in writes)
+
+
+def test_pyiceberg_opens_what_is_there_after_any_prefix_of_the_writes():
+    """By the greatest number and by the hint: each state that it sees is a prefix of the commits."""
+    writes = late_writes("iceberg")
+    prefixes, objects = prefixes_of(writes), dict[str, bytes]()
+    tops, hints = list[int](), list[int]()
+    for write in writes:
+        if write.data is None:
+            continue
+        objects[write.key] = write.data
+        numbers = [at.version for at in map(place_of, objects) if at is not None and at.root == "lists"]
+        if write.key == log_key("lists", max(numbers, default=0)):
+            tops.append(prefixes.index(by_pyiceberg(objects, "lists", max(numbers), rows=False).names))
+        elif write.key == "lists/metadata/version-hint.text":
+            hints.append(prefixes.index(by_pyiceberg(objects, "lists", int(write.data), rows=False).names))
+    assert len(tops) > 10
+    assert tops[-1] == hints[-1] == len(prefixes) - 1
+    assert hints == sorted(hints)
+    assert any(write.data and b'\\"marker\\":true' in write.data for write in writes)
 
 
 def test_matrix_finds_a_marker_that_is_filled_whatever_became_of_it():
