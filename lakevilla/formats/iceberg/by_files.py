@@ -119,8 +119,8 @@ class FileLog:
             )
 
     def _tell(self, version: Version, *tasks: Callable[[], None]) -> None:
-        """Besides, where others hold versions above this one by markers: one GET that misses, and the replace
-        of the topmost marker, if that was freed and shows less."""
+        """Besides, where others hold versions above this one by markers: one GET that misses, or the replace
+        of those that were freed and show less."""
         if markers_in_log(properties(version.raw)):
             tasks = (*tasks, partial(show_above, self._store, self._environment, version))
         self._environment.fan_out(tasks)

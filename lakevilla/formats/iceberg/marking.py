@@ -15,7 +15,7 @@ from lakevilla.errors import LakeVillaError
 from lakevilla.formats.iceberg.commits import as_marker, state_shown
 from lakevilla.formats.iceberg.log import Version
 from lakevilla.formats.iceberg.metadata import encode
-from lakevilla.formats.iceberg.numbered import Found, read, read_up, understand
+from lakevilla.formats.iceberg.numbered import read, read_up, understand
 from lakevilla.formats.iceberg.paths import METADATA, metadata_key, parse_metadata_key
 from lakevilla.store.port import Replaced, Store
 
@@ -78,27 +78,25 @@ class IcebergMarkerEntries:
 
 
 def show_above(store: Store, environment: Environment, version: Version) -> None:
-    """Let the topmost metadata file above this version show its state, or a newer one, if it is a marker
-    that was freed. A pending one is its owner's to write, who will commit or free it."""
-    while True:
-        above = list(read_up(store, environment, version.state_of + 1, version.compressed))
-        rewritten = _too_old(version, above)
-        if rewritten is None:
-            return
-        top = above[-1]
-        if isinstance(store.replace(top.version.key, rewritten, top.etag), Replaced):
-            return
+    """Let the markers above this version that were freed show the newest state below them. A pending one is
+    its owner's to write, who will commit or free it. One GET that misses if there is nothing above."""
+    while not _shown_above(store, environment, version):
+        # Somebody rewrote one of them meanwhile, perhaps with less than we know.
+        continue
 
 
-def _too_old(version: Version, above: list[Found]) -> bytes | None:
-    """The topmost of these with the newest state, if it is a freed marker and shows an older one."""
-    if not above:
-        return None
-    top = above[-1].version
-    newest = next((found.version for found in reversed(above) if found.version.marker is None), version)
-    if top.marker is None or top.is_pending or state_shown(top.told) >= newest.state_of:
-        return None
-    return _encoded(top.marker, top.number, newest)
+def _shown_above(store: Store, environment: Environment, newest: Version) -> bool:
+    """One try; False if it met another client."""
+    undisturbed = True
+    for found in read_up(store, environment, newest.state_of + 1, newest.compressed):
+        there = found.version
+        marker = there.marker
+        if marker is None:
+            newest = there
+        elif not there.is_pending and state_shown(there.told) < newest.state_of:
+            answer = store.replace(there.key, _encoded(marker, there.number, newest), found.etag)
+            undisturbed = undisturbed and isinstance(answer, Replaced)
+    return undisturbed
 
 
 def free_next(store: Store, environment: Environment, before: Version) -> None:

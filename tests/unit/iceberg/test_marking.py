@@ -56,7 +56,7 @@ def test_freed_marker_is_the_version_below_it_also_if_that_was_filled_later(log:
     assert log.table.at_time(2**62).version == log.ours + 1
 
 
-def test_hint_names_the_commit_and_the_topmost_freed_marker_shows_it(log: Log) -> None:
+def test_hint_names_the_commit_and_the_freed_markers_above_show_it(log: Log) -> None:
     for above in (1, 2):
         log.mark(above, "theirs")
         log.rewrite(FREED, above)
@@ -64,7 +64,8 @@ def test_hint_names_the_commit_and_the_topmost_freed_marker_shows_it(log: Log) -
     log.table.maintain(made)
     hint = log.store.get(HINT)
     assert hint is not None
-    assert (int(hint.data), shown(log, 2)) == (log.ours, (log.ours, made.raw["current-snapshot-id"]))
+    assert int(hint.data) == log.ours
+    assert shown(log, 1) == shown(log, 2) == (log.ours, made.raw["current-snapshot-id"])
     log.store.delete(HINT)
     newest = log.latest()
     log.table.renew_hint(newest)
@@ -93,6 +94,14 @@ def test_whoever_comes_late_after_a_crash_lets_the_top_show_the_commit(log: Log)
     filled(log)
     log.table.renew_hint(log.base)
     assert shown(log, 1)[0] == log.ours
+
+
+def test_freed_marker_below_a_pending_one_shows_the_commit_too(log: Log) -> None:
+    log.mark(1, "theirs")
+    log.rewrite(FREED, 1)
+    log.mark(2, "others")
+    log.table.maintain(filled(log))
+    assert [shown(log, above)[0] for above in (1, 2)] == [log.ours, log.base.version]
 
 
 def test_pending_marker_is_left_to_its_owner_who_frees_it_with_the_newest_state(log: Log) -> None:
