@@ -102,7 +102,9 @@ def test_store_that_refuses_the_replace_has_decided_nothing(log: Log) -> None:
 
 @pytest.mark.parametrize("plan", [nth({}), nth({1: Fault.FAILS}, "replace"), always(Fault.FAILS, "replace")])
 @pytest.mark.parametrize(
-    "marker", [record(live=False, put="m2"), record(put="m2")], ids=["freed", "taken over"]
+    "marker",
+    [record(live=False, put="m2"), record(put="m2"), {**record(live=False, put="m2"), "attempt": "a1"}],
+    ids=["freed", "taken over", "freed, and names our attempt"],
 )
 def test_marker_that_is_not_ours_any_more_is_not_filled(log: Log, marker: dict[str, Any], plan: Plan) -> None:
     log.rewrite(marker)

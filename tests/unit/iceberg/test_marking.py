@@ -6,15 +6,14 @@ from typing import Any
 
 import pytest
 
-from lakevilla.environment import SystemEnvironment
 from lakevilla.errors import Corrupt, Unavailable
+from lakevilla.formats.iceberg.expiring import expire
 from lakevilla.formats.iceberg.log import Version
-from lakevilla.formats.iceberg.marking import show_above
 from lakevilla.formats.iceberg.paths import HINT, metadata_key
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
-from lakevilla.formats.port import Displaced, Published
+from lakevilla.formats.port import Displaced, Published, Taken
 from lakevilla.model import Author, Change, Notice
-from lakevilla.store.faulty import Fault, always
+from lakevilla.store.faulty import always
 from tests.unit.formats.marked import Log, record
 
 FREED = record("theirs", live=False, put="m2")
@@ -46,14 +45,25 @@ def at(log: Log) -> Version:
 def test_freed_marker_is_the_version_below_it_also_if_that_was_filled_later(log: Log) -> None:
     log.mark(1, "theirs")
     log.rewrite(FREED, 1)
-    filled(log)
+    made = filled(log)
     assert shown(log, 1)[0] == log.base.version, "nobody has rewritten it yet"
     for newest in (log.latest(), log.table.latest(log.base), log.table.at_version(log.ours + 1)):
         assert newest is not None
         assert (newest.version, log.ids(newest)) == (log.ours + 1, [1, 2])
+    change, author = Change("WRITE", added=log.write(made, 3)), Author("next", "next", "p")
+    taken = log.table.publish(made, change, author)
+    assert isinstance(taken, Taken)
+    assert (taken.snapshot.version, log.ids(taken.snapshot)) == (log.ours + 1, [1, 2])
+    assert (taken.footprint.attempt, taken.footprint.removed) == (None, frozenset())
     told = [(entry.version, entry.operation, len(entry.added)) for entry in log.table.history()]
     assert told == [(log.ours + 1, "FREED MARKER", 0), (log.ours, "WRITE", 1), (1, "CREATE", 0)]
     assert log.table.at_time(2**62).version == log.ours + 1
+    author = Author("next", "next", "p")
+    assert isinstance(
+        log.table.publish(log.latest(), Change("WRITE", added=log.write(made, 3)), author), Published
+    )
+    assert log.ids() == [1, 2, 3]
+    assert log.ids(log.table.at_version(log.ours + 1)) == [1, 2], "also when others came above"
 
 
 def test_hint_names_the_commit_and_the_freed_markers_above_show_it(log: Log) -> None:
@@ -125,20 +135,23 @@ def test_owner_that_frees_its_marker_while_one_below_is_filled_looks_again(log: 
     assert shown(log, 1)[0] == log.ours
 
 
-def test_two_that_rewrite_the_top_leave_the_newer_state(log: Log) -> None:
-    log.mark(1, "theirs")
-    log.rewrite(FREED, 1)
+def test_one_that_knows_less_and_rewrites_first_does_not_win(log: Log) -> None:
+    theirs = log.mark(1, "theirs")
+    log.mark(2, "gone")
+    log.rewrite(FREED, 2)
     made = filled(log)
-    late = [True]
+    less = log.table.marker_entries(made).encode(log.ours + 2, FREED)
+    newer = log.table.fill(made, Change("WRITE", added=log.write(made, 3)), Author("t", "t", "p"), theirs)
+    assert isinstance(newer, Published)
+    replaced: list[str] = []
 
-    def other_first(kind: str, _key: str, _number: int) -> Fault | None:
-        if kind == "replace" and late.pop():
-            late.append(False)
-            log.table.maintain(made)
-        return None
+    def other_first(kind: str, key: str, _number: int) -> None:
+        if kind == "replace" and not replaced:
+            replaced.append(key)
+            log.store.put(key, less)
 
-    show_above(log.shaky(other_first), SystemEnvironment(), at(log))
-    assert shown(log, 1)[0] == log.ours
+    log.client(log.shaky(other_first)).maintain(newer.snapshot)
+    assert (replaced, shown(log, 2)[0]) == ([log.key(2)], log.ours + 1)
 
 
 def test_top_that_cannot_be_rewritten_harms_nobody(log: Log) -> None:
@@ -159,6 +172,12 @@ def test_newest_version_is_found_below_markers_whatever_the_hint_says(log: Log, 
     assert log.latest().version == log.base.version
     filled(log)
     assert (log.latest().version, log.ids()) == (log.ours + 1, [1, 2])
+
+
+def test_snapshots_do_not_expire_by_a_commit_that_holds_no_version(log: Log) -> None:
+    newest = filled(log)
+    assert expire(newest.raw, 2**62, ()) is not None
+    assert log.table.expiry(newest, 2**62) is None
 
 
 def test_marker_on_nothing_is_damage(log: Log) -> None:
