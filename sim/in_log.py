@@ -15,6 +15,7 @@ from functools import cache
 from random import Random
 from typing import cast
 
+from lakevilla.model import Features
 from sim import actors, recovery
 from sim.audit import RIVALS, _all_succeed
 from sim.bucket import Bucket
@@ -27,7 +28,7 @@ from sim.checkers.log_markers import (
 )
 from sim.faults import Calm
 from sim.formats import DELTA, FORMATS, ICEBERG, PLAIN, Formats
-from sim.journal import run_again, transact
+from sim.journal import Journal, run_again, transact
 from sim.judging import judge
 from sim.lakes import LEASE_SECONDS, EngineOf, open_lake
 from sim.rows import rows_engine
@@ -101,13 +102,26 @@ def _start_clients(world: World, history: History, random: Random, engine: Engin
 
 
 def _audit(world: World, history: History, engine: EngineOf) -> None:
-    """Rivals for the same rows; a recovery, after which nothing is pending nor hidden from others; everything
-    can be read."""
+    """Rivals for the same rows; one who frees a place above its own; a recovery, after which nothing is
+    pending nor hidden from others; everything can be read."""
 
     def rival(session: Session) -> None:
         run_again(session, "registers", recovery.write_back(world.random))
         transact(session, "counts", recovery.insert_count(world.random))
         transact(session, "blind", recovery.append_rows(world.random))
+
+    def overtaken(session: Session) -> None:
+        append = recovery.append_item(world.random)
+
+        def work(journal: Journal) -> None:
+            append(journal)
+            above = session.lake.transaction(Features.R)
+            above.update("lists", set={"items": "items"})
+            above.abort()
+
+        transact(session, "lists", work)
+        if hidden := [place for place in hidden_commits(world.bucket.writes) if place[0] == "lists"]:
+            raise Stuck(f"below a version that was freed others do not see the commits {hidden}")
 
     def recoverer(session: Session) -> None:
         session.lake.recover()
@@ -119,6 +133,7 @@ def _audit(world: World, history: History, engine: EngineOf) -> None:
             actors.audit_table(session, table)
 
     _all_succeed(world, history, engine, {f"rival{number}": rival for number in range(RIVALS)})
+    _all_succeed(world, history, engine, {"overtaken": overtaken})
     _all_succeed(world, history, engine, {"recoverer": recoverer})
 
 

@@ -55,13 +55,13 @@ class IcebergMarkerEntries:
 
     def freed(self, version: int) -> None:
         """Who filled one below meanwhile may have met this one while it was pending, and let it be."""
-        state = self._state_below(version)
-        between = (self._seen.get(number) for number in range(state.number + 1, version))
-        if any(seen is not None and seen.is_pending for seen in between):
-            try:
+        try:
+            state = self._state_below(version)
+            between = (self._seen.get(number) for number in range(state.number + 1, version))
+            if any(seen is not None and seen.is_pending for seen in between):
                 show_above(self._store, self._environment, state)
-            except LakeVillaError as error:
-                logger.warning("version %d of %s may show too little: %s", version, self._store.url, error)
+        except LakeVillaError as error:
+            logger.warning("version %d of %s may show too little: %s", version, self._store.url, error)
 
     def _state_below(self, version: int, again: bool = False) -> Version:
         """The newest state below a version, as far as we know."""
