@@ -8,7 +8,7 @@ from sim.formats import FORMATS, PLAIN
 from sim.isolation import images, play
 from sim.rows import rows_engine
 
-SEEDS = {"delta": 26, "iceberg": 12, "mixed": 12, "cataloged": 5}
+SEEDS = {"delta": 20, "iceberg": 8, "mixed": 8, "cataloged": 4}
 SMALL_SEEDS = 60
 PLANTED_SEEDS = 500
 

@@ -21,16 +21,16 @@ print(play(7, "recovery", formats=FORMATS[sys.argv[1]]).trace_hash)
 
 # A short form of `make soak`, in pieces that can run side by side.
 SEEDS = {
-    ("base", "delta"): 500,
+    ("base", "delta"): 400,
     ("base", "iceberg"): 50,
     ("base", "mixed"): 50,
     ("base", "cataloged"): 10,
-    ("recovery", "delta"): 60,
+    ("recovery", "delta"): 40,
     ("recovery", "iceberg"): 12,
     ("recovery", "mixed"): 12,
     ("recovery", "cataloged"): 5,
 }
-PIECE = 50
+PIECE = 40
 
 
 @pytest.mark.parametrize(
