@@ -98,8 +98,9 @@ class Workspace:
 
     @property
     def _found(self) -> list[Pinned]:
-        """The lake's tables that are pinned."""
-        return [pinned for at, pinned in self._bases.items() if not self.own.was_made(at)]
+        """The lake's tables that are pinned. A query pins its tables side by side."""
+        with self._lock:
+            return [pinned for at, pinned in self._bases.items() if not self.own.was_made(at)]
 
     def pin_target(self, name: str, *, blind: bool = False) -> Pinned:
         """The table that this statement changes; `blind` if it only appends and reads nothing for that."""
