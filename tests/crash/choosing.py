@@ -18,6 +18,8 @@ OPENED, OPENED_OF_SAMPLE = 4, 2
 """After so many deaths of a scenario its tables are opened."""
 SHARED = (" log entry", " metadata", " hint", " pointer")
 """What others change or look at meanwhile; all other objects of a table have names of their own."""
+OWN = "put data"
+"""What nobody finds who is not told of it: if it comes after its owner's death, never."""
 
 
 def chosen(points: Iterable[Point], sample: bool) -> list[Point]:
@@ -29,16 +31,17 @@ def chosen(points: Iterable[Point], sample: bool) -> list[Point]:
 
 
 def _one_of_each_effect(every: list[Point]) -> list[Point]:
-    """Deaths before every write, and such that it comes late; and after the last one. What else there is
-    leaves the same on the store: to die after a write, with or without its answer, or at a read, is to die
-    before the next write."""
-    last = max((point.number for point in every if point.kind in WRITES), default=None)
-    tried = ("before", "late")
-    return [
-        point
-        for point in every
-        if point.kind in WRITES and (point.mode in tried or (point.number, point.mode) == (last, "applied"))
-    ]
+    """Deaths before every write, and after the last one; and such that it comes late, but for files that
+    nobody looks for. What else there is leaves the same on the store: to die after a write, with or
+    without its answer, or at a read, is to die before the next write."""
+    writes = [point for point in every if point.kind in WRITES]
+    last = writes[-1].number if writes else None
+
+    def tells(point: Point) -> bool:
+        own = site(point.kind, point.key) == OWN
+        return point.mode == "before" or (point.mode == "late" and not own) or point.number == last
+
+    return [point for point in writes if tells(point)]
 
 
 def _one_of_each_kind(every: list[Point]) -> list[Point]:

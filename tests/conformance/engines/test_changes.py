@@ -5,6 +5,7 @@ import pytest
 import lakevilla as lv
 from tests.conformance.engines.both import Outcome, Twins, compared
 from tests.conformance.engines.changes import CHANGES
+from tests.conformance.engines.choosing import chosen
 from tests.conformance.engines.comparing import difference
 
 
@@ -13,10 +14,7 @@ def twins(quick: object, tmp_path_factory: pytest.TempPathFactory) -> Twins:
     return Twins(tmp_path_factory.mktemp("changing"), quick)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [pytest.param(text, id=f"{kind}-{n}") for kind, all_ in CHANGES.items() for n, text in enumerate(all_)],
-)
+@pytest.mark.parametrize("text", chosen(CHANGES))
 def test_change_leaves_the_same_tables_on_both_engines(twins: Twins, text: str) -> None:
     before = versions(twins.local)
     try:

@@ -8,9 +8,10 @@ import os
 import pytest
 
 from tests.conformance.engines.both import Outcome, Twins, compared
+from tests.conformance.engines.choosing import SEEDS
 from tests.conformance.engines.generating import statement
 
-_FIRST, _, _END = os.environ.get("LAKEVILLA_CONFORMANCE_SEEDS", "0:100").partition(":")
+_FIRST, _, _END = os.environ.get(SEEDS, "0:100").partition(":")
 
 
 @pytest.mark.parametrize("seed", range(int(_FIRST), int(_END)))

@@ -21,7 +21,7 @@ print(play(7, "recovery", formats=FORMATS[sys.argv[1]]).trace_hash)
 
 # A short form of `make soak`, in pieces that can run side by side.
 SEEDS = {
-    ("base", "delta"): 400,
+    ("base", "delta"): 320,
     ("base", "iceberg"): 50,
     ("base", "mixed"): 50,
     ("base", "cataloged"): 10,
