@@ -4,6 +4,7 @@ import math
 import re
 import shutil
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -54,10 +55,11 @@ def compared(text: str, local: Outcome, spark: Outcome) -> str | None:
     return None if local.answer == spark.answer else f"{local.answer} and {spark.answer}"
 
 
-def fill(lake: lv.Lake) -> None:
+def fill(lake: lv.Lake, formats: str) -> None:
     """The tables, each in two files; `pairs` with older versions."""
-    for name, table in TABLES.items():
-        lake.create(name, table.schema)
+    turns = cycle(("delta", "iceberg") if formats == "mixed" else (formats,))
+    for (name, table), table_format in zip(TABLES.items(), turns, strict=False):
+        lake.create(name, table.schema, format=table_format)
         middle = math.ceil(table.num_rows / 2) if name != "pairs" else table.num_rows - 1
         for part in (table.slice(0, middle), table.slice(middle)):
             if part.num_rows:
@@ -67,18 +69,25 @@ def fill(lake: lv.Lake) -> None:
 class Twins:
     """A lake for each engine, with equal tables; `again` puts them back as they were."""
 
-    def __init__(self, folder: Path, session: Any) -> None:
-        self._folder, self._template = folder, folder / "template"
-        fill(lv.Lake(self._template, engine="local"))
-        self._session = session
-        self.again()
+    def __init__(self, folder: Path, session: Any, formats: str) -> None:
+        self._folder, self._session = folder, session
+        self._format = "delta" if formats == "mixed" else formats
+        for name in ("local", "spark"):
+            fill(lv.Lake(folder / name, engine="local"), formats)
+            # An Iceberg table knows where it lies, so each lake has a copy of its own to come back from.
+            shutil.copytree(folder / name, folder / f"{name}-first")
+        self._open()
 
     def again(self) -> None:
         for name in ("local", "spark"):
-            shutil.rmtree(self._folder / name, ignore_errors=True)
-            shutil.copytree(self._template, self._folder / name)
-        self.local = lv.Lake(self._folder / "local", engine="local")
-        self.spark = lv.Lake(self._folder / "spark", spark=self._session)
+            shutil.rmtree(self._folder / name)
+            shutil.copytree(self._folder / f"{name}-first", self._folder / name)
+        self._open()
+
+    def _open(self) -> None:
+        made = self._format
+        self.local = lv.Lake(self._folder / "local", engine="local", default_format=made)
+        self.spark = lv.Lake(self._folder / "spark", spark=self._session, default_format=made)
         # What Spark wrote, seen without Spark.
         self.written = lv.Lake(self._folder / "spark", engine="local")
 

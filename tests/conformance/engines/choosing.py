@@ -1,20 +1,34 @@
-"""Which statements run: every second one, or all of them with `make conformance`."""
+"""Which statements run on tables of which formats.
+
+Every second statement, on the formats in turns; or with `make conformance` all statements on all formats.
+"""
 
 import os
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import Any
 
 import pytest
 
 SEEDS = "LAKEVILLA_CONFORMANCE_SEEDS"
-_STEP = 1 if SEEDS in os.environ else 2
+FORMATS = ("delta", "iceberg", "mixed")
+"""Of all tables, or of every second one."""
+_ALL = SEEDS in os.environ
+_TURNS = ("delta", "iceberg", "delta", "mixed")
 
 
 def chosen(statements: Mapping[str, Sequence[str]]) -> list[Any]:
-    """Of statements by topic, parameters for tests, named after topic and number."""
+    """Of statements by topic: the formats of the tables and the text, for tests with `twins` and `text`."""
+    every = [(f"{topic}-{n}", text) for topic, texts in statements.items() for n, text in enumerate(texts)]
+    if _ALL:
+        return [pytest.param(f, text, id=f"{name}-{f}") for name, text in every for f in FORMATS]
     return [
-        pytest.param(text, id=f"{topic}-{number}")
-        for topic, texts in statements.items()
-        for number, text in enumerate(texts)
-        if number % _STEP == 0
+        pytest.param(f, text, id=f"{name}-{f}")
+        for (name, text), f in zip(every[::2], cycle(_TURNS), strict=False)
     ]
+
+
+def seeds() -> list[tuple[str, int]]:
+    """The formats of the tables and the seed of generated statements."""
+    first, _, end = os.environ.get(SEEDS, "0:100").partition(":")
+    return [(_TURNS[seed % len(_TURNS)], seed) for seed in range(int(first), int(end))]

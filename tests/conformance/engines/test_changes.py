@@ -1,5 +1,8 @@
 """Every changing statement leaves the same tables on both engines, and counts the same rows."""
 
+from collections.abc import Callable
+from functools import cache
+
 import pytest
 
 import lakevilla as lv
@@ -10,11 +13,12 @@ from tests.conformance.engines.comparing import difference
 
 
 @pytest.fixture(scope="module")
-def twins(quick: object, tmp_path_factory: pytest.TempPathFactory) -> Twins:
-    return Twins(tmp_path_factory.mktemp("changing"), quick)
+def twins_of(quick: object, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Twins]:
+    """Lakes that are changed, and put back as they were."""
+    return cache(lambda formats: Twins(tmp_path_factory.mktemp("changing"), quick, formats))
 
 
-@pytest.mark.parametrize("text", chosen(CHANGES))
+@pytest.mark.parametrize(("twins", "text"), chosen(CHANGES), indirect=["twins"])
 def test_change_leaves_the_same_tables_on_both_engines(twins: Twins, text: str) -> None:
     before = versions(twins.local)
     try:

@@ -8,7 +8,7 @@ from tests.conformance.engines.known_refusals import STATEMENTS as REFUSED
 from tests.conformance.engines.statements import NAMES, QUERIES
 
 
-@pytest.mark.parametrize("text", chosen(QUERIES))
+@pytest.mark.parametrize(("twins", "text"), chosen(QUERIES), indirect=["twins"])
 def test_query_gives_the_same_on_both_engines(twins: Twins, text: str) -> None:
     differs = compared(text, Outcome.of(twins.local, text), Outcome.of(twins.spark, text))
     assert differs is None, f"{text}\n{differs}"

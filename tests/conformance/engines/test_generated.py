@@ -3,18 +3,14 @@
 `LAKEVILLA_CONFORMANCE_SEEDS=0:5000` runs more of them; a seed that failed runs alone as `7:8`.
 """
 
-import os
-
 import pytest
 
 from tests.conformance.engines.both import Outcome, Twins, compared
-from tests.conformance.engines.choosing import SEEDS
+from tests.conformance.engines.choosing import seeds
 from tests.conformance.engines.generating import statement
 
-_FIRST, _, _END = os.environ.get(SEEDS, "0:100").partition(":")
 
-
-@pytest.mark.parametrize("seed", range(int(_FIRST), int(_END)))
+@pytest.mark.parametrize(("twins", "seed"), seeds(), indirect=["twins"])
 def test_generated_statement_gives_the_same_on_both_engines(twins: Twins, seed: int) -> None:
     text = statement(seed)
     local = Outcome.of(twins.local, text)
