@@ -18,7 +18,7 @@ from tests.lake.serial_orders import (
     random_rows,
 )
 
-SEEDS = 120
+SEEDS = 60
 BOTH = lv.R | lv.CT
 NAMES = ("x", "y")
 

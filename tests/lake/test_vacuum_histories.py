@@ -20,7 +20,7 @@ def clock() -> Days:
     return Days()
 
 
-SEEDS = [*(("delta", seed) for seed in range(3)), ("iceberg", 0), ("iceberg", 5)]
+SEEDS = [*(("delta", seed) for seed in range(2)), ("iceberg", 0), ("iceberg", 5)]
 
 
 @pytest.mark.parametrize(("table_format", "seed"), SEEDS, indirect=["table_format"])

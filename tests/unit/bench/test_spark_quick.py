@@ -11,9 +11,9 @@ from bench.spark_systems import Sparks
 from bench.stores import running_places
 
 ONE_ROW = ["spark: read 1 row"]
-HEAVY = ["spark: TPC-H Q3, scale factor 0.01", "spark: append 20,000 rows"]
+HEAVY = ["spark: append 20,000 rows"]
 ICEBERG = [f"spark: {case} 1 row of Iceberg" for case in ("read", "update", "insert")]
-CASES = "spark-read,spark-tpch,spark-append,spark-iceberg"
+CASES = "spark-read,spark-append,spark-iceberg"
 PEERS = {"spark-delta", "spark-iceberg"}
 
 

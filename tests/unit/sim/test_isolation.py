@@ -8,7 +8,7 @@ from sim.formats import FORMATS, PLAIN
 from sim.isolation import images, play
 from sim.rows import rows_engine
 
-SEEDS = {"delta": 20, "iceberg": 8, "mixed": 8, "cataloged": 4}
+SEEDS = {"delta": 16, "iceberg": 6, "mixed": 6, "cataloged": 3}
 SMALL_SEEDS = 60
 PLANTED_SEEDS = 500
 

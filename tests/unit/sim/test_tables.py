@@ -7,7 +7,7 @@ from sim.formats import FORMATS
 from sim.rows import rows_engine
 from sim.tables import image, play
 
-SEEDS = {"delta": 20, "iceberg": 8, "mixed": 8, "cataloged": 4}
+SEEDS = {"delta": 16, "iceberg": 6, "mixed": 6, "cataloged": 3}
 PLANTED_SEEDS = 400
 
 # Some bugs take long to find. For these the seeds begin a little before the one that shows it.
