@@ -1,4 +1,4 @@
-"""The create that decides a version of a table, what its answer means, and what must be there before it.
+"""The write that decides a version of a table, what its answer means, and what must be there before it.
 
 An answer that got lost is found again by reading what is there. Only where even that cannot be read the
 outcome is unknown, and nobody may rerun the change blindly.
@@ -10,7 +10,7 @@ from functools import partial
 from lakevilla.environment import Environment
 from lakevilla.errors import CommitUnknown, Corrupt, Unavailable, Unsupported
 from lakevilla.model import WrittenFile
-from lakevilla.store.port import Ambiguous, Created, Object, Store
+from lakevilla.store.port import Ambiguous, Created, Object, Replaced, Store
 
 
 def create_version(store: Store, key: str, data: bytes, version: int, txn: str) -> bytes | None:
@@ -31,6 +31,29 @@ def create_version(store: Store, key: str, data: bytes, version: int, txn: str) 
     if found is None:
         raise gone(store, version)
     return found.data
+
+
+def fill_version(store: Store, key: str, data: bytes, etag: str, version: int, txn: str) -> bytes | None:
+    """None if we replaced our marker, which has this tag, by the object that makes this version; else what is
+    there instead, perhaps that very object: nobody rewrites what is no marker."""
+    try:
+        if isinstance(store.replace(key, data, etag), Replaced):
+            return None
+        found = read_back(store, key, version, txn)
+    except Ambiguous as ambiguous:
+        found = read_back(store, key, version, txn)
+        if found is not None and found.etag == etag:
+            # The marker is still there: the write may still be on its way.
+            raise unknown(store, version, txn) from ambiguous
+    if found is None:
+        raise gone(store, version)
+    return found.data
+
+
+def displaced(version: int, pending: bool) -> str:
+    """Why our marker, which is no longer there, cannot be filled."""
+    held = "somebody else goes on at" if pending else "somebody freed"
+    return f"{held} our marker, version {version}, because we showed no sign of life"
 
 
 def read_back(store: Store, key: str, version: int, txn: str) -> Object | None:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from lakevilla.environment import Environment
-from lakevilla.formats.creating import gone, read_back, unknown
+from lakevilla.formats.creating import displaced, fill_version
 from lakevilla.formats.delta.encode import attempt_of, encode_entry, is_pending, marker_info, marker_of
 from lakevilla.formats.delta.entry import commit_of, parse_entry
 from lakevilla.formats.delta.landing import ground_of, land
@@ -22,7 +22,7 @@ from lakevilla.formats.delta.paths import entry_key
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.port import Displaced, Published
 from lakevilla.model import Author, Change
-from lakevilla.store.port import Ambiguous, Replaced, Store
+from lakevilla.store.port import Store
 
 
 class DeltaMarkerEntries:
@@ -60,29 +60,11 @@ def fill(
     covered = _covered(store, environment, version)
     if covered is not None:
         return Displaced(covered)
-    try:
-        answer = store.replace(entry_key(version), encode_entry(actions), etag)
-    except Ambiguous as ambiguous:
-        found = read_back(store, entry_key(version), version, author.txn)
-        if found is not None and found.etag == etag:
-            # The marker is still there: the write may still be on its way.
-            raise unknown(store, version, author.txn) from ambiguous
-        return _met(store, version, base, author)
-    if isinstance(answer, Replaced):
-        return Published(base.advance([commit_of(version, actions)]))
-    return _met(store, version, base, author)
-
-
-def _met(store: Store, version: int, base: DeltaSnapshot, author: Author) -> Published | Displaced:
-    """What it means that the entry is no longer our marker. Nobody rewrites what is not a marker."""
-    found = read_back(store, entry_key(version), version, author.txn)
-    if found is None:
-        raise gone(store, version)
-    commit = parse_entry(version, found.data)
-    if attempt_of(commit.info) == author.attempt:
+    met = fill_version(store, entry_key(version), encode_entry(actions), etag, version, author.txn)
+    commit = commit_of(version, actions) if met is None else parse_entry(version, met)
+    if met is None or attempt_of(commit.info) == author.attempt:
         return Published(base.advance([commit]))
-    held = "somebody else goes on at" if is_pending(commit.info) else "somebody freed"
-    return Displaced(f"{held} our marker, version {version}, because we showed no sign of life")
+    return Displaced(displaced(version, is_pending(commit.info)))
 
 
 def _covered(store: Store, environment: Environment, version: int) -> str | None:

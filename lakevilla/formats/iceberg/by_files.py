@@ -20,7 +20,7 @@ from lakevilla.formats.creating import create_version
 from lakevilla.formats.iceberg.log import FIRST, Keeper, Made, Version
 from lakevilla.formats.iceberg.marking import show_above
 from lakevilla.formats.iceberg.metadata import Raw, encode, parse, properties
-from lakevilla.formats.iceberg.numbered import read, read_up, understand
+from lakevilla.formats.iceberg.numbered import read, read_up, understand, written
 from lakevilla.formats.iceberg.paths import HINT, METADATA, MetadataName, metadata_key, parse_metadata_key
 from lakevilla.formats.properties import markers_in_log
 from lakevilla.store.port import Store
@@ -80,12 +80,7 @@ class FileLog:
 
     def written(self, newest: Version) -> dict[int, int]:
         """One LIST."""
-        by_files, found = newest.keeper is Keeper.FILES, {}
-        for meta in self._store.list(METADATA):
-            name = parse_metadata_key(meta.key)
-            if name is not None and name.by_files == by_files:
-                found[name.version] = meta.modified_ms
-        return dict(sorted(found.items()))
+        return written(self._store, by_files=newest.keeper is Keeper.FILES)
 
     def create(self, base: Version, raw: Raw, txn: str) -> Made | Version:
         number, compressed = base.next_number, base.compressed

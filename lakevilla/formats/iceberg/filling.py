@@ -7,7 +7,7 @@ and the replace is not seen: tables with markers in the log are for LakeVilla cl
 
 from lakevilla.environment import Environment
 from lakevilla.formats.authorship import attempt_of
-from lakevilla.formats.creating import gone, read_back, unknown
+from lakevilla.formats.creating import displaced, fill_version
 from lakevilla.formats.iceberg.landing import land
 from lakevilla.formats.iceberg.log import Version
 from lakevilla.formats.iceberg.metadata import encode
@@ -17,7 +17,7 @@ from lakevilla.formats.iceberg.publish import upload
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
 from lakevilla.formats.port import Displaced, Published
 from lakevilla.model import Author, Change
-from lakevilla.store.port import Ambiguous, Replaced, Store
+from lakevilla.store.port import Store
 
 
 def fill(
@@ -36,28 +36,11 @@ def fill(
             return Displaced(
                 f"version {above}, above our marker {number}, is of somebody who does not wait for it"
             )
-    try:
-        answer = store.replace(key, encode(landing.raw, compressed), etag)
-    except Ambiguous as ambiguous:
-        there = read_back(store, key, number, author.txn)
-        if there is not None and there.etag == etag:
-            # The marker is still there: the write may still be on its way.
-            raise unknown(store, number, author.txn) from ambiguous
-        return _met(store, base, author)
-    if isinstance(answer, Replaced):
+    met = fill_version(store, key, encode(landing.raw, compressed), etag, number, author.txn)
+    if met is None:
         made = Version(number, key, landing.raw, compressed=compressed)
         return Published(base.advance(made, landing.manifests))
-    return _met(store, base, author)
-
-
-def _met(store: Store, base: IcebergSnapshot, author: Author) -> Published | Displaced:
-    """What it means that the metadata file is no longer our marker. Nobody rewrites what is none."""
-    number, compressed = base.at.next_number, base.at.compressed
-    found = read_back(store, metadata_key(number, compressed), number, author.txn)
-    if found is None:
-        raise gone(store, number)
-    version = understand(store, number, found.data, compressed)
+    version = understand(store, number, met, compressed)
     if attempt_of(version.info) == author.attempt:
         return Published(base.advance(version))
-    held = "somebody else goes on at" if version.is_pending else "somebody freed"
-    return Displaced(f"{held} our marker, version {number}, because we showed no sign of life")
+    return Displaced(displaced(number, version.is_pending))

@@ -15,8 +15,8 @@ from lakevilla.errors import LakeVillaError
 from lakevilla.formats.iceberg.commits import as_marker, state_shown
 from lakevilla.formats.iceberg.log import Version
 from lakevilla.formats.iceberg.metadata import encode
-from lakevilla.formats.iceberg.numbered import read, read_up, understand
-from lakevilla.formats.iceberg.paths import METADATA, metadata_key, parse_metadata_key
+from lakevilla.formats.iceberg.numbered import read, read_up, understand, written
+from lakevilla.formats.iceberg.paths import metadata_key
 from lakevilla.store.port import Replaced, Store
 
 logger = logging.getLogger("lakevilla.iceberg")
@@ -46,12 +46,7 @@ class IcebergMarkerEntries:
         return seen.marker
 
     def taken(self, after: int) -> dict[int, int]:
-        found = {}
-        for meta in self._store.list(METADATA):
-            name = parse_metadata_key(meta.key)
-            if name is not None and name.by_files and name.version > after:
-                found[name.version] = meta.modified_ms
-        return dict(sorted(found.items()))
+        return {version: at_ms for version, at_ms in written(self._store).items() if version > after}
 
     def freed(self, version: int) -> None:
         """Who filled one below meanwhile may have met this one while it was pending, and let it be."""

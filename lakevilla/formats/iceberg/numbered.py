@@ -7,7 +7,7 @@ from functools import partial
 from lakevilla.environment import Environment
 from lakevilla.formats.iceberg.log import Version
 from lakevilla.formats.iceberg.metadata import parse
-from lakevilla.formats.iceberg.paths import metadata_key
+from lakevilla.formats.iceberg.paths import METADATA, metadata_key, parse_metadata_key
 from lakevilla.store.port import Store
 
 _AHEAD_MAX = 8
@@ -31,6 +31,17 @@ def read(store: Store, number: int, compressed: bool = False) -> Found | None:
     """The metadata file of a version, or None if there is none. One GET."""
     found = store.get(metadata_key(number, compressed))
     return None if found is None else Found(understand(store, number, found.data, compressed), found.etag)
+
+
+def written(store: Store, *, by_files: bool = True) -> dict[int, int]:
+    """When each version was written whose metadata is there, by the store's clock, in the order of their
+    numbers: of those that are kept by files, or of those that a catalog named. One LIST."""
+    found = {}
+    for meta in store.list(METADATA):
+        name = parse_metadata_key(meta.key)
+        if name is not None and name.by_files == by_files:
+            found[name.version] = meta.modified_ms
+    return dict(sorted(found.items()))
 
 
 def read_up(store: Store, environment: Environment, start: int, compressed: bool) -> Iterator[Found]:
