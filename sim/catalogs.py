@@ -22,7 +22,7 @@ from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 from pyiceberg.table.update import TableRequirement, TableUpdate, update_table_metadata
 from pyiceberg.typedef import Identifier
 
-from lakevilla.store.port import Changed
+from lakevilla.store.port import Changed, Object
 from sim.bucket import EPOCH_MS, Bucket
 from sim.formats import METASTORE
 from sim.world import Client
@@ -127,13 +127,11 @@ class Metastore(_Simulated, MetastoreCatalog):
 
     def _load(self, table: str) -> tuple[Table, str]:
         """The table, and the tag of its pointer."""
-        pointer = self._client.store.get(pointer_key(self.name, table))
-        if pointer is None:
+        found = _current(self._client.store.get, pointer_key(self.name, table))
+        if found is None:
             raise NoSuchTableError(table)
-        location = pointer.data.decode()
-        found = self._client.store.get(key_of(location))
-        assert found is not None, "nobody deletes metadata files here"
-        return self._table(table, location, _parsed(found.data)), pointer.etag
+        pointer, location, metadata = found
+        return self._table(table, location, metadata), pointer.etag
 
 
 class Rest(_Simulated):
@@ -143,10 +141,10 @@ class Rest(_Simulated):
 
     def load_table(self, identifier: str | Identifier) -> Table:
         table = _name(identifier)
-        found = self._ask("get", table, lambda bucket, key: _current(bucket, key))
+        found = self._ask("get", table, lambda bucket, key: _current(bucket.get, key))
         if found is None:
             raise NoSuchTableError(table)
-        location, metadata = found
+        _, location, metadata = found
         return self._table(table, location, metadata)
 
     def commit(
@@ -155,9 +153,9 @@ class Rest(_Simulated):
         client = self._client
 
         def serve(bucket: Bucket, key: str) -> Answer:
-            found, now = _current(bucket, key), client.environment.elapsed()
+            found, now = _current(bucket.get, key), client.environment.elapsed()
             assert found is not None, "nobody drops tables of catalogs here"
-            location, metadata = found
+            _, location, metadata = found
             try:
                 made = _made(metadata, location, requirements, updates, now)
             except CommitFailedException as refused:
@@ -179,14 +177,15 @@ class Rest(_Simulated):
         return store.request(kind, key, lambda: serve(store.bucket, key))
 
 
-def _current(bucket: Bucket, key: str) -> tuple[str, TableMetadata] | None:
-    pointer = bucket.get(key)
+def _current(get: Callable[[str], Object | None], key: str) -> tuple[Object, str, TableMetadata] | None:
+    """The pointer with this key, the metadata file that it names, and what stands there."""
+    pointer = get(key)
     if pointer is None:
         return None
     location = pointer.data.decode()
-    found = bucket.get(key_of(location))
+    found = get(key_of(location))
     assert found is not None, "nobody deletes metadata files here"
-    return location, _parsed(found.data)
+    return pointer, location, _parsed(found.data)
 
 
 def _made(
