@@ -1,5 +1,6 @@
 """Which format the tables of a simulated world have: one for all, or several, by their names."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,11 +44,13 @@ class Formats:
         """The catalog that keeps a table, if one does."""
         return _CATALOG_OF.get(table) if self.has_catalogs else None
 
-    def making(self, table: str) -> dict[str, Any]:
-        """With what a table is made: where the format has manifests, they are gathered often."""
+    def making(self, table: str, properties: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """With what a table of these properties is made: where the format has manifests, they are gathered
+        often."""
+        given = dict(properties or {})
         if self.of(table) == DELTA:
-            return {"format": DELTA}
-        return {"format": ICEBERG, "properties": GATHERED_OFTEN}
+            return {"format": DELTA, "properties": given}
+        return {"format": ICEBERG, "properties": {**GATHERED_OFTEN, **given}}
 
     def __str__(self) -> str:
         return self.name

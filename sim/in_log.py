@@ -54,9 +54,7 @@ def image_in_log(engine: EngineOf, formats: Formats = PLAIN) -> Bucket:
         def make() -> None:
             lake = open_lake(client, engine)
             for name, schema in actors.SCHEMAS.items():
-                making = formats.making(name)
-                properties = {**making.pop("properties", {}), "lakevilla.markers": "log"}
-                lake.create(name, schema, properties=properties, **making)
+                lake.create(name, schema, **formats.making(name, {"lakevilla.markers": "log"}))
                 if rows := actors.FIRST_ROWS.get(name):
                     lake.append(name, rows)
 

@@ -120,9 +120,7 @@ def image(engine: EngineOf, bare: bool, formats: Formats = PLAIN, exclusive: boo
 
 def _make(lake: Lake, client: Client, table: str, exclusive: bool) -> None:
     if exclusive:
-        made = client.formats.making(table)
-        made["properties"] = {**made.get("properties", {}), "lakevilla.exclusive": "true"}
-        lake.create(table, SCHEMA, **made)
+        lake.create(table, SCHEMA, **client.formats.making(table, {"lakevilla.exclusive": "true"}))
     else:
         make_table(lake, client, table, SCHEMA)
     with lake.transaction(isolated.ALL if exclusive else Features.R) as tx:
