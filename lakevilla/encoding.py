@@ -10,10 +10,11 @@ comparison `ANYTHING`.
 
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
 from math import isfinite
 from typing import Any, get_args
+from uuid import UUID
 
 from lakevilla.errors import Corrupt
 from lakevilla.model import ReadSet
@@ -51,6 +52,10 @@ def encode_value(value: Any) -> Any:
             return {"datetime": value.isoformat()}
         case date():
             return {"date": value.isoformat()}
+        case time():
+            return {"time": value.isoformat()}
+        case UUID():
+            return {"uuid": str(value)}
         case timedelta():
             return {"timedelta": [value.days, value.seconds, value.microseconds]}
         case list() | tuple():
@@ -167,6 +172,8 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
     "decimal": lambda body: Decimal(_said(body)),
     "datetime": datetime.fromisoformat,
     "date": date.fromisoformat,
+    "time": time.fromisoformat,
+    "uuid": lambda body: UUID(_said(body)),
     "timedelta": lambda body: _duration(*body),
     "dict": _dictionary,
 }

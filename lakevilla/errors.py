@@ -10,7 +10,8 @@
       Unavailable        the store cannot be reached; nothing was decided
       Unsupported        a table feature we do not implement: refused before any write
       InvalidInput       the caller's SQL, schema, name or option is wrong
-      Corrupt            records contradict each other; stop, run `lakevilla doctor`
+      Corrupt            records contradict each other: look at the object that the message names
+        Torn               part of a refused multi-table commit could not be rolled back
 
 Messages say what happened and what to do next. Inside the house a lost race is a value, not an
 exception (see `store.port`); exceptions appear at the transaction's edge.
@@ -83,4 +84,16 @@ class InvalidInput(LakeVillaError):
 
 
 class Corrupt(LakeVillaError):
-    """Records contradict each other, or cannot be parsed. Stop, and run `lakevilla doctor`."""
+    """Records contradict each other, or cannot be parsed."""
+
+
+class Torn(Corrupt):
+    """A refused multi-table commit could not be rolled back on some tables.
+
+    `tables` names them, `transaction` is the id of that commit's transaction, empty where it is not known.
+    """
+
+    def __init__(self, message: str, *, tables: tuple[str, ...] = (), transaction: str = "") -> None:
+        super().__init__(message)
+        self.tables = tables
+        self.transaction = transaction

@@ -24,7 +24,7 @@ from lakevilla.transaction.begun import begin
 from lakevilla.transaction.catalog import Catalog
 from lakevilla.transaction.chores import Chores
 from lakevilla.transaction.finding import check_id, find_outcome
-from lakevilla.transaction.guarantees import Guarantees, guarantees
+from lakevilla.transaction.guarantees import guarantees
 from lakevilla.transaction.resuming import resume
 from lakevilla.transaction.retrying import run
 from lakevilla.transaction.statement import Statement
@@ -122,25 +122,28 @@ class Lake(Verbs):
         it is bounded staleness, not serializable.
         """
         picked = guarantees(self._features if features is None else features, isolation, slack)
-        begun = begin(self._catalog, self._engine, self._environment, self._chores)
-        return Transaction(begun, picked, self._leases)
+        begun = begin(self._catalog, self._engine, self._environment, self._chores, picked)
+        return Transaction(begun, self._leases)
 
     def resume(self, txn: str) -> Transaction:
-        """Go on with a transaction of several statements whose client is gone, after its last statement.
+        """Continue a transaction with R of several statements whose client died, after its last statement.
 
-        What it had done is there again: own changes, savepoints, and the versions of the tables that it
-        reads; `tx.statements` says how many statements had finished. The other client is fenced: if it
-        still lives, whichever of the two commits first is the transaction, and the other ends as `Fenced`.
-        A statement that was not SQL cannot be redone any more: `Conflict` if it would have to be.
+        Its state is restored: features, isolation and slack, the instant or the versions that it reads, own
+        changes, tables that it created or dropped, and savepoints; `tx.statements` says how many statements
+        had finished. With R alone only the table that it had changed can be changed. The old client is
+        fenced: if it is still alive, whichever of the two commits first is the transaction, and the other
+        ends as `Fenced`. A statement that was not SQL cannot be redone any more: `Conflict` if it would have
+        to be.
 
-        `InvalidInput` if there is nothing to resume: it is committed (the error says as which version), it
-        was aborted, it changed nothing, or it had only one statement.
+        `InvalidInput` if there is nothing to resume: it is committed (the error says as which version or
+        entry), it was aborted, it changed nothing, it had only one statement, or with CT or I it was not open
+        for a second.
         """
         check_id(txn)
         begun = resume(self._catalog, self._engine, self._environment, self._leases, self._chores, txn)
         if begun is None:
             raise InvalidInput(f"transaction {txn} has left nothing to resume. {self.outcome(txn).advice}")
-        return Transaction(begun, Guarantees(Features.R), self._leases)
+        return Transaction(begun, self._leases)
 
     def outcome(self, txn: str) -> Outcome:
         """What became of a transaction, after a crash or an unknown commit. `tx.id` and receipts name it.
@@ -171,7 +174,7 @@ class Lake(Verbs):
     def sync(self, name: str | None = None, *, accept_torn: bool = False) -> dict[str, int]:
         """Make what other clients wrote part of the lake's instant, of one table or of all; the versions that
         were new, by table. Transactions with isolation do it by themselves for the tables that their first
-        statement names.
+        statement names. Of all tables, it also renews the hints of Iceberg tables that are behind.
 
         `accept_torn=True` takes torn tables as they are (see `explain`): they can be changed again.
         """
@@ -254,13 +257,17 @@ class Lake(Verbs):
         wish = Wish(dry_run, retention_ms(retention_hours), foreign, dropped)
         return vacuum(self._view, name, wish, progress or logger.info)
 
-    def recover(self, name: str | None = None) -> RecoverReport:
-        """Let writers go on who wait behind clients that are gone, and say what those left behind.
+    def recover(self, name: str | None = None, *, give_up: str | None = None) -> RecoverReport:
+        """Release what dead clients hold, complete what they left half done, and list what they left behind.
 
-        Takes up to a lease time (10 s), because only who shows no sign of life for so long counts as gone.
-        Whoever waits does the same by itself; a second call finds nothing to do.
+        Takes up to a lease time (10 s), because a client counts as dead only after its lease has expired.
+        Waiting clients do the same; a second call finds nothing to do.
+
+        `give_up` names a table that a decided transaction cannot be published on and never will be, for
+        example because its bucket is gone. The transaction is then rolled back on its other tables, and this
+        table is marked as torn. A table whose log is deleted or damaged needs no such word.
         """
-        return recover(self._view, name)
+        return recover(self._view, name, give_up)
 
     def status(self) -> Status:
         """Who waits to write, who waits for whom, and which transactions left records. Changes nothing."""

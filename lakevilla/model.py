@@ -82,7 +82,8 @@ class DataFile:
 
     `key` is relative to the table's root, or an absolute URL for a file elsewhere. `identity` is the
     name under which the table's log knows the file: conflicts and removals go by it. `partition`
-    holds typed Python values by logical column name; they count where the file does not hold the column.
+    holds typed Python values by logical column name; they count where the file does not hold the column. A
+    day or moment that Python's calendar does not have is the number that Arrow counts it as.
     `format` is parquet, orc or avro. `entry` belongs to the format that made the file; nobody else looks into
     it.
     """
@@ -144,6 +145,17 @@ class FileSet(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class NoFiles:
+    """A commit that added nothing."""
+
+    def matching(self, predicate: Predicate) -> tuple[str, ...]:  # noqa: ARG002 - the port's signature
+        return ()
+
+
+NO_FILES = NoFiles()
+
+
+@dataclass(frozen=True, slots=True)
 class ReadSet:
     """What a statement read of one table: whole predicates, and the files that it looked into."""
 
@@ -172,7 +184,8 @@ class Footprint:
     """What one published commit did to its table, for the conflict rules.
 
     `txn` and `attempt` are the LakeVilla transaction and attempt that wrote it, None for anybody else's
-    commit. `summary` names it to people: operation, engine, time.
+    commit. `summary` names it to people: operation, engine, time. `unreadable` says why nothing is known of
+    what it did: the version is damaged.
     """
 
     version: int
@@ -184,13 +197,22 @@ class Footprint:
     metadata_changed: bool
     protocol_changed: bool
     dropped: bool = False
+    unreadable: str = ""
+
+    @staticmethod
+    def of_damaged(version: int, reason: str) -> "Footprint":
+        """The footprint of a version that cannot be parsed. It conflicts with every change."""
+        summary = f"version {version}, which cannot be read"
+        return Footprint(version, None, None, summary, frozenset(), NO_FILES, False, False, unreadable=reason)
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
     """What a statement wants to do to one table: files in, files out, or new metadata.
 
-    `metadata` and `protocol` belong to the format. A blind change appends and has read nothing.
+    `metadata` and `protocol` belong to the format. A blind change appends and has read nothing. An inverse
+    undoes a published change: it restores what was there, so rules about new changes, such as append-only, do
+    not apply to it.
     """
 
     operation: str
@@ -202,6 +224,7 @@ class Change:
     read: ReadSet = ReadSet()
     metrics: Mapping[str, int] = field(default_factory=dict)
     notice: Notice | None = None
+    inverse: bool = False
 
     @property
     def blind(self) -> bool:
@@ -290,15 +313,17 @@ class Receipt:
 class Outcome:
     """What became of a transaction, as far as its lake tells.
 
-    `state` is `committed`; `aborted`, where the global log says so; `live`, if its client shows signs of
-    life; or `undecided`: no table names it, and nothing shows that its client lives. That never becomes
-    `aborted` by age: a client that slept reads again what its commit builds on, and may then publish it.
+    `state` is `committed`, `aborted` or `torn` (part of it is visible and could not be rolled back), which
+    are final; `live`, if its client shows signs of life; `undecided`: no log says that it is committed, and
+    nothing shows that its client lives; or `unknown`: logs that would tell have expired. `undecided` never
+    becomes `aborted` by age: a client that slept reads again what its commit builds on, and may then publish
+    it.
     `table` and `version` say where it was committed, `seq` as which entry of the global log, where there is
     one. `advice` says what to do.
     """
 
     txn: str
-    state: Literal["committed", "aborted", "live", "undecided"]
+    state: Literal["committed", "aborted", "torn", "live", "undecided", "unknown"]
     advice: str
     table: str | None = None
     version: int | None = None

@@ -129,19 +129,27 @@ def _compare(bounds: Bounds, operator: Operator, value: Any) -> np.ndarray[Any, 
     keep = _not_false(pc.less(bounds.nulls, bounds.rows))
     if isinstance(value, float) and value != value:
         return keep
+    minimum, maximum = _without_nan(bounds.minimum), _without_nan(bounds.maximum)
     try:
-        literal = _literal(value, bounds.minimum.type)
+        literal = _literal(value, minimum.type)
         if operator in ("=", "<", "<="):
             below = pc.less if operator == "<" else pc.less_equal
-            keep &= _not_false(below(bounds.minimum, literal))
+            keep &= _not_false(below(minimum, literal))
         # A file may hold a NaN that its bounds do not tell of, and a NaN is above every value.
-        if operator == "=" or (operator in (">", ">=") and not pa.types.is_floating(bounds.maximum.type)):
+        if operator == "=" or (operator in (">", ">=") and not pa.types.is_floating(maximum.type)):
             above = pc.greater if operator == ">" else pc.greater_equal
-            keep &= _not_false(above(bounds.maximum, literal))
+            keep &= _not_false(above(maximum, literal))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OverflowError):
         # The value has no meaning in the column's type: the engine decides, the file stays.
         return _all(len(bounds.rows))
     return keep
+
+
+def _without_nan(bounds: pa.Array) -> pa.Array:
+    """A bound that is NaN says nothing of the other values: writers disagree on where NaN sorts."""
+    if not pa.types.is_floating(bounds.type):
+        return bounds
+    return pc.if_else(pc.is_nan(bounds), pa.scalar(None, bounds.type), bounds)
 
 
 def _literal(value: Any, column_type: pa.DataType) -> pa.Scalar:

@@ -42,6 +42,17 @@ class Fate:
     cut: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """From some moment on the store denies these kinds of requests on keys with this prefix, to everybody."""
+
+    prefix: str
+    kinds: frozenset[str]
+
+    def concerns(self, kind: str, key: str) -> bool:
+        return kind in self.kinds and key.startswith(self.prefix)
+
+
 class Plan(Protocol):
     """Chooses fates."""
 

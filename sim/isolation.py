@@ -8,7 +8,7 @@ one seed of four the tables are exclusive but for the found one, in another one 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 from random import Random
 
@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from lakevilla.lake import Lake
 from lakevilla.model import Features
-from sim import isolated, isolated_making, making
+from sim import isolated, isolated_making, isolated_relays, making
 from sim.bucket import Bucket
 from sim.checkers.cataloged import judged
 from sim.checkers.history import History
@@ -29,6 +29,7 @@ from sim.judge_isolation import Final, judge
 from sim.lakes import EngineOf, make_table, open_lake
 from sim.legacy import LegacyReader, LegacyWriter, place_table, start_administrator
 from sim.legacy_store import Row, encode_json, encode_parquet
+from sim.relays import Baton
 from sim.rows import rows_engine
 from sim.scheduler import Stuck
 from sim.session import Session
@@ -53,6 +54,8 @@ class Setting:
     isolation: str
     exclusive: bool
     slack: bool
+    batons: list[Baton] = field(default_factory=list)
+    """The transactions that clients have begun and others may go on with."""
 
     @property
     def open(self) -> list[str]:
@@ -190,8 +193,12 @@ def _start_client(
         while left[0] > 0:
             left[0] -= 1
             wishes = setting.wishes(world.random)
-            if world.random.random() < 0.15:
+            chance = world.random.random()
+            if chance < 0.12:
                 isolated_making.act(session, world)
+            elif chance < 0.27:
+                tables, batons = setting.tables, setting.batons
+                isolated_relays.pass_on(session, world.random, tables, wishes, batons)
             else:
                 isolated.act(session, world.random, setting.tables, setting.open, wishes)
             client.environment.sleep(world.random.expovariate(1 / 0.1))

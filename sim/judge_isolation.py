@@ -21,6 +21,7 @@ from sim.checkers.cycles import Append, Read, Txn, find_anomalies
 from sim.checkers.history import History, Operation
 from sim.checkers.looks import Deed, Look, as_txn, inserted_keys, items, reads_of
 from sim.checkers.published import SLOT
+from sim.checkers.relays import judge_relays
 from sim.checkers.serial import find_serial_order
 from sim.checkers.torn import Torn
 from sim.checkers.whole import Standing, standing
@@ -59,7 +60,9 @@ def judge(bucket: Bucket, history: History, final: Final) -> list[str]:
     """All violations of one seed."""
     violations = list(final.violations)
     torn = Torn(bucket.writes)
-    deeds = _deeds(history)
+    left_out, found = judge_relays(history, _appends_of, final.lists, torn)
+    violations += found
+    deeds = [(op, deed) for op, deed in _deeds(history) if op.number not in left_out]
     instants = read_instants(bucket.writes, sorted({*final.looks, *(t for _, d in deeds for t in d.tables)}))
     stands = {op.number: standing(op, deed.appends, final.lists, torn) for op, deed in deeds}
     for op, deed in deeds:
@@ -76,6 +79,10 @@ def judge(bucket: Bucket, history: History, final: Final) -> list[str]:
     violations += isolated_making.judge(history, deeds, final.lists, torn)
     violations += _judge_persistence(bucket)
     return violations + _judge_order(deeds, stands, final, torn)
+
+
+def _appends_of(op: Operation) -> list[Append]:
+    return op.result.appends if isinstance(op.result, Deed) else []
 
 
 def _deeds(history: History) -> list[tuple[Operation, Deed]]:

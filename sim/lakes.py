@@ -15,7 +15,7 @@ from lakevilla.store.prefixed import Prefixed
 from lakevilla.store.retrying import Retrying
 from sim import actors
 from sim.bucket import Bucket
-from sim.catalogs import catalog_of, folder_of, key_of, options_of
+from sim.catalogs import URL, catalog_of, folder_of, key_of, options_of
 from sim.faults import Calm
 from sim.formats import GATHERED_OFTEN, PLAIN, Formats
 from sim.legacy_iceberg import IcebergDialect
@@ -62,18 +62,24 @@ def make_table(lake: Lake, client: Client, name: str, schema: pa.Schema) -> None
 class _Lake(Lake):
     """Whatever it opens lies in the one store that there is."""
 
+    everything: Store
+
     def _open(self, url: str) -> Store:
-        return Prefixed(self._store, key_of(url))
+        return Prefixed(self.everything, key_of(url))
 
 
-def open_lake(client: Client, engine: EngineOf) -> Lake:
-    """A lake of this client's own, on the store as production code sees it: behind retries."""
-    return _Lake(
-        "sim://bucket",
+def open_lake(client: Client, engine: EngineOf, root: str = "", features: Features = Features.R) -> Lake:
+    """A lake of this client's own, on the store as production code sees it: behind retries. Its root is the
+    whole store, or a folder of it."""
+    everything = Retrying(client.store, client.environment)
+    lake = _Lake(
+        f"{URL}/{root}" if root else URL,
         engine=engine(client.environment),
         environment=client.environment,
-        store=Retrying(client.store, client.environment),
-        features=Features.R,
+        store=Prefixed(everything, root) if root else everything,
+        features=features,
         lease_seconds=LEASE_SECONDS,
         catalogs=options_of(client) if client.formats.has_catalogs else None,
     )
+    lake.everything = everything
+    return lake

@@ -162,7 +162,7 @@ def rebase_checks_only_the_first_winner(environment: Environment, pending: Table
         match table.publish(base, pending.change, Author(txn, txn, environment.new_id())):
             case Published(snapshot):
                 return snapshot
-            case Taken(footprint, snapshot):
+            case Taken(footprint=footprint, snapshot=snapshot):
                 if not checked and decide_conflict(pending.change, footprint) is not None:
                     raise Conflict("planted")
                 checked, base = True, snapshot
@@ -176,7 +176,7 @@ def rebase_skips_an_unread_version(environment: Environment, pending: TableChang
         match table.publish(base, pending.change, Author(txn, txn, environment.new_id())):
             case Published(snapshot):
                 return snapshot
-            case Taken(footprint, snapshot):
+            case Taken(footprint=footprint, snapshot=snapshot):
                 if decide_conflict(pending.change, footprint) is not None:
                     raise Conflict("planted")
                 base = table.latest(snapshot) or snapshot
@@ -196,7 +196,7 @@ def unknown_commit_is_sent_again(environment: Environment, pending: TableChange,
         match answer:
             case Published(snapshot):
                 return snapshot
-            case Taken(footprint, snapshot):
+            case Taken(footprint=footprint, snapshot=snapshot):
                 if decide_conflict(pending.change, footprint) is not None:
                     raise Conflict("planted")
                 base = snapshot
@@ -224,8 +224,7 @@ def head_replaced_without_match(
 def decided_entry_said_to_be_undecided(
     log: GlobalLog, environment: Environment, read: ReadHead, entry: Entry, places: Places
 ) -> entries.Decided:
-    settled = entries.settle(read.head.lake, entry, environment, places)
-    return entries.Decided(entry, entries.move_head(log, environment, read, entry, settled), settled)
+    return entries.Decided(entry, *entries._complete(log, environment, read, entry, places))
 
 
 @_bug(f"{_SETTLE}.settle")
@@ -234,5 +233,6 @@ def head_moves_before_the_table_is_there(
     entry: Entry,  # noqa: ARG001
     environment: Environment,  # noqa: ARG001
     places: Places,  # noqa: ARG001
+    given_up: frozenset[str] = frozenset(),  # noqa: ARG001
 ) -> Settled:
     return Settled(True)

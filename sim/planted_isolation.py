@@ -7,12 +7,15 @@ from typing import Any
 from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput
 from lakevilla.model import ReadSet
-from lakevilla.settle.entries import entry_after, move_head
+from lakevilla.settle.completion import move_head
+from lakevilla.settle.entries import entry_after
+from lakevilla.settle.premise import Premise
 from lakevilla.store.metered import Meter
-from lakevilla.transaction.catalog import Catalog, Pinned
+from lakevilla.transaction.catalog import Catalog
 from lakevilla.transaction.cut import Cut
 from lakevilla.transaction.deciding import Decision
 from lakevilla.transaction.isolated import Isolated
+from lakevilla.transaction.pinned import Pinned
 from lakevilla.versions import registry
 from lakevilla.versions.commits import Adopt, Commit, Settled
 from lakevilla.versions.log import GlobalLog, ReadHead
@@ -147,16 +150,16 @@ def commit_does_not_adopt_what_it_read(head: Head, commit: Commit, published: bo
 
 @_bug(f"{_DECIDING}.Decision._settle")
 def head_replaced_before_publish(
-    self: Decision, read: ReadHead, entry: Entry, commit: Commit
+    self: Decision, read: ReadHead, entry: Entry, commit: Commit, premise: Premise
 ) -> tuple[ReadHead, Any]:
     workspace = self._workspace
     versions = {write.table.location: write.base + 1 for write in commit.writes}
     log = workspace.catalog.log(workspace.meter)
     move_head(log, workspace.environment, read, entry, Settled(True, versions))
-    return _settle(self, read, entry, commit)
+    return _settle(self, read, entry, commit, premise)
 
 
-@_bug(f"{_DECIDING}.move_head")
+@_bug("lakevilla.settle.completion.move_head")
 def commit_told_before_it_is_visible(
     log: GlobalLog,  # noqa: ARG001
     environment: Environment,
@@ -168,11 +171,19 @@ def commit_told_before_it_is_visible(
     return replace(read, head=registry.apply(read.head, entry, settled, environment.new_id()))
 
 
-@_bug(f"{_DECIDING}.move_head")
+@_bug("lakevilla.settle.completion.move_head")
 def refused_commit_stays_in_head(
     log: GlobalLog, environment: Environment, read: ReadHead, entry: Entry, settled: Settled
-) -> ReadHead:
+) -> ReadHead | None:
     """HEAD does not take the version that takes a commit back, but the one of the commit."""
     early = {place: max(version - 1, 0) for place, version in settled.versions.items()}
     kept = settled if settled.published else replace(settled, versions=early)
     return move_head(log, environment, read, entry, kept)
+
+
+# Going on with what another client began.
+
+
+@_bug("lakevilla.transaction.fence.Fence.find", "lakevilla.transaction.recovering.Recovery._refuse_fenced")
+def resumed_instant_is_not_fenced(*_: object) -> None:
+    """Entries and versions that name the transaction are taken for anybody's."""

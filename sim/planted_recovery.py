@@ -120,7 +120,7 @@ def first_in_the_queue_needs_no_check(self: Recovery, location: str, losses: int
     if self._turns.ticket(pinned.ref) is not None:
         between = self._turns.wait(pinned)
         if between:
-            self._workspace.move(location, between[-1].snapshot, self._workspace.environment.elapsed())
+            self._workspace.move(location, between[-1].snapshot)
 
 
 # Redo.

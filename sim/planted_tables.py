@@ -29,7 +29,11 @@ _COMMITS = "lakevilla.settle.commits"
 _DECIDING = "lakevilla.transaction.deciding"
 
 
+NARROW: dict[str, Plant] = {}
+"""Bugs that need a race so narrow that only the crash matrix finds them (tests/crash)."""
+
 _bug = planter(BUGS)
+_narrow = planter(NARROW)
 
 
 _commit = Decision._commit
@@ -73,7 +77,7 @@ def number_skipped_unread(
         match table.publish(base, change, replace(author, put=new_put())):
             case Published(snapshot):
                 return Landed(base, snapshot)
-            case Taken(_, snapshot):
+            case Taken(snapshot=snapshot):
                 base = snapshot
 
 
@@ -110,6 +114,26 @@ def read_set_left_out_of_the_entry(self: Decision) -> Commit | None:
 @_bug("lakevilla.transaction.catalog.Catalog.settle_up_to")
 def built_on_what_is_not_settled(*_: object, **__: object) -> None:
     return None
+
+
+@_narrow(
+    "lakevilla.transaction.recovering.Recovery._settled",
+    "lakevilla.transaction.recovering.settle_base",
+    "lakevilla.transaction.publishing.settle_base",
+)
+def only_the_pinned_version_is_settled(*args: Any, **_: Any) -> Any:
+    """What is met later, in a queue or after a lost race, is built on as it is."""
+    return args[-1]
+
+
+@_bug("lakevilla.transaction.fence.Fence.find", "lakevilla.transaction.recovering.Recovery._refuse_fenced")
+def resumed_transaction_is_not_fenced(*_: object) -> None:
+    """Entries and versions that name the transaction are taken for anybody's."""
+
+
+@_narrow("lakevilla.transaction.fence.Fence.find")
+def entries_of_the_own_transaction_are_not_read(*_: object) -> None:
+    """Only the tables that this client has touched tell it that another one committed the transaction."""
 
 
 @_bug(f"{_COMMITS}.CommitSettler._land")

@@ -48,7 +48,7 @@ class RowsResult:
         return self.toArrow().to_pandas()
 
     def collect(self) -> list[Any]:
-        return [tuple(row[name] for name in self._schema.names) for row in self._load()]
+        return [tuple(row.get(name) for name in self._schema.names) for row in self._load()]
 
     def count(self) -> int:
         return len(self._load())

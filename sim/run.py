@@ -21,16 +21,20 @@ from multiprocessing.sharedctypes import Synchronized
 from lakevilla.engines.local.engine import LocalEngine
 from sim import (
     isolation,
+    losses,
     planted,
     planted_cataloged,
     planted_iceberg,
     planted_isolation,
+    planted_losses,
     planted_recovery,
     planted_tables,
+    planted_world,
     tables,
 )
 from sim.formats import FORMATS, Formats
 from sim.lakes import EngineOf, first_image
+from sim.outside import play as outside
 from sim.rows import rows_engine
 from sim.suite import SUITES, Report, play
 
@@ -41,10 +45,14 @@ BUGS = {
     **planted_isolation.BUGS,
     **planted_iceberg.BUGS,
     **planted_cataloged.BUGS,
+    **planted_losses.BUGS,
+    **planted_world.BUGS,
 }
 WORLDS: dict[str, tuple[Callable[[EngineOf, Formats], None], Callable[..., Report]]] = {
     "tables": (tables.images, tables.play),
     "isolation": (isolation.images, isolation.play),
+    "losses": (losses.images, losses.play),
+    "world": (outside.images, outside.play),
 }
 """Suites that have a world of their own: what makes their stores, and what plays a seed."""
 

@@ -2,14 +2,14 @@
 
 Contract: an error of LakeVilla becomes an outcome by the meaning that `lakevilla.errors` gives it:
 `Aborted`, `Unavailable`, `InvalidInput` promise that nothing is visible; `CommitUnknown` promises nothing,
-and `Fenced` only that this client did nothing. `Corrupt` that tells of a torn table is `torn`, which
+and `Fenced` only that this client did nothing. `Torn` is `torn`, which
 `checkers.torn` judges. Any other exception is a finding and passes through; so does the client's own death.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-from lakevilla.errors import Aborted, CommitUnknown, Corrupt, Fenced, InvalidInput, Unavailable
+from lakevilla.errors import Aborted, CommitUnknown, Corrupt, Fenced, InvalidInput, Torn, Unavailable
 from lakevilla.lake import Lake
 from sim.checkers.history import History, Operation, Outcome
 from sim.world import Client
@@ -22,6 +22,8 @@ class Session:
         self.client = client
         self.lake = lake
         self.history = history
+        self.may_meet_damage = False
+        """Whether tables are damaged in this world: then `Corrupt` promises that nothing is visible."""
 
     @property
     def now(self) -> float:
@@ -50,10 +52,12 @@ class Session:
             error = f"{type(failure).__name__}: {failure}"
         except (Aborted, Unavailable, InvalidInput) as failure:
             outcome, error = "failed", f"{type(failure).__name__}: {failure}"
-        except Corrupt as failure:
-            if "torn" not in str(failure) and "taken back" not in str(failure):
-                raise
+        except Torn as failure:
             outcome, error = "torn", f"{type(failure).__name__}: {failure}"
+        except Corrupt as failure:
+            if not self.may_meet_damage:
+                raise
+            outcome, error = "failed", f"{type(failure).__name__}: {failure}"
         self.end(last(), outcome, error)
 
     def end(self, op: Operation, outcome: Outcome, error: str = "") -> None:

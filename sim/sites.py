@@ -3,12 +3,12 @@
 import re
 
 _KINDS = (
-    ("HEAD", re.compile(r"^_lakevilla/global/HEAD\.json$")),
-    ("slot", re.compile(r"^_lakevilla/global/log/")),
-    ("past HEAD", re.compile(r"^_lakevilla/global/heads/")),
-    ("probe", re.compile(r"^_lakevilla/probe/")),
-    ("lease", re.compile(r"^_lakevilla/txns/[^/]+/lease\.json$")),
-    ("sublog", re.compile(r"^_lakevilla/txns/")),
+    ("HEAD", re.compile(r"(^|/)_lakevilla/global/HEAD\.json$")),
+    ("slot", re.compile(r"(^|/)_lakevilla/global/log/")),
+    ("past HEAD", re.compile(r"(^|/)_lakevilla/global/heads/")),
+    ("probe", re.compile(r"(^|/)_lakevilla/probe/")),
+    ("lease", re.compile(r"(^|/)_lakevilla/txns/[^/]+/lease\.json$")),
+    ("sublog", re.compile(r"(^|/)_lakevilla/txns/")),
     ("marker", re.compile(r"/_lakevilla/markers/")),
     ("last checkpoint", re.compile(r"/_delta_log/_last_checkpoint$")),
     ("checkpoint", re.compile(r"/_delta_log/.*\.parquet$")),

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from lakevilla.errors import Unavailable
 from lakevilla.store.port import Changed, Created, Exists, Meta, Object, Replaced, Unanswered
 from sim.bucket import Bucket
-from sim.faults import Fate, Plan
+from sim.faults import Denial, Fate, Plan
 from sim.scheduler import Crashed, Process, Scheduler, Ticket
 
 
@@ -28,6 +29,7 @@ class SimStore:
         self._page = page
         self._cut_until = 0.0
         self.sent = 0
+        self.denials: list[Denial] = []
 
     @property
     def url(self) -> str:
@@ -89,6 +91,10 @@ class SimStore:
             raise Crashed(self._process.name)
         self.sent += 1
         number = self.sent
+        if any(denial.concerns(kind, key) for denial in self.denials):
+            self._scheduler.sleep(0.01)
+            self._scheduler.note(self._process.name, number, "denied", kind, key)
+            raise Unavailable(f"{kind} {key}: access denied")
         fate = self._fate(kind, key)
         scheduler = self._scheduler
         scheduler.note(self._process.name, number, "send", kind, key, fate.fault)

@@ -97,6 +97,7 @@ def weather(
     audit: Callable[[World, History], list[str]],
     judge_all: Callable[[Bucket, History], list[str]],
     formats: Formats = PLAIN,
+    storm_of: Callable[..., Storm] = Storm,
 ) -> Report:
     """One seed from begin to verdict: clients in a storm, an audit when it is over, then the judges.
 
@@ -106,7 +107,7 @@ def weather(
     storm: list[Storm] = []
 
     def plan(draw: Random) -> Storm:
-        storm.append(Storm(draw, mean_gap=random.choice(gaps), crashes=random.randint(0, 3)))
+        storm.append(storm_of(draw, mean_gap=random.choice(gaps), crashes=random.randint(0, 3)))
         return storm[0]
 
     etags, page = random.random() < 0.5, random.choice((3, 1000))

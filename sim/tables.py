@@ -2,7 +2,8 @@
 
 Two or three tables of lists. A transfer appends one value to a list of several, so that half of a commit
 shows; some transactions read lists first, change one table alone, have no recovery, or turn to other tables
-when they start again, with places that they hold out of order. Outside writers add rows that tell nothing of
+when they start again, with places that they hold out of order, and some are resumed by others (see `relays`).
+Outside writers add rows that tell nothing of
 themselves, which is a conflict for every update on its way: what was published has to be taken back; from
 Iceberg tables they delete these rows again, by files that name them. Some even build on what was published:
 then a table may be torn (see `checkers.torn`). Some transactions make and drop tables (see `making`). Judged:
@@ -18,14 +19,15 @@ from typing import Any
 import pyarrow as pa
 
 from lakevilla.errors import Unavailable
-from lakevilla.model import Features
+from lakevilla.model import Features, Receipt
 from lakevilla.transaction.transaction import Transaction
-from sim import making
+from sim import making, relays
 from sim.bucket import Bucket
 from sim.checkers.cataloged import judged
 from sim.checkers.cycles import Append, Read, Txn, find_anomalies
 from sim.checkers.history import History, Operation
 from sim.checkers.published import check_published
+from sim.checkers.relays import judge_relays
 from sim.checkers.torn import Torn
 from sim.checkers.whole import standing
 from sim.faults import Calm
@@ -33,6 +35,7 @@ from sim.formats import DELTA, PLAIN, Formats
 from sim.lakes import EngineOf, make_table, open_lake
 from sim.legacy import LegacyWriter, start_administrator
 from sim.legacy_store import encode_json
+from sim.relays import Baton, Statement
 from sim.rows import rows_engine
 from sim.scheduler import Stuck
 from sim.session import Session
@@ -46,6 +49,8 @@ STRANGER = 99
 
 BOTH = Features.R | Features.CT
 Work = Callable[[Transaction], None]
+Act = Callable[[Session, World, Sequence[str]], None]
+"""One transaction of a client, on some of these tables."""
 
 
 def play(
@@ -94,8 +99,10 @@ def image(engine: EngineOf, formats: Formats = PLAIN) -> Bucket:
 def _start(world: World, history: History, random: Random, engine: EngineOf, compacting: float) -> int:
     count = random.randint(4, 5)
     tables = TABLES[: random.choice((2, 3))]
+    batons: list[Baton] = []
     for number in range(count):
-        _start_client(world, history, f"c{number}", [5 + random.randrange(2)], engine, tables)
+        left = [5 + random.randrange(2)]
+        start_client(world, history, f"c{number}", left, engine, tables, partial(_act, batons))
     if random.random() < 0.6:
         client = world.client("outsider")
         writer = LegacyWriter(client, history, encode_json)
@@ -117,28 +124,81 @@ def _start(world: World, history: History, random: Random, engine: EngineOf, com
     return count
 
 
-def _start_client(
-    world: World, history: History, name: str, left: list[int], engine: EngineOf, tables: Sequence[str]
+def start_client(
+    world: World,
+    history: History,
+    name: str,
+    left: list[int],
+    engine: EngineOf,
+    tables: Sequence[str],
+    act: Act,
 ) -> None:
-    """A client that runs so many transactions; when it dies a new one goes on with the rest."""
+    """A client that acts so many times; when it dies a new one goes on with the rest."""
     client = world.client(name)
     session = Session(client, open_lake(client, engine), history)
 
     def body() -> None:
         while left[0] > 0:
             left[0] -= 1
-            if world.random.random() < 0.25:
-                make_or_drop(session, world, tables)
-            else:
-                transact(session, world.random, tables)
+            act(session, world, tables)
             client.environment.sleep(world.random.expovariate(1 / 0.1))
 
     def restart() -> None:
         if left[0] > 0:
-            _start_client(world, history, f"{name}'", left, engine, tables)
+            start_client(world, history, f"{name}'", left, engine, tables, act)
 
     client.process.on_death = lambda: world.scheduler.at(world.random.random() * 5, restart)
     world.start(client, body)
+
+
+def _act(batons: list[Baton], session: Session, world: World, tables: Sequence[str]) -> None:
+    chance = world.random.random()
+    if chance < 0.2:
+        make_or_drop(session, world, tables)
+    elif chance < 0.35:
+        pass_on(session, world.random, tables, batons)
+    else:
+        transact(session, world.random, tables)
+
+
+def pass_on(session: Session, random: Random, tables: Sequence[str], batons: list[Baton]) -> None:
+    """Begin a transaction that others may go on with, or go on with one that somebody began."""
+    begun = [baton for baton in batons if baton.txn is not None]
+    if begun and random.random() < 0.5:
+        relays.go_on(session, random.choice(begun[-3:]), random)
+        return
+    value = relays.VALUES + len(batons)
+    several = random.sample(tables, random.randint(1, len(tables)))
+    plan: list[Statement] = []
+    for table in several:
+        plan += [_look(table)] if random.random() < 0.3 else []
+        plan += [_append(table, key, value) for key in random.sample(range(KEYS), random.choice((1, 2)))]
+    planned = {step.key for statement in plan for step in statement.appends}
+    free = [(t, key) for t in tables for key in range(KEYS) if f"{t}/{key}" not in planned]
+    baton = Baton(plan, [_append(table, key, value) for table, key in free], _tell, value)
+    batons.append(baton)
+    start = relays.race if random.random() < 0.5 else relays.begin
+    start(session, baton, random, lambda: session.lake.transaction(BOTH))
+
+
+def _tell(op: Operation, steps: list[Any], receipt: Receipt | None) -> None:  # noqa: ARG001
+    op.result = list(steps)
+
+
+def _append(table: str, key: int, value: int) -> Statement:
+    def run(tx: Transaction) -> list[Any]:
+        tx.sql(f"UPDATE {table} SET items = concat(items, ',{value}') WHERE k = {key}")
+        return []
+
+    return Statement(run, (Append(f"{table}/{key}", value),))
+
+
+def _look(table: str) -> Statement:
+    def run(tx: Transaction) -> list[Any]:
+        rows = tx.read(table).collect()
+        return [Read(f"{table}/{row[0]}", items(row[1])) for row in rows if row[0] != STRANGER]
+
+    return Statement(run)
 
 
 def make_or_drop(session: Session, world: World, tables: Sequence[str]) -> None:
@@ -168,10 +228,16 @@ def _squat(client: Client, name: str) -> None:
 
 
 def transact(
-    session: Session, random: Random, tables: Sequence[str] = TABLES, must_succeed: bool = False
+    session: Session,
+    random: Random,
+    tables: Sequence[str] = TABLES,
+    must_succeed: bool = False,
+    *,
+    choices: Sequence[Features] = (*[BOTH] * 4, Features.CT, Features.R),
+    reading_from: Sequence[str] = TABLES,
 ) -> Operation:
     """One transaction: appends to one or more of these tables, with reads before some of them."""
-    chosen = BOTH if must_succeed else random.choice((*[BOTH] * 4, Features.CT, Features.R))
+    chosen = BOTH if must_succeed else random.choice(choices)
     many = bool(chosen & Features.CT) and random.random() < 0.7
     value = len(session.history.operations) + 1
     again = bool(chosen & Features.R) and (must_succeed or random.random() < 0.6)
@@ -187,7 +253,7 @@ def transact(
 
     def run(op: Operation) -> None:
         def work(tx: Transaction) -> None:
-            _work(op, value, draw() if fickle else plan, chosen, tx)
+            _work(op, value, draw() if fickle else plan, chosen, tx, reading_from)
 
         if again:
             session.lake.run(work, 50, chosen)
@@ -199,14 +265,19 @@ def transact(
 
 
 def _work(
-    op: Operation, value: int, plan: list[tuple[str, int, bool]], features: Features, tx: Transaction
+    op: Operation,
+    value: int,
+    plan: list[tuple[str, int, bool]],
+    features: Features,
+    tx: Transaction,
+    reading_from: Sequence[str] = TABLES,
 ) -> None:
     """The transaction's statements; what it does and sees is written down in `op.result`, anew each time."""
     steps: list[Append | Read] = []
     op.result, op.txn = steps, tx.id
     for table, key, reads in plan:
         # Without CT a second table may be read, but nothing is promised about it.
-        for seen in TABLES if reads and features & Features.CT else [table] if reads else []:
+        for seen in reading_from if reads and features & Features.CT else [table] if reads else []:
             for row in tx.read(seen).collect():
                 if row[0] != STRANGER:
                     steps.append(Read(f"{seen}/{row[0]}", items(row[1])))
@@ -248,12 +319,17 @@ def _audit(
     return final, tags
 
 
+def _appends_of(op: Operation) -> list[Append]:
+    return [step for step in op.result or () if isinstance(step, Append)]
+
+
 def judge(history: History, final: dict[str, tuple[int, ...]], torn: Torn) -> list[str]:
     """Violations of atomicity, and of the serial order of all who committed."""
-    violations, txns = [], []
-    for op in history.of("lists"):
+    left_out, violations = judge_relays(history, _appends_of, final, torn)
+    txns = []
+    for op in [op for op in history.of("lists") if op.number not in left_out]:
         steps: list[Any] = op.result or []
-        found = standing(op, [step for step in steps if isinstance(step, Append)], final, torn)
+        found = standing(op, _appends_of(op), final, torn)
         violations += found.violations
         if found.committed:
             # One that was not acknowledged may become visible at any time after it began.

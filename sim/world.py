@@ -12,7 +12,7 @@ from random import Random
 from typing import TypeVar, cast
 
 from sim.bucket import EPOCH_MS, Bucket
-from sim.faults import Plan
+from sim.faults import Denial, Plan
 from sim.formats import PLAIN, Formats
 from sim.scheduler import Process, Scheduler, Ticket
 from sim.store import SimStore
@@ -149,6 +149,7 @@ class World:
         self.plan = plan(self.random)
         self.formats = formats
         self._page = page
+        self._denials: list[Denial] = []
 
     def __enter__(self) -> "World":
         return self
@@ -164,7 +165,12 @@ class World:
             self.scheduler, process, skew_ms=skew_ms, seed=self.random.getrandbits(64)
         )
         store = SimStore(self.scheduler, self.bucket, self.plan, process, page=self._page)
+        store.denials = self._denials
         return Client(name, process, environment, store, self.formats)
+
+    def deny(self, denial: Denial) -> None:
+        """From now on the store denies these requests, to all clients."""
+        self._denials.append(denial)
 
     def start(self, client: Client, body: Callable[[], None]) -> None:
         self.scheduler.spawn(client.process, body)

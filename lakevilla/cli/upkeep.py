@@ -45,6 +45,13 @@ def define_recover(parser: argparse.ArgumentParser) -> None:
         "at any time; deletes nothing."
     )
     parser.add_argument("table", nargs="?", help="one table; all of them if left out")
+    parser.add_argument(
+        "--give-up",
+        metavar="TABLE",
+        help="a table that is lost for good, for example with its bucket, and that a decided transaction "
+        "still has to be published on: the transaction is rolled back on its other tables instead, and this "
+        "table is marked as torn",
+    )
     parser.set_defaults(run=_recover)
 
 
@@ -110,7 +117,7 @@ def _vacuum(options: argparse.Namespace) -> None:
 
 
 def _recover(options: argparse.Namespace) -> None:
-    print(open_lake(options).recover(options.table))
+    print(open_lake(options).recover(options.table, give_up=options.give_up))
 
 
 def _sync(options: argparse.Namespace) -> None:

@@ -35,6 +35,8 @@ def decide_conflict(change: Change, theirs: Footprint) -> Hit | None:
 
 
 def _decide(change: Change, theirs: Footprint) -> Hit | None:
+    if theirs.unreadable:
+        return Hit(f"a version that came first cannot be read ({theirs.unreadable})", final=True)
     if theirs.dropped:
         return Hit("the table was dropped", final=True)
     if theirs.protocol_changed or theirs.metadata_changed:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lakevilla.conflicts.files import Hit, decide_conflict
-from lakevilla.model import Change, Footprint
+from lakevilla.model import NO_FILES, Change, Footprint
 from lakevilla.predicates import ANYTHING
 
 
@@ -59,14 +59,3 @@ def shift_between(old: Footprint | None, new: Footprint | None) -> Shift | None:
         ),
         restored=old is not None and bool(old.removed - removed),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class NoFiles:
-    """A commit that added nothing."""
-
-    def matching(self, predicate: object) -> tuple[str, ...]:  # noqa: ARG002 - the port's signature
-        return ()
-
-
-NO_FILES = NoFiles()

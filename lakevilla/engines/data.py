@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from lakevilla.errors import InvalidInput
 from lakevilla.files.conforming import together
+from lakevilla.files.mapping import COMMENT
 from lakevilla.sql.types import TIMESTAMP, TIMESTAMP_NTZ
 
 
@@ -42,16 +43,27 @@ def schema_of(data: object) -> pa.Schema:
     of_python = _is_frame(data) or _is_rows(data)
     fields = []
     for field in given:
-        metadata = {k: v for k, v in (field.metadata or {}).items() if k == b"comment"} or None
         data_type = table_type(field.type, field.name)
         if of_python and data_type == TIMESTAMP_NTZ:
             data_type = TIMESTAMP
-        fields.append(pa.field(field.name, data_type, field.nullable, metadata))
+        fields.append(pa.field(field.name, data_type, field.nullable, _comment(field)))
     return pa.schema(fields)
 
 
 def arrow_of(data: object) -> pa.Table | pa.RecordBatchReader:
-    """The data as Arrow. A reader stays one: it can be read once."""
+    """The data as Arrow. A reader stays one: it can be read once. InvalidInput for what Arrow cannot hold."""
+    try:
+        return _arrow_of(data)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise InvalidInput(f"these rows cannot be read as a table: {_told(error)}") from error
+
+
+def _told(error: Exception) -> str:
+    """What Arrow or pandas says, its arguments in one sentence."""
+    return "; ".join(str(part) for part in error.args) or type(error).__name__
+
+
+def _arrow_of(data: object) -> pa.Table | pa.RecordBatchReader:
     # What costs little is asked first.
     if isinstance(data, pa.Table | pa.RecordBatchReader):
         return data
@@ -60,7 +72,7 @@ def arrow_of(data: object) -> pa.Table | pa.RecordBatchReader:
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data])
     if _is_frame(data):
-        return pa.Table.from_pandas(data, preserve_index=False).replace_schema_metadata(None)
+        return _of_frame(data)
     if hasattr(data, "__arrow_c_stream__"):
         return pa.RecordBatchReader.from_stream(data)
     if _is_rows(data):
@@ -79,6 +91,7 @@ def batches_of(data: object, schema: pa.Schema) -> Iterator[pa.Table]:
         pieces: Iterable[Any] = data.batches()
         given = data.schema
     else:
+        _refuse_index(data, schema)
         arrow = arrow_of(data)
         pieces, given = ([arrow] if isinstance(arrow, pa.Table) else arrow), arrow.schema
     order = _matched(given, schema)
@@ -104,7 +117,9 @@ def table_type(data_type: pa.DataType, name: str) -> pa.DataType:
         wider = {8: pa.int16(), 16: pa.int32(), 32: pa.int64(), 64: pa.decimal128(20, 0)}
         return wider[data_type.bit_width]
     if pa.types.is_struct(data_type):
-        return pa.struct([pa.field(f.name, table_type(f.type, name), f.nullable) for f in data_type])
+        return pa.struct(
+            [pa.field(f.name, table_type(f.type, name), f.nullable, _comment(f)) for f in data_type]
+        )
     if pa.types.is_map(data_type):
         return pa.map_(table_type(data_type.key_type, name), table_type(data_type.item_type, name))
     if (
@@ -118,9 +133,39 @@ def table_type(data_type: pa.DataType, name: str) -> pa.DataType:
     return data_type
 
 
+def _comment(field: pa.Field) -> dict[bytes, bytes] | None:
+    return {key: value for key, value in (field.metadata or {}).items() if key == COMMENT} or None
+
+
 def _is_frame(data: object) -> bool:
     """A pandas DataFrame, without importing pandas."""
     return type(data).__name__ == "DataFrame" and type(data).__module__.partition(".")[0] == "pandas"
+
+
+def _of_frame(data: Any) -> pa.Table:
+    """A pandas DataFrame as Arrow. Levels of its index that have names are columns."""
+    named = _index_names(data)
+    try:
+        frame = data.reset_index(level=named) if named else data
+        return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+        raise InvalidInput(f"the pandas DataFrame cannot be read as a table: {error}") from error
+
+
+def _index_names(data: Any) -> list[Any]:
+    return [name for name in data.index.names if name is not None]
+
+
+def _refuse_index(data: object, schema: pa.Schema) -> None:
+    """InvalidInput for a named index without a column that it could fill."""
+    known = {name.lower() for name in schema.names}
+    named = _index_names(data) if _is_frame(data) else []
+    unknown = [name for name in named if str(name).lower() not in known]
+    if unknown:
+        raise InvalidInput(
+            f"the index of the pandas DataFrame is named {str(unknown[0])!r}, and the table has no such "
+            "column; rename it, or leave it out with reset_index(drop=True)"
+        )
 
 
 def _is_rows(data: object) -> bool:
@@ -135,11 +180,11 @@ def _from_rows(rows: Any, schema: pa.Schema | None = None) -> pa.Table:
     for name in names:
         values = [row.get(name) for row in rows]
         wanted = known.get(str(name).lower())
-        if wanted is not None:
-            _refuse_cuts(values, wanted, str(name))
         try:
+            if wanted is not None:
+                _refuse_cuts(values, wanted, str(name))
             columns.append(pa.array(values, wanted))
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise InvalidInput(f"column {name}: {error}") from error
     if not names:
         return pa.table({}) if schema is None else together([], schema)

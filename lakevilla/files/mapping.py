@@ -29,6 +29,9 @@ NAMES = b"lakevilla.names"
 A table with a name mapping has it on every field, as an empty list where the mapping does not know the field.
 """
 
+COMMENT = b"comment"
+"""What people say of the column, as Arrow's users and Spark's name it."""
+
 DEFAULT = b"lakevilla.default"
 """What the column reads as where a data file does not hold it, as `encode_default` spells it; else null."""
 

@@ -69,7 +69,7 @@ class Division:
         arranged = stored if len(starts) == 1 else stored.take(pa.array(order))
         for start, end in zip(starts, [*starts[1:], rows.num_rows], strict=True):
             row = int(order[start])
-            found = {name: _value(array, name, row) for name, array in values.items()}
+            found = {name: plain_values(array.slice(row, 1))[0] for name, array in values.items()}
             yield found, arranged.slice(start, end - start)
 
     def texts(self, values: Values) -> tuple[str | None, ...]:
@@ -118,11 +118,21 @@ def _values(rows: pa.Table, field: PartitionField) -> pa.Array:
         raise InvalidInput(f"partition field {field.name!r}: {error}") from error
 
 
-def _value(values: pa.Array, name: str, row: int) -> Any:
+def plain_values(array: pa.Array) -> list[Any]:
+    """The values as Python has them. A day or moment beyond the years 1 to 9999, which Python's calendar does
+    not have, is the number that Arrow counts it as; Arrow takes such a number back."""
     try:
-        return values[row].as_py()
-    except (ValueError, OverflowError) as error:
-        raise InvalidInput(f"a value of the partition column {name!r} is out of range: {error}") from error
+        values: list[Any] = array.to_pylist()
+        return values
+    except (ValueError, OverflowError):
+        return [_plain(value) for value in array]
+
+
+def _plain(value: pa.Scalar) -> Any:
+    try:
+        return value.as_py()
+    except (ValueError, OverflowError):
+        return value.value
 
 
 def partition_text(value: Any, data_type: pa.DataType) -> str | None:
@@ -135,6 +145,8 @@ def partition_text(value: Any, data_type: pa.DataType) -> str | None:
             return None
         case bool():
             return "true" if value else "false"
+        case int() if pa.types.is_temporal(data_type):
+            return _far_text(value, data_type)
         case float():
             return _float_text(value, data_type)
         case datetime():
@@ -148,6 +160,23 @@ def partition_text(value: Any, data_type: pa.DataType) -> str | None:
             return _binary_text(value)
         case _:
             return str(value)
+
+
+def _far_text(count: int, data_type: pa.DataType) -> str:
+    """A day or moment that Python's calendar does not have, see `plain_values`."""
+    if pa.types.is_date(data_type):
+        return _with_year(np.int64(count).astype("datetime64[D]"))
+    moment = np.int64(count).astype(f"datetime64[{data_type.unit}]").astype("datetime64[us]")
+    text = _with_year(moment)
+    return text.replace("T", " ") if data_type.tz is None else f"{text}Z"
+
+
+def _with_year(moment: np.datetime64) -> str:
+    """The text with a year of at least four digits, and with a sign where it is not one of 0 to 9999."""
+    year = int(moment.astype("datetime64[Y]").astype(np.int64)) + 1970
+    rest = str(moment).rpartition("-")[0].rpartition("-")[2], str(moment).rpartition("-")[2]
+    shown = f"{year:04}" if 0 <= year <= 9999 else f"{year:+05}"
+    return "-".join((shown, *rest))
 
 
 def _period_text(count: int, unit: str) -> str:

@@ -5,7 +5,7 @@ null), renamed (see `files.mapping`) or of a narrower type. It may also spell th
 way (INT96, large strings, dictionaries, other units of time). Rows are never dropped or reordered here.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +20,13 @@ from lakevilla.files.mapping import (
     has_mapped_names,
     mapped_names,
     physical_name,
+)
+
+_LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list, pa.types.is_list_view)
+_NESTED: tuple[Callable[[pa.DataType], bool], ...] = (
+    pa.types.is_struct,
+    pa.types.is_map,
+    lambda data_type: any(is_list(data_type) for is_list in _LISTS),
 )
 
 
@@ -105,6 +112,8 @@ def _adapt(array: pa.Array, wanted: pa.DataType, match: Match) -> pa.Array:
         array = array.dictionary_decode()
     if not pa.types.is_nested(wanted):
         return _cast(array, wanted)
+    if not any(is_kind(array.type) and is_kind(wanted) for is_kind in _NESTED):
+        raise TypeError(f"{array.type} is not {wanted}")
     if array.offset:
         array = array.take(pa.array(range(len(array)), pa.int64()))
     mask = array.is_null() if array.null_count else None
@@ -121,8 +130,6 @@ def _adapt(array: pa.Array, wanted: pa.DataType, match: Match) -> pa.Array:
 
 
 def _adapt_struct(array: pa.StructArray, wanted: pa.StructType, match: Match, mask: pa.Array) -> pa.Array:
-    if not pa.types.is_struct(array.type):
-        raise TypeError("not a struct")
     stored = list(array.type)
     children = []
     for child in wanted:

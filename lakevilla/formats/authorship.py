@@ -82,6 +82,11 @@ def attempt_of(ours: Ours) -> str | None:
     return _text(ours.get("attempt"))
 
 
+def put_of(ours: Ours) -> str | None:
+    """The put-id of the version."""
+    return _text(ours.get("put"))
+
+
 def txn_of(ours: Ours) -> str | None:
     """The transaction that wrote the version."""
     return _text(ours.get("txn"))

@@ -4,13 +4,16 @@ An answer that got lost is found again by reading what is there. Only where even
 outcome is unknown, and nobody may rerun the change blindly.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from lakevilla.environment import Environment
 from lakevilla.errors import CommitUnknown, Corrupt, Unavailable, Unsupported
-from lakevilla.model import WrittenFile
-from lakevilla.store.port import Ambiguous, Created, Object, Replaced, Store
+from lakevilla.store.port import Ambiguous, Created, Meta, Object, Replaced, Store
+
+
+class Damaged(Corrupt):
+    """The object that holds a version cannot be parsed: it is another client's, and stays in the way."""
 
 
 def create_version(store: Store, key: str, data: bytes, version: int, txn: str) -> bytes | None:
@@ -86,7 +89,25 @@ def unknown(store: Store, version: int, txn: str) -> CommitUnknown:
     )
 
 
-def missing(store: Store, environment: Environment, files: Sequence[WrittenFile]) -> list[str]:
-    """The keys of uploaded files that are not in the store any more."""
-    found = environment.fan_out([partial(store.head, file.key) for file in files])
-    return [file.key for file, meta in zip(files, found, strict=True) if meta is None]
+def missing(store: Store, environment: Environment, keys: Sequence[str]) -> list[str]:
+    """Those of these keys that are not in the store any more."""
+    found = environment.fan_out([partial(store.head, key) for key in keys])
+    return [key for key, meta in zip(keys, found, strict=True) if meta is None]
+
+
+SKEW_MS = 60_000
+"""How far the clocks of a store's own machines may be apart."""
+
+
+def was_used(ours: Meta, covering: Mapping[int, Meta], version: int, has_base: bool) -> bool:
+    """Whether the number of our log entry had been used before, and that one was cleaned away.
+
+    `covering` are the other objects of the log that tell of this version or a later one, each by the last
+    version that it tells of. They come after our entry, unless its number had been used: then they are older,
+    by the store's times, or the entry right after ours is gone too, and logs are cleaned up from below.
+    Without any, the version that ours builds on must still be there (`has_base`).
+    """
+    if not covering:
+        return not has_base
+    gap = version + 1 not in covering and max(covering) > version
+    return gap or min(meta.modified_ms for meta in covering.values()) < ours.modified_ms - SKEW_MS

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from lakevilla.errors import LakeVillaError, Unsupported
 from lakevilla.model import (
     Author,
     Change,
@@ -31,6 +32,11 @@ class Snapshot(Protocol):
 
     @property
     def version(self) -> int: ...
+
+    @property
+    def table_id(self) -> str:
+        """The id that the format gives the table; empty if it has none."""
+        ...
 
     @property
     def timestamp_ms(self) -> int:
@@ -108,6 +114,11 @@ class Snapshot(Protocol):
         """The formats of the live data files, see `DataFile.format`."""
         ...
 
+    def unstored(self) -> frozenset[str]:
+        """Columns beside `partition_columns` that some live file may not hold, although the log has their
+        value for that file: there the log's value counts, see `DataFile.partition`."""
+        ...
+
     def about_bytes(self) -> int:
         """About how many bytes the live files have, without making an object of each."""
         ...
@@ -126,12 +137,27 @@ class Published:
     before: Snapshot | None = None
 
 
+class CatalogRefusal(Unsupported):
+    """A catalog refuses a change for good, whichever client sends it. Nothing was changed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Somebody else holds that version; nothing was written. `footprint` says what they did."""
+    """Another client holds that version; nothing was written. `footprint` says what it did.
+
+    `known` is the table at that version, or the error of a client that does not understand it: conflicts are
+    decided by the footprint alone, so all clients decide alike.
+    """
 
     footprint: Footprint
-    snapshot: Snapshot
+    known: Snapshot | LakeVillaError
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The table at that version; raises Unsupported or Corrupt if this client cannot read it."""
+        if isinstance(self.known, LakeVillaError):
+            raise self.known
+        return self.known
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +287,8 @@ class Table(Protocol):
         describes a table. One create on the happy path.
 
         An ambiguous answer is resolved by reading back; if that fails too, CommitUnknown.
-        Taken reads the entry in the way, and `Taken.snapshot` is base advanced by it.
+        Taken reads the entry in the way, and `Taken.snapshot` is base advanced by it. Also an entry that is
+        damaged, or needs a newer client, is Taken.
         """
         ...
 
@@ -304,8 +331,28 @@ class Table(Protocol):
         """The versions after `base`, in order, with what each of them did."""
         ...
 
-    def missing(self, files: Sequence[WrittenFile]) -> Sequence[str]:
-        """The keys of uploaded files that are not in the store any more."""
+    def look(self, snapshot: Snapshot) -> Snapshot:
+        """Before a change of this version is decided: Recreated if it is no version of the table here any
+        more. Asks nothing if that was seen a moment ago (`formats.identity`)."""
+        ...
+
+    def has(self, snapshot: Snapshot) -> bool:
+        """Whether this version, which was read before, is still one of the table here: not if the table was
+        deleted, or recreated in the same place. One GET if it is."""
+        ...
+
+    def missing(self, files: Sequence[WrittenFile], published: Snapshot | None = None) -> Sequence[str]:
+        """The keys of uploaded files that are not in the store any more; of a version that we have published
+        with them, also of what else it needs."""
+        ...
+
+    def retract(self, version: int, put: str | None, orphaned: bool = False) -> bool:
+        """Delete the log entry of this version if it is ours, by its put-id where one is given, and the
+        number had been used before and was cleaned away: then it is no part of the table. False if it stands.
+
+        For a client that created it long after it had seen that the number was free. `orphaned` says that
+        the lake has no table here any more: then an entry that is alone goes too.
+        """
         ...
 
     def references(self, snapshot: Snapshot, since_ms: int, also: Collection[int] = ()) -> References:
@@ -326,8 +373,14 @@ class Table(Protocol):
         ...
 
     def renew_hint(self, snapshot: Snapshot) -> None:
-        """After a publish that may lie long back, by somebody who left no hint: let those who go by one alone
-        find this version, or the newest since. Nothing if the format has none. Failure harms nobody."""
+        """Let clients that go by a hint alone find this version, or the newest since: a client that died
+        left none, and one that slept may have set it back. Nothing if the format has none, or if the table
+        is only read. Failure harms nobody."""
         ...
 
-    def history(self, limit: int | None = None) -> Sequence[HistoryEntry]: ...
+    def history(
+        self, limit: int | None = None, before: int | None = None, *, brief: bool = False
+    ) -> Sequence[HistoryEntry]:
+        """The versions whose log entries still exist, newest first: so many, and none from `before` on.
+        Where that costs requests, a brief one does not tell which files came and went."""
+        ...

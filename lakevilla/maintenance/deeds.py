@@ -16,7 +16,8 @@ from lakevilla.model import HistoryEntry, TableRef
 from lakevilla.settle.commits import INVERSE
 from lakevilla.settle.looking import refused_by
 from lakevilla.settle.walking import Refused
-from lakevilla.transaction.finding import Evidence, find_evidence, outcome_of
+from lakevilla.transaction.evidence import Evidence, find_evidence
+from lakevilla.transaction.finding import outcome_of
 from lakevilla.versions.commits import Commit, Void, Write
 from lakevilla.versions.records import Entry
 

@@ -17,7 +17,7 @@ some hours younger than that; and such files stay whatever the instants are.
 (`GlobalLog.create_slot`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from lakevilla.maintenance.deciding import FLOOR_MS, HOUR_MS
@@ -46,6 +46,12 @@ class Kept:
     horizon: int = 0
     versions: Mapping[str, frozenset[int]] = field(default_factory=dict)
     tagged: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def versions_at(self, place_of: Callable[[str], str], location: str) -> frozenset[int]:
+        """The versions that are needed of the table at this location, under any spelling of it: instants name
+        the one that the table was registered with at their time."""
+        place = place_of(location)
+        return frozenset().union(*(found for at, found in self.versions.items() if place_of(at) == place))
 
 
 def keep_instants(view: LakeView, since_ms: int, dry_run: bool) -> Kept:

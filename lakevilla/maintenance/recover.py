@@ -3,8 +3,8 @@
 Recover does what whoever waits would do, on demand: it frees the tickets of owners that show no sign of
 life, and completes a change of the lake's tables that is decided and not visible yet. Both are safe at any
 moment: a freed owner that wakes up queues again, and settling is the same for everybody. Nothing is deleted,
-and a second run finds nothing to do. Of tables that have markers in their log, it also tells those who know
-no markers of the newest version: who published it may have died before.
+and a second run finds nothing to do. It also renews the hint of the newest version, where a format has one:
+the client that published it may have died before, or a client that slept may have set the hint back.
 """
 
 from functools import partial
@@ -18,14 +18,18 @@ from lakevilla.maintenance.surveying import (
     survey_queues,
 )
 from lakevilla.markers.survey import Seen, find_stale, free_stale
+from lakevilla.settle.completion import give_up
 from lakevilla.store.port import Store
 
 
-def recover(view: LakeView, name: str | None = None) -> RecoverReport:
-    """Free the tickets of owners that are gone, on this table or on all, and say who else left something.
+def recover(view: LakeView, name: str | None = None, lost: str | None = None) -> RecoverReport:
+    """Release the tickets of dead clients, on this table or on all, and list what else they left.
 
-    Takes a lease time where somebody holds tickets or left records; no time otherwise.
+    `lost` is a table that the next entry to complete cannot be published on: it is given up first. Takes a
+    lease time where a client holds tickets or left records; no time otherwise.
     """
+    if lost is not None:
+        give_up(view.log, view.environment, lost)
     settled = name is None and settle_all(view)
     queues = survey_queues(view, name)
     folders = [folder for folder in read_folders(view) if folder.sublogs]
@@ -42,7 +46,7 @@ def recover(view: LakeView, name: str | None = None) -> RecoverReport:
 
     # Side by side: each takes a lease time.
     view.environment.fan_out([free, watch])
-    view.environment.fan_out([partial(one.table.renew_hint, one.snapshot) for one in queues.in_log])
+    view.environment.fan_out([partial(one.table.renew_hint, one.snapshot) for one in queues.tables])
     found = open_transactions(view, folders, [not is_silent for is_silent in silent])
     gone = {(store.url, seen.ticket) for store, seen in freed}
     return RecoverReport(

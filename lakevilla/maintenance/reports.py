@@ -134,6 +134,7 @@ class OpenTransaction:
 
     `statements` counts those that it finished. `silent_seconds` is the time since it last wrote one of its
     records, by the store's clock and ours. `alive` is None where nobody watched for long enough to say.
+    `obstacle` says why `lake.resume` cannot go on with it; empty if it can.
     """
 
     transaction: str
@@ -141,6 +142,7 @@ class OpenTransaction:
     statements: int
     silent_seconds: float
     alive: bool | None = None
+    obstacle: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +150,8 @@ class RecoverReport:
     """What recover found and did.
 
     `freed` are tickets whose owners are gone, `waiting` those of owners that are alive. `transactions` are
-    those that left records; `lake.resume(id)` goes on with one that is not alive. `settled` says that a
-    change of the lake's tables, which its client left half done, was completed.
+    those that left records; `lake.resume(id)` goes on with one that is not alive and has no `obstacle`.
+    `settled` says that a change of the lake's tables, which its client left half done, was completed.
     """
 
     freed: tuple[Ticket, ...] = ()
@@ -290,10 +292,16 @@ def _table_lines(table: TableVacuum, verb: str) -> Iterator[str]:
         yield f"  kept, of unknown origin: {table.kept_foreign}"
 
 
+def _advice(found: OpenTransaction) -> str:
+    return (
+        f"there is nothing to resume ({found.obstacle})" if found.obstacle else "lake.resume goes on with it"
+    )
+
+
 def _transaction_line(found: OpenTransaction) -> str:
     state = {
         True: "is alive",
-        False: "shows no sign of life; lake.resume goes on with it, vacuum removes it after the retention",
+        False: f"its client is dead; {_advice(found)}, vacuum removes it after the retention",
         None: f"last heard of about {age_text(found.silent_seconds)} ago",
     }[found.alive]
     return (

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from lakevilla.environment import Environment
-from lakevilla.errors import Corrupt, InvalidInput, LakeVillaError, Unsupported
+from lakevilla.errors import Corrupt, InvalidInput, LakeVillaError, Unavailable, Unsupported
 from lakevilla.maintenance.reports import OpenTransaction, Ticket
 from lakevilla.maintenance.transactions import Folder
 from lakevilla.markers.lease import Leases
@@ -15,8 +15,11 @@ from lakevilla.store import keys
 from lakevilla.store.metered import Meter
 from lakevilla.store.port import Meta, Store
 from lakevilla.sublogs.reading import read_sublogs
-from lakevilla.sublogs.records import Anew, Ran
-from lakevilla.transaction.catalog import Catalog, Pinned
+from lakevilla.sublogs.records import Ran
+from lakevilla.transaction.catalog import Catalog
+from lakevilla.transaction.pinned import Pinned
+from lakevilla.transaction.restoration import standing
+from lakevilla.transaction.resuming import why_not
 from lakevilla.versions.log import GlobalLog
 from lakevilla.versions.records import Entry
 
@@ -64,12 +67,21 @@ class Queued:
 
 @dataclass(slots=True)
 class Queues:
-    """The live markers of some tables; `in_log` are the tables in whose log they lie, `failed` says which
-    tables could not be looked at, and why."""
+    """The live markers of some tables; `tables` are those that were looked at, `failed` says which could not
+    be, and why."""
 
     live: list[Queued] = field(default_factory=list)
-    in_log: list[Pinned] = field(default_factory=list)
+    tables: list[Pinned] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """The tables that a transaction used, how many statements it finished, and why it cannot be resumed."""
+
+    tables: tuple[str, ...] = ()
+    statements: int = 0
+    obstacle: str = ""
 
 
 def survey_queues(view: LakeView, name: str | None = None) -> Queues:
@@ -85,7 +97,7 @@ def survey_queues(view: LakeView, name: str | None = None) -> Queues:
         else:
             pinned, live = answer
             found.live += live
-            found.in_log += [pinned] if pinned.snapshot.markers_in_log else []
+            found.tables.append(pinned)
     if name is None:
         found.live += _survey_the_lake(view)
     return found
@@ -139,7 +151,14 @@ def open_transactions(
     now_ms = view.environment.now_ms()
     told = view.environment.fan_out([partial(_done, view, folder.txn) for folder in folders])
     return tuple(
-        OpenTransaction(folder.txn, *done, max(0.0, (now_ms - folder.modified_ms) / 1000), lives)
+        OpenTransaction(
+            folder.txn,
+            done.tables,
+            done.statements,
+            max(0.0, (now_ms - folder.modified_ms) / 1000),
+            lives,
+            done.obstacle,
+        )
         for folder, done, lives in zip(folders, told, alive, strict=True)
     )
 
@@ -151,7 +170,7 @@ def _survey_table(view: LakeView, name: str) -> tuple[Pinned, list[Queued]] | La
         seen = survey(store, view.environment)
         entries = pinned.table.marker_entries(pinned.snapshot)
         in_log = survey_log(store, view.environment, entries, pinned.snapshot.version)
-    except (Corrupt, InvalidInput, Unsupported) as error:
+    except (Corrupt, InvalidInput, Unavailable, Unsupported) as error:
         return error
     dead = pinned.snapshot.ticket
     queued = [Queued(pinned.ref.name, store, one, one.ticket <= dead) for one in seen]
@@ -165,21 +184,18 @@ def _folder(txn: str, metas: Sequence[Meta]) -> Folder:
     return Folder(txn, sublogs, max(meta.modified_ms for meta in metas), lease)
 
 
-def _done(view: LakeView, txn: str) -> tuple[tuple[str, ...], int]:
-    """The tables that a transaction used, and how many statements it finished, by its newest attempt."""
+def _done(view: LakeView, txn: str) -> _Done:
+    """What a transaction did, by its newest attempt."""
     try:
         left = read_sublogs(view.store, view.environment, txn)
     except Corrupt as damage:
         logger.warning("what transaction %s did cannot be told: %s", txn, damage)
-        return (), 0
+        return _Done(obstacle=str(damage))
+    if not left:
+        return _Done(obstacle="it has left no records")
     tables: dict[str, None] = {}
-    statements = 0
-    for record in left[-1].records if left else ():
-        ran = [record] if isinstance(record, Ran) else []
-        if isinstance(record, Anew):
-            ran = [one for one in record.records if isinstance(one, Ran)]
-            statements = record.statements
-        else:
-            statements += sum(not one.over for one in ran)
-        tables |= dict.fromkeys(touched.table.name for one in ran for touched in one.touched)
-    return tuple(tables), statements
+    records, statements = standing(left[-1].records)
+    for record in records:
+        if isinstance(record, Ran):
+            tables |= dict.fromkeys(touched.table.name for touched in record.touched)
+    return _Done(tuple(tables), statements, why_not(view.catalog, txn, left))

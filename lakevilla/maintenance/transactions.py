@@ -3,14 +3,17 @@
 A transaction leaves its id in the names of its data files, and while it is open perhaps a marker, a lease,
 and sublogs. Vacuum takes it for dead if none of its markers is live, no entry of the global log that is yet
 to be settled is its own, none of its records is younger than the retention, and its lease does not move
-while we watch. Then vacuum **takes hold** of it, because somebody could resume it at that very moment:
+while we watch. Then vacuum **takes hold** of it, because another client could resume it, or its own client
+wake up and commit it, at that very moment:
 
 1. It writes the lease, on the condition that it is still the one that was watched, and so fences the owner.
 2. It deletes the sublogs.
 3. It looks whether the lease is still its own. Only then may the data files go, and the lease last.
 
 Who resumes takes the lease over before it reads the sublogs. If that was before 3, vacuum lets go, and every
-data file is still there; if it was after, there are no sublogs left to resume from.
+data file is still there; if it was after, there are no sublogs left to resume from. A client that commits
+files older than an hour writes its lease first and then looks for the files (`transaction.premises`): if its
+lease came before 1, vacuum lets go; if it came after, the client finds the lease of vacuum, or no files.
 """
 
 import logging
@@ -21,13 +24,10 @@ from functools import partial
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt
 from lakevilla.markers.lease import Leases
-from lakevilla.markers.records import Lease
+from lakevilla.markers.records import VACUUM, Lease
 from lakevilla.markers.survey import find_stale
 from lakevilla.store import keys
 from lakevilla.store.port import Created, Meta, Object, Replaced, Store
-
-VACUUM = "vacuum"
-"""The attempt that a lease names which vacuum wrote."""
 
 logger = logging.getLogger("lakevilla.maintenance")
 
@@ -86,8 +86,6 @@ class Transactions:
 
     def take_hold(self, dead: Dead) -> bool:
         """Make sure that nobody goes on with the transaction; see above. False if somebody does."""
-        if dead.folder.empty:
-            return True
         etag = self._fence(dead)
         if etag is None:
             logger.info("transaction %s came back to life: its files are kept", dead.txn)
@@ -98,8 +96,7 @@ class Transactions:
 
     def let_go(self, dead: Dead) -> None:
         """The last step: the lease goes too, and with it every trace of the transaction."""
-        if not dead.folder.empty:
-            self._store.delete(keys.lease(dead.txn))
+        self._store.delete(keys.lease(dead.txn))
 
     def _fence(self, dead: Dead) -> str | None:
         key, watched = keys.lease(dead.txn), dead.folder.lease_etag

@@ -8,12 +8,13 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakevilla.environment import Environment
-from lakevilla.errors import Corrupt, InvalidInput, Unsupported
+from lakevilla.errors import Corrupt, InvalidInput, Unavailable, Unsupported
 from lakevilla.formats.opening import FORMATS
 from lakevilla.formats.port import Published, References, Snapshot, Table
 from lakevilla.maintenance.deciding import (
@@ -25,15 +26,18 @@ from lakevilla.maintenance.deciding import (
     of_transactions,
     sort_files,
 )
+from lakevilla.maintenance.dropped import DroppedFolders, own_retention_ms
 from lakevilla.maintenance.instants import Kept, find_leftovers, keep_instants
-from lakevilla.maintenance.listing import data_files, list_files, store_now_ms, tables_below, without
+from lakevilla.maintenance.listing import data_files, list_files, store_now_ms, tables_below
 from lakevilla.maintenance.reports import DroppedVacuum, Files, Leftovers, TableVacuum, VacuumReport
 from lakevilla.maintenance.surveying import LakeView, settle_all, survey_queues, unsettled
 from lakevilla.maintenance.transactions import Dead, Transactions
 from lakevilla.markers.survey import survey
 from lakevilla.model import Author, TableRef
+from lakevilla.settle.places import owner_of
 from lakevilla.store import keys
 from lakevilla.store.port import Store
+from lakevilla.transaction.pinned import Pinned
 
 BATCH = 1000
 
@@ -77,11 +81,11 @@ def _shortest_ms(view: LakeView, name: str | None, dropped: bool) -> int:
     for each in names:
         try:
             found.append(view.catalog.pin(each, view.meter).snapshot.retention_ms)
-        except (Unsupported, Corrupt) as error:
+        except (Unsupported, Corrupt, Unavailable) as error:
             logger.info("the retention of %s is not known, and nothing of it is deleted: %s", each, error)
     head = view.catalog.head(view.meter)
     if dropped and name is None and head is not None:
-        found += [_own_retention_ms(view, location) for location in head.dropped]
+        found += [own_retention_ms(view, location) for location in head.dropped]
     return max(min(found), FLOOR_MS)
 
 
@@ -92,6 +96,10 @@ def _clean_log(view: LakeView, kept: Kept, since_ms: int, wish: Wish) -> Leftove
     for start in range(0, 0 if wish.dry_run else len(doomed), BATCH):
         view.environment.fan_out([partial(view.store.delete, key) for key in doomed[start : start + BATCH]])
     return found
+
+
+class _OutOfReach(Exception):
+    """A table that cannot be opened."""
 
 
 class Vacuum:
@@ -118,7 +126,7 @@ class Vacuum:
 
     def run_table(self, name: str) -> VacuumReport:
         """Vacuum one table."""
-        return VacuumReport(self._wish.dry_run, (self._table(name),))
+        return VacuumReport(self._wish.dry_run, (self._table(self._catalog.pin(name, self._meter)),))
 
     def run(self) -> VacuumReport:
         """Vacuum every table, the records of transactions that ended, and dropped tables if wished for.
@@ -129,30 +137,39 @@ class Vacuum:
         failed: dict[str, str] = {}
         for name in self._catalog.names(self._meter):
             try:
-                done.append(self._table(name))
-            except (Unsupported, Corrupt, InvalidInput) as error:
+                pinned = self._pin(name)
+                done.append(self._table(pinned))
+            except (Unsupported, Corrupt, InvalidInput, _OutOfReach) as error:
                 logger.warning("vacuum leaves %s alone: %s", name, error)
                 failed[name] = str(error)
         self._tickets(self._view.store, self._lake_now_ms)
         dropped = tuple(self._dropped()) if self._wish.dropped else ()
         return VacuumReport(self._wish.dry_run, tuple(done), dropped, tuple(self._records()), failed)
 
-    def _table(self, name: str) -> TableVacuum:
-        pinned = self._catalog.pin(name, self._meter)
+    def _pin(self, name: str) -> Pinned:
+        """A table of the lake. One whose store denies even that does not stop the others; a store that goes
+        away later, in the middle of the work, does."""
+        try:
+            return self._catalog.pin(name, self._meter)
+        except Unavailable as error:
+            raise _OutOfReach(str(error)) from error
+
+    def _table(self, pinned: Pinned) -> TableVacuum:
         ref, store = pinned.ref, self._catalog.store_of(pinned.ref.location, self._meter)
+        self._refuse_foreign(ref, store)
         now_ms = _now_ms(store, self._environment, self._wish)
         # In this order, see `deciding`.
         everything = list_files(store)
         newest = pinned.table.latest()
         if newest is None:
-            raise Corrupt(f"the table {name!r} was there and is gone")
+            raise Corrupt(f"the table {ref.name!r} was there and is gone")
         newest.refuse_writes()
         retention_ms = self._wish.retention_ms or max(newest.retention_ms, FLOOR_MS)
         others = tables_below(everything, FORMATS.values()) | self._registered_below(ref.location)
         files = data_files(everything, [field.name for field in newest.partitioning.fields], others)
         self._progress(f"{ref.name}: {files.num_rows:,} files, version {newest.version}")
         old = files.filter(pc.less(files.column("modified_ms"), now_ms - retention_ms))
-        also = self._kept.versions.get(ref.location, frozenset())
+        also = self._kept.versions_at(self._catalog.real_place, ref.location)
         newest = self._without_past(pinned.table, newest, now_ms - retention_ms, also)
         references = pinned.table.references(newest, now_ms - retention_ms, also)
         unneeded = old.filter(pc.invert(references.needed(_keys(old))))
@@ -160,6 +177,16 @@ class Vacuum:
         report = TableVacuum(ref.name, newest.version, retention_ms / HOUR_MS)
         report = self._files(report, found, store, references)
         return replace(report, tickets=self._tickets(store, now_ms))
+
+    def _refuse_foreign(self, ref: TableRef, store: Store) -> None:
+        """A table of another lake is vacuumed from there: we do not know which instants that lake keeps, nor
+        which of its transactions are at work."""
+        owner, head = owner_of(store), self._catalog.head(self._meter)
+        if owner is not None and (head is None or owner.lake != head.lake):
+            raise Unsupported(
+                f"the table {ref.name!r} belongs to the lake at {owner.url}, whose tags and earlier instants "
+                "may need its files: nothing was deleted; run vacuum on that lake"
+            )
 
     def _without_past(self, table: Table, newest: Snapshot, since_ms: int, also: Collection[int]) -> Snapshot:
         """The newest version without what it holds of versions that nobody needs.
@@ -172,6 +199,8 @@ class Vacuum:
                 return newest
             if self._wish.dry_run:
                 return table.preview(newest, change)
+            # A commit without a slot never builds on one that may still be rolled back.
+            self._view.catalog.settle_up_to(newest.slot, self._view.meter)
             txn = self._environment.new_id()
             done = table.publish(newest, change, Author(txn, txn, self._environment.new_id()))
             newest = done.snapshot
@@ -223,30 +252,11 @@ class Vacuum:
         return [one for one, is_held in zip(dead, held, strict=True) if is_held]
 
     def _dropped(self) -> Iterable[DroppedVacuum]:
-        head = self._catalog.head(self._meter, fresh=True)
-        for location in sorted(head.dropped if head is not None else ()):
-            folder = self._dropped_table(location)
-            if folder.files.count:
-                yield folder
+        def since_ms(location: str) -> int:
+            return self._lake_now_ms - (self._wish.retention_ms or own_retention_ms(self._view, location))
 
-    def _dropped_table(self, location: str) -> DroppedVacuum:
-        """The whole folder of a dropped table, its log last, if nothing in it is younger than retention."""
-        store = self._catalog.store_of(location, self._meter)
-        everything = list_files(store)
-        others = tables_below(everything, FORMATS.values()) | self._registered_below(location)
-        files = without(everything, others)
-        if location in self._kept.tagged:
-            tags = ", ".join(map(repr, self._kept.tagged[location]))
-            return DroppedVacuum(location, _sum(files), f"the tags {tags} need it")
-        since_ms = self._lake_now_ms - (self._wish.retention_ms or _own_retention_ms(self._view, location))
-        if files.num_rows and pc.max(files.column("modified_ms")).as_py() >= since_ms:
-            return DroppedVacuum(location, _sum(files), "it was changed within the retention")
-        head = self._catalog.head(self._meter, fresh=True)
-        if head is None or location not in head.dropped:
-            return DroppedVacuum(location, _sum(files), "it was registered again")
-        order = sorted(_keys(files).to_pylist(), key=lambda key: key.startswith(tuple(FORMATS.values())))
-        self._delete(location, store, order)
-        return DroppedVacuum(location, _sum(files))
+        folders = DroppedFolders(self._view, self._kept, since_ms, self._registered_below)
+        return folders.vacuum(self._delete, self._wish.dry_run)
 
     def _delete(
         self, what: str, store: Store, doomed: Sequence[str], references: References | None = None
@@ -265,23 +275,11 @@ class Vacuum:
 
     def _registered_below(self, location: str) -> set[str]:
         """Folders below this table's that the registry gives to other tables."""
-        head, root = self._catalog.head(self._meter), f"{location}/"
-        places = [] if head is None else [table.location for table in head.tables.values()]
-        return {f"{place.removeprefix(root)}/" for place in places if place.startswith(root)}
-
-
-def _own_retention_ms(view: LakeView, location: str) -> int:
-    """The retention of a dropped table, by what is left of it."""
-    found = view.catalog.format_at(location, view.meter)
-    if found is None:
-        return DEFAULT_MS
-    try:
-        newest = view.catalog.open(TableRef("", location, found), view.meter).latest()
-    except (Unsupported, Corrupt, InvalidInput) as error:
-        # An earlier run may have been interrupted in the middle of the log.
-        logger.info("the retention of %s is not known, taken for the default: %s", location, error)
-        newest = None
-    return DEFAULT_MS if newest is None else max(newest.retention_ms, FLOOR_MS)
+        head, real_place = self._catalog.head(self._meter), self._catalog.real_place
+        places = [] if head is None else [real_place(table.location) for table in head.tables.values()]
+        root = f"{real_place(location)}/"
+        below = {place.removeprefix(root) for place in places if place.startswith(root)}
+        return {f"{unquote(folder) if root.startswith('file:') else folder}/" for folder in below}
 
 
 def _now_ms(store: Store, environment: Environment, wish: Wish) -> int:

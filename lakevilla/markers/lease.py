@@ -18,7 +18,7 @@ from threading import Lock
 from lakevilla.environment import Environment
 from lakevilla.errors import LakeVillaError, Unavailable
 from lakevilla.markers.observing import Observer
-from lakevilla.markers.records import Lease
+from lakevilla.markers.records import VACUUM, Lease
 from lakevilla.store import keys
 from lakevilla.store.port import Created, Replaced, Store
 
@@ -69,6 +69,8 @@ class _State:
         self.pid = os.getpid()
         self.lock = Lock()
         self.holders: dict[str, _Holder] = {}
+        self.fences: dict[str, _Holder] = {}
+        """Transactions that we had taken over, and that have ended for us: their leases stay, as fences."""
         self.running = False
 
 
@@ -130,6 +132,44 @@ class Leases:
             )
         self._start(state)
 
+    def show(self, txn: str, attempt: str) -> str | None:
+        """Write the lease now: from here on vacuum keeps what the transaction uploaded, for its retention.
+
+        None if it is written; else the attempt of another client that took the transaction over, or of
+        vacuum, which deletes what it left. `Unavailable` if the store cannot be reached.
+        """
+        self.hold(txn, attempt)
+        state = self._state()
+        while True:
+            with state.lock:
+                # Another transaction object of this client may have released it.
+                holder = state.holders.setdefault(txn, _Holder(self._environment.elapsed()))
+                holder.attempt = attempt
+                holder.attempts.add(attempt)
+                ready, holder.writing = not holder.writing, True
+                holder.beat += ready
+            if ready and (answer := self._show(state, txn, holder)) != "":
+                return answer
+            self._environment.sleep(_SHORTEST_PAUSE_SECONDS)
+
+    def _show(self, state: _State, txn: str, holder: _Holder) -> str | None:
+        """One beat for `show`; an empty text if the lease was in motion, so that it is tried again."""
+        key = keys.lease(txn)
+        etag, doubtful, found = holder.etag, True, None
+        try:
+            etag, fenced = self._write(txn, holder)
+            found = self._store.get(key) if fenced else None
+            doubtful = False
+        finally:
+            with state.lock:
+                holder.writing = False
+                holder.etag, holder.doubtful = etag, doubtful
+        if etag is not None:
+            return None
+        if not fenced:
+            return ""
+        return VACUUM if found is None else Lease.decode(found.data, f"{self._store.url}/{key}").attempt
+
     def busy(self, txn: str) -> None:
         """A statement starts. Also before `hold`, so that it counts for a transaction that claims later."""
         state, now = self._state(), self._environment.elapsed()
@@ -159,9 +199,46 @@ class Leases:
             if holder is None:
                 return
             holder.released = True
+            if holder.took_over:
+                state.fences[txn] = holder
             # A beat that is on its way would write the lease again: its end deletes it.
             remove = holder.leaves_lease() and not holder.writing
         if remove:
+            self._delete(txn)
+
+    def give_back(self, txn: str, attempt: str) -> None:
+        """We took the transaction over, and do not go on with it: its lease names this attempt again, so that
+        a client which still works on it is not fenced by us. Never raises `Unavailable`."""
+        self._leave_fence(txn, attempt, delete=False)
+
+    def lift(self, txn: str) -> None:
+        """Delete the lease of a transaction that we had taken over and released.
+
+        Only once nobody needs it as a fence: nothing of the transaction is left to be resumed, and either it
+        was not committed by us, or its other clients meet the commit elsewhere. A lease that somebody else
+        has taken over since is left alone: a delete has no condition, so a replace that has one comes before
+        it, and whoever takes over after that finds no records.
+        """
+        self._leave_fence(txn, txn, delete=True)
+
+    def _leave_fence(self, txn: str, attempt: str, delete: bool) -> None:
+        state, key = self._state(), keys.lease(txn)
+        with state.lock:
+            holder = state.fences.pop(txn, None)
+        if holder is None:
+            return
+        while holder.writing:
+            self._environment.sleep(_SHORTEST_PAUSE_SECONDS)
+        if holder.etag is None:
+            return
+        now_ms = self._environment.now_ms()
+        ended = Lease(txn, attempt, self._environment.new_id(), holder.beat + 1, now_ms)
+        try:
+            answer = self._store.replace(key, ended.encode(), holder.etag)
+        except Unavailable as failure:
+            _log.warning("the lease of %s, which was taken over, stays behind: %s", txn, failure)
+            return
+        if delete and isinstance(answer, Replaced):
             self._delete(txn)
 
     def fenced(self, txn: str) -> bool:
@@ -179,6 +256,10 @@ class Leases:
         One GET per call; ask at least three times (see `Observer.is_stale`).
         """
         return self._observer.is_stale(txn, sign)
+
+    def was_dead(self, txn: str) -> bool:
+        """Whether this client has found `txn` dead before. Asks nothing of the store."""
+        return self._observer.was_dead(txn)
 
     # The loop.
 

@@ -4,6 +4,10 @@ Only the observer's own clock counts (docs/protocol.md, section 1): what machine
 they wrote into a record, is never compared. What is observed are the tag of the lease, which every beat
 changes, and the sign of the ticket (its put-id). An absent lease is a lease that does not change: a short
 holder writes none.
+
+A transaction that was found dead stays dead for this observer as long as its lease does not change, whatever
+other tickets of it are met: its client would have renewed the lease before it took another ticket. So a dead
+transaction is waited for once, not once for each of its tables.
 """
 
 from dataclasses import dataclass
@@ -34,6 +38,7 @@ class Observer:
         self._seconds = seconds
         self._lock = Lock()
         self._seen: dict[tuple[str, str], _Seen] = {}
+        self._dead: dict[str, _Seen] = {}
 
     def is_stale(self, txn: str, sign: str) -> bool:
         """Look once (one GET): has the lease been the same for the lease time, over all looks so far?
@@ -47,6 +52,11 @@ class Observer:
         tag = None if found is None else found.etag
         now = self._environment.elapsed()
         with self._lock:
+            dead = self._dead.get(txn)
+            if dead is not None and dead.tag == tag:
+                dead.at = now
+                return True
+            self._dead.pop(txn, None)
             seen = self._seen.get((txn, sign))
             if seen is None or seen.tag != tag:
                 self._forget_old(now)
@@ -55,8 +65,17 @@ class Observer:
             # From the answer of the first look to the question of this one: never more than was seen.
             seen.unchanged += min(max(before - seen.at, 0.0), self._seconds / 2)
             seen.at = max(before, seen.at)
-            return seen.unchanged >= self._seconds
+            if seen.unchanged < self._seconds:
+                return False
+            self._dead[txn] = _Seen(tag, now)
+            return True
+
+    def was_dead(self, txn: str) -> bool:
+        """Whether a look has found the transaction dead, and none since has found it alive. No request."""
+        with self._lock:
+            return txn in self._dead
 
     def _forget_old(self, now: float) -> None:
         oldest = now - _FORGET_AFTER * self._seconds
         self._seen = {key: seen for key, seen in self._seen.items() if seen.at >= oldest}
+        self._dead = {txn: seen for txn, seen in self._dead.items() if seen.at >= oldest}

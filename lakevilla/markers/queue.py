@@ -109,7 +109,8 @@ class Queue(ABC):
                 now, nearest = self._environment.elapsed(), max(self._ahead)
                 if watch is None or watch.ticket != nearest:
                     turn = 0.0 if watch is None else watch.turn
-                    watch = _Watch(nearest, now, now + _FIRST_LOOK * self._leases.seconds, turn)
+                    first = 0.0 if self._leases.was_dead(self._ahead[nearest]) else _FIRST_LOOK
+                    watch = _Watch(nearest, now, now + first * self._leases.seconds, turn)
                 ahead = len(self._ahead)
                 self._look(watch, dead)
                 if len(self._ahead) < ahead:

@@ -65,6 +65,10 @@ class Marker:
             raise Corrupt(f"{where} is not a valid marker: {error!r}") from error
 
 
+VACUUM = "vacuum"
+"""The attempt that a lease names which vacuum wrote: it deletes what the transaction left."""
+
+
 @dataclass(frozen=True, slots=True)
 class Lease:
     """One beat of a transaction that holds tickets. `written_ms` is the owner's wall clock, for people."""

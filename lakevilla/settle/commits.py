@@ -17,10 +17,11 @@ from functools import partial
 
 from lakevilla.environment import Environment
 from lakevilla.errors import Unavailable
+from lakevilla.formats.identity import recreated
 from lakevilla.formats.port import Snapshot, Table
 from lakevilla.model import Author, Change, Notice, TableRef
 from lakevilla.settle.places import Places, claim
-from lakevilla.settle.walking import Landed, Refused, tell, walk
+from lakevilla.settle.walking import FOR_GOOD, Landed, OutOfReach, Refused, tell, walk
 from lakevilla.versions.commits import Commit, Drop, Settled, Write
 
 logger = logging.getLogger("lakevilla.settle")
@@ -50,18 +51,21 @@ class _Walked:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a commit: the tables after it by location, or who was in the way."""
+    """What became of a commit: the tables after it by location, or the commit in the way, or the locations
+    of its tables that are out of reach."""
 
     settled: Settled
     snapshots: Mapping[str, Snapshot]
     refused: Refused | None
+    lost: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
 class CommitSettler:
-    """Settles the commit of one entry of a lake, for its owner or for somebody who found it.
+    """Settles the commit of one entry of a lake, for its owner or for a client that found it.
 
-    `open_at` gives tables that the commit found at the version that it was validated on.
+    `open_at` gives tables that the commit found at the version that it was validated on. `given_up` are
+    locations that HEAD says are out of reach: with one of them the commit is refused.
     """
 
     lake: str
@@ -71,17 +75,24 @@ class CommitSettler:
     environment: Environment
     places: Places
     open_at: OpenAt
+    given_up: frozenset[str] = frozenset()
 
     def settle(self, commit: Commit) -> Outcome:
-        """Publish the commit, or take it back."""
+        """Publish the commit, or take it back. Raises OutOfReach if a table is."""
+        lost = self.given_up & {write.table.location for write in commit.writes}
+        reached = [write for write in commit.writes if write.table.location not in lost]
         walked: list[_Walked] = []
-        certain = [write.blind or write.exclusive or write.creates for write in commit.writes]
         for later in (False, True):
-            part = [write for write, last in zip(commit.writes, certain, strict=True) if last is later]
+            part = [write for write in reached if _is_certain(write) is later]
             walked += self.environment.fan_out([partial(self._land, write) for write in part])
             refused = next((w.outcome for w in walked if isinstance(w.outcome, Refused)), None)
-            if refused is not None:
+            # With a table out of reach all others are published before they are taken back: a client that
+            # does not know yet may be about to publish any of them, and must find that done.
+            if refused is not None and not lost:
                 return Outcome(self._take_back(walked), {}, refused)
+        if lost:
+            settled = self._take_back(walked)
+            return Outcome(replace(settled, torn=settled.torn | lost), {}, refused, lost)
         self.environment.fan_out([partial(self._tell, drop) for drop in commit.drops])
         landed = {w.location: w.outcome.after for w in walked if isinstance(w.outcome, Landed)}
         versions = {location: snapshot.version for location, snapshot in landed.items()}
@@ -92,9 +103,13 @@ class CommitSettler:
             return self._make(write) if write.creates else self._publish(write)
         except Unavailable as error:
             raise Unavailable(f"table {write.table.name!r}: {error}") from error
+        except FOR_GOOD as error:
+            raise OutOfReach(write.table.location, str(error)) from error
 
     def _publish(self, write: Write) -> _Walked:
         table, base = self.open_at(write.table, write.base)
+        if write.table_id and base.table_id != write.table_id:
+            raise recreated(write.table.location, write.base)
         # What was read of the table counts too: it must not have changed under the commit.
         change = replace(table.decode_change(write.change), read=write.read)
         author = replace(self._author(self.attempt), ticket=write.ticket)
@@ -114,7 +129,7 @@ class CommitSettler:
 
     def _tell(self, drop: Drop) -> None:
         """A table below the root that is dropped says so in its own log."""
-        if drop.base is not None:
+        if drop.base is not None and drop.table.location not in self.given_up:
             self._notice(self.places.open(drop.table), drop.base, self.attempt)
 
     def _notice(self, table: Table, base: int, attempt: str) -> None:
@@ -132,11 +147,8 @@ class CommitSettler:
             if isinstance(result, Landed):
                 versions[location] = result.after.version
             else:
-                logger.error(
-                    "table %s is torn: %s built on a commit that had to be taken back",
-                    part.write.table.name,
-                    result.winner.summary,
-                )
+                name = part.write.table.name
+                logger.error("table %s is torn: a commit could not be rolled back there: %s", name, result)
                 torn.add(location)
         dropped = frozenset(w.location for w in made if w.write.table.is_inside)
         return Settled(False, {**versions, **_met(walked)}, frozenset(torn), dropped)
@@ -144,18 +156,28 @@ class CommitSettler:
     def _drop(self, table: Table) -> None:
         self._notice(table, table.first_version, self.attempt + INVERSE)
 
-    def _invert(self, walked: _Walked) -> Landed | Refused:
+    def _invert(self, walked: _Walked) -> Landed | str:
+        """Roll the table back, or say why that is not possible."""
         assert isinstance(walked.outcome, Landed)
         landed = walked.outcome
-        inverse = walked.table.inverse(landed.before, walked.change)
         author = self._author(self.attempt + INVERSE)
-        result = walk(walked.table, landed.after, inverse, author, self.environment.new_id)
-        if isinstance(result, Landed):
-            walked.table.renew_hint(result.after)
+        try:
+            inverse = walked.table.inverse(landed.before, walked.change)
+            result = walk(walked.table, landed.after, inverse, author, self.environment.new_id)
+        except FOR_GOOD as error:
+            return str(error)
+        if isinstance(result, Refused):
+            return f"{result.winner.summary} built on it"
+        walked.table.renew_hint(result.after)
         return result
 
     def _author(self, attempt: str) -> Author:
         return Author(self.txn, attempt, "", slot=self.seq)
+
+
+def _is_certain(write: Write) -> bool:
+    """Whether only a client that alters the table, or makes one in the same place, can be in the way."""
+    return write.blind or write.exclusive or write.creates
 
 
 def _met(walked: Sequence[_Walked]) -> dict[str, int]:
@@ -164,7 +186,7 @@ def _met(walked: Sequence[_Walked]) -> dict[str, int]:
     refused = {
         w.location: w.outcome.winner for w in walked if isinstance(w.outcome, Refused) and not w.write.creates
     }
-    return {place: winner.version for place, winner in refused.items() if not winner.dropped}
+    return {place: w.version for place, w in refused.items() if not w.dropped and not w.unreadable}
 
 
 def _owned(walked: Sequence[_Walked]) -> frozenset[str]:

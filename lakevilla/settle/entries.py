@@ -12,17 +12,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from lakevilla.environment import Environment
-from lakevilla.errors import CommitUnknown, Corrupt, Unavailable
+from lakevilla.errors import CommitUnknown, LakeVillaError, Unavailable, Unsupported
 from lakevilla.formats.port import Snapshot, Table
 from lakevilla.model import Notice, TableRef
 from lakevilla.settle.commits import CommitSettler
+from lakevilla.settle.completion import complete, read_head
 from lakevilla.settle.places import Places, claim
-from lakevilla.settle.walking import tell
+from lakevilla.settle.premise import GuardedPlaces, Premise
+from lakevilla.settle.walking import FOR_GOOD, OutOfReach, tell
 from lakevilla.store.port import Ambiguous, Created
-from lakevilla.versions import registry
 from lakevilla.versions.commits import Adopt, Commit, Settled, Void
-from lakevilla.versions.log import GlobalLog, ReadHead
-from lakevilla.versions.records import AnyChange, CreateTable, DropTable, Entry, Head, RenameTable
+from lakevilla.versions.log import GlobalLog, ReadHead, untold
+from lakevilla.versions.records import GONE, AnyChange, CreateTable, DropTable, Entry, Head, RenameTable
 
 logger = logging.getLogger("lakevilla.settle")
 
@@ -56,8 +57,9 @@ def decide_entry(
     read = log.read_head() or log.first_head()
     while True:
         entry = propose(read.head)
+        premise = Premise(log, environment, entry.seq, environment.elapsed())
         if hold_slot(log, environment, entry):
-            return _finish(log, environment, read, entry, places)
+            return _finish(log, environment, read, entry, GuardedPlaces(places, premise))
         read = help_next(log, environment, read, places)
 
 
@@ -71,15 +73,19 @@ def help_next(log: GlobalLog, environment: Environment, read: ReadHead, places: 
     if entry is None:
         return now
     logger.info("settling entry %d of transaction %s, whose owner did not", seq, entry.txn)
+    behind = isinstance(entry.change, Commit) and entry.change.behind
+    found, late = behind or log.is_aged(entry), log.is_late(entry)
+    premise = Premise(log, environment, seq, now.read_at, found=found, late=late)
     try:
-        settled = settle(now.head.lake, entry, environment, places)
-    except Unavailable as error:
-        raise Unavailable(
+        return _complete(log, environment, now, entry, GuardedPlaces(places, premise))[0]
+    except (Unavailable, Unsupported) as error:
+        kind = Unavailable if isinstance(error, Unavailable) else Unsupported
+        raise kind(
             f"transaction {entry.txn} is decided, its client has not completed it, and this one cannot: "
-            f"{error}. Nothing of ours was changed; a client that may write all of its tables completes it "
-            "(lakevilla recover)"
+            f"{error}. Nothing of ours was changed. Run lakevilla recover with a client that can write all "
+            f"of its tables ({', '.join(repr(ref.name) for ref in entry.tables)}); if one of them is lost "
+            "for good, lakevilla recover --give-up TABLE completes the transaction without it"
         ) from error
-    return move_head(log, environment, now, entry, settled)
 
 
 def _wait_for_owner(log: GlobalLog, environment: Environment, seq: int) -> ReadHead:
@@ -91,7 +97,7 @@ def _wait_for_owner(log: GlobalLog, environment: Environment, seq: int) -> ReadH
     left, pause = HELP_AFTER_SECONDS * (1 + environment.random()), FIRST_LOOK_SECONDS
     while True:
         environment.sleep(min(pause, left))
-        now = _read(log)
+        now = read_head(log)
         if now.head.seq >= seq or left <= pause:
             return now
         left, pause = left - pause, pause * 2
@@ -108,32 +114,64 @@ def settle_up_to(log: GlobalLog, environment: Environment, seq: int, places: Pla
     return read
 
 
-def settle(lake: str, entry: Entry, environment: Environment, places: Places) -> Settled:
-    """Publish what the entry decided."""
+def _complete(
+    log: GlobalLog, environment: Environment, read: ReadHead, entry: Entry, places: Places
+) -> tuple[ReadHead, Settled]:
+    lake = read.head.lake
+    return complete(log, environment, read, entry, partial(settle, lake, entry, environment, places))
+
+
+def settle(
+    lake: str,
+    entry: Entry,
+    environment: Environment,
+    places: Places,
+    given_up: frozenset[str] = frozenset(),
+) -> Settled:
+    """Publish what the entry decided, but for tables that are given up. Raises OutOfReach."""
     match entry.change:
+        case CreateTable(table=ref) if ref.location in given_up:
+            return Settled(False)
         case CreateTable(table=ref, first=first):
-            table = places.open(ref)
-            if not table.publish_first(first.encode(), entry.attempt):
-                return Settled(False)
-            owner = claim(places.store(ref), environment, lake, places.url)
-            owned = frozenset({ref.location} if owner.lake == lake else ())
-            return Settled(True, {ref.location: table.first_version}, owned=owned)
+            return _create(lake, entry, environment, places, ref, first)
         case DropTable(table=ref, base=base) | RenameTable(table=ref, base=base) if base is not None:
-            notice = Notice(lake, entry.seq, dropped=isinstance(entry.change, DropTable))
-            tell(places.open(ref), base, notice, entry.txn, entry.attempt)
+            if ref.location not in given_up and base != GONE:
+                notice = Notice(lake, entry.seq, dropped=isinstance(entry.change, DropTable))
+                tell(places.open(ref), base, notice, entry.txn, entry.attempt)
             return Settled(True)
         case Commit() as commit:
-            return _complete(lake, entry, commit, environment, places)
+            return _settle_commit(lake, entry, commit, environment, places, given_up)
         case Adopt(tables=adopted):
             return Settled(True, {found.table.location: found.version for found in adopted})
         case _:
             return Settled(True)
 
 
-def _complete(lake: str, entry: Entry, commit: Commit, environment: Environment, places: Places) -> Settled:
-    """Settle a commit that we found. Who decided it may have left no hints of what it has published."""
+def _create(
+    lake: str, entry: Entry, environment: Environment, places: Places, ref: TableRef, first: str
+) -> Settled:
+    table = places.open(ref)
+    try:
+        if not table.publish_first(first.encode(), entry.attempt):
+            return Settled(False)
+        owner = claim(places.store(ref), environment, lake, places.url)
+    except FOR_GOOD as error:
+        raise OutOfReach(ref.location, str(error)) from error
+    owned = frozenset({ref.location} if owner.lake == lake else ())
+    return Settled(True, {ref.location: table.first_version}, owned=owned)
+
+
+def _settle_commit(
+    lake: str,
+    entry: Entry,
+    commit: Commit,
+    environment: Environment,
+    places: Places,
+    given_up: frozenset[str],
+) -> Settled:
+    """Settle a commit that we found. The client that decided it may have left no hints of its versions."""
     open_at = partial(_open_at, places)
-    settler = CommitSettler(lake, entry.seq, entry.txn, entry.attempt, environment, places, open_at)
+    settler = CommitSettler(lake, entry.seq, entry.txn, entry.attempt, environment, places, open_at, given_up)
     outcome = settler.settle(commit)
     for write in commit.writes:
         if write.table.location in outcome.snapshots:
@@ -158,15 +196,22 @@ def hold_slot(log: GlobalLog, environment: Environment, entry: Entry) -> bool:
         logger.warning("the create of entry %d went unanswered; making sure", entry.seq)
     void = replace(entry, put=environment.new_id(), change=Void())
     try:
-        if isinstance(log.create_slot(void), Created):
+        passed = log.passed(entry.seq)
+        if passed is None and isinstance(log.create_slot(void), Created):
             return False
         found = log.read_slot(entry.seq)
+        passed = log.passed(entry.seq) if found is None and passed is None else passed
     except Unavailable as error:
         raise CommitUnknown(
             f"the store did not say whether transaction {entry.txn} was written as entry {entry.seq} of the "
             f"global log: ask lake.outcome({entry.txn!r}) once it answers again, and do not rerun it blindly"
         ) from error
-    return found is not None and found.attempt == entry.attempt and not isinstance(found.change, Void)
+    if found is not None:
+        return found.attempt == entry.attempt and not isinstance(found.change, Void)
+    # It was settled, and its slot was cleaned away: what HEAD kept of it tells whose it was.
+    if passed is None or passed.step is None:
+        raise untold(entry)
+    return passed.tells_of(entry)
 
 
 def _finish(
@@ -174,30 +219,16 @@ def _finish(
 ) -> Decided:
     """Settle our own entry. It is decided, so a store that goes away now cannot undo it."""
     try:
-        settled = settle(read.head.lake, entry, environment, places)
-        return Decided(entry, move_head(log, environment, read, entry, settled), settled)
-    except Unavailable as error:
-        raise decided_but_unseen(entry) from error
+        moved, settled = _complete(log, environment, read, entry, places)
+    except LakeVillaError as error:
+        raise decided_but_unseen(entry, error) from error
+    return Decided(entry, moved, settled)
 
 
-def decided_but_unseen(entry: Entry) -> CommitUnknown:
-    """The error of an owner who cannot see what becomes of its decided entry."""
+def decided_but_unseen(entry: Entry, error: LakeVillaError) -> CommitUnknown:
+    """The error of an owner that cannot see what becomes of its decided entry."""
     return CommitUnknown(
-        f"transaction {entry.txn} is entry {entry.seq} of the global log, but the store went away before "
-        "it was visible: the next client that changes the lake's tables completes it; do not rerun it"
+        f"transaction {entry.txn} is entry {entry.seq} of the global log, but could not be completed by this "
+        f"client ({error}): the next client that changes the lake's tables completes it, or rolls it back. "
+        f"Do not rerun it; ask lake.outcome({entry.txn!r})"
     )
-
-
-def move_head(
-    log: GlobalLog, environment: Environment, read: ReadHead, entry: Entry, settled: Settled
-) -> ReadHead:
-    """HEAD after the entry was settled: moved by us, or by whoever was faster."""
-    head = registry.apply(read.head, entry, settled, environment.new_id())
-    return log.replace_head(read, head, entry, settled.published) or _read(log)
-
-
-def _read(log: GlobalLog) -> ReadHead:
-    read = log.read_head()
-    if read is None:
-        raise Corrupt("the lake's HEAD has vanished: restore _lakevilla/global/HEAD.json from a backup")
-    return read

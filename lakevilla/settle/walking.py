@@ -6,13 +6,17 @@ result is fixed by the table's log, and everybody who walks reaches the same one
 never the bytes: whoever helps writes others.
 """
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from lakevilla.conflicts.files import Hit, decide_conflict
-from lakevilla.errors import CommitUnknown, Unavailable
-from lakevilla.formats.port import Published, Snapshot, Table, Taken
+from lakevilla.errors import CommitUnknown, Corrupt, InvalidInput, Unavailable
+from lakevilla.formats.identity import Recreated
+from lakevilla.formats.port import CatalogRefusal, Published, Snapshot, Table, Taken
 from lakevilla.model import Author, Change, Footprint, Notice
+
+logger = logging.getLogger("lakevilla.settle")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +35,31 @@ class Refused:
     hit: Hit
 
 
+class OutOfReach(Exception):
+    """A table's part of a decided entry that no client can publish: its log is deleted, cleaned up past the
+    version that the entry was validated on, or damaged, or its catalog refuses the change."""
+
+    def __init__(self, location: str, reason: str) -> None:
+        super().__init__(f"{location}: {reason}")
+        self.location = location
+        self.reason = reason
+
+
+FOR_GOOD = (Corrupt, InvalidInput, CatalogRefusal, Recreated)
+"""Errors that every client meets alike, however often it tries."""
+
+
 def tell(table: Table, base: int, notice: Notice, txn: str, attempt: str) -> None:
-    """Publish what the table's log is told of its name, at the first version after `base` that is free."""
+    """Publish what the table's log is told of its name, at the first version after `base` that is free.
+
+    A log that cannot take it is left as it is: the name is decided already, and no client can write there.
+    """
     try:
         table.publish_notice(base, notice, txn, attempt)
     except CommitUnknown as error:
         raise _unanswered(error) from error
+    except FOR_GOOD as error:
+        logger.warning("the table's log was not told of its name: %s", error)
 
 
 def _unanswered(error: CommitUnknown) -> Unavailable:
@@ -56,8 +79,9 @@ def walk(
         match answer:
             case Published(snapshot, before):
                 return Landed(before or base, snapshot)
-            case Taken(footprint, snapshot):
+            case Taken(footprint=footprint) as taken:
+                # Before the version is understood: a client that is too old for it decides the same.
                 hit = decide_conflict(change, footprint)
                 if hit is not None:
                     return Refused(footprint, hit)
-                base = snapshot
+                base = taken.snapshot

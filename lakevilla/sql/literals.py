@@ -155,6 +155,9 @@ def _moment(value: Any, zoned: bool) -> datetime | None:
             value = datetime.fromisoformat(value)
         except ValueError:
             return None
+        if value.tzinfo is not None and not zoned:
+            # Engines differ: the zone is ignored, or the text is refused.
+            return None
     elif type(value) is date:
         value = datetime.combine(value, time())
     if not isinstance(value, datetime):

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from enum import Enum
 from math import isfinite, isnan
 from typing import Any
 
+import numpy as np
 from sqlglot import exp
 
 from lakevilla.errors import InvalidInput
@@ -27,8 +29,55 @@ def bind(tree: exp.Expr, parameters: Mapping[str, Any]) -> exp.Expr:
     return tree
 
 
+def plain(value: Any) -> Any:
+    """The value as one of Python's own types: members of enumerations as their values, scalars of NumPy and
+    pandas as what they are in Python, arrays as lists, and NaT and NA as None. Others stay as they are.
+
+    Subclasses of text and numbers may show themselves otherwise than by what they are.
+    """
+    match value:
+        case Enum():
+            return plain(value.value)
+        case np.generic():
+            return _of_numpy(value)
+        case np.ndarray():
+            return plain(value.tolist())
+        case bool() | None:
+            return value
+        case str():
+            return str.__str__(value)
+        case int():
+            return int(value)
+        case float():
+            return float(value)
+        case datetime() if type(value) is not datetime:
+            # Of pandas: with nanoseconds, which Spark does not have, or not a moment at all.
+            return None if value != value else _without_nanoseconds(value)
+        case list() | tuple():
+            return [plain(item) for item in value]
+    return None if type(value).__name__ in ("NAType", "NaTType") else value
+
+
+def _of_numpy(value: np.generic) -> Any:
+    """What Python has no type for stays as it is."""
+    if isinstance(value, np.timedelta64):
+        return value
+    if not isinstance(value, np.datetime64):
+        item = value.item()
+        return value if isinstance(item, np.generic) else plain(item)
+    finer = np.datetime_data(value.dtype)[0] in ("ns", "ps", "fs", "as")
+    moment = value.astype("datetime64[us]").item() if finer else value.item()
+    return value if isinstance(moment, int) else moment
+
+
+def _without_nanoseconds(value: Any) -> datetime:
+    moment = datetime(value.year, value.month, value.day, value.hour, value.minute, value.second)
+    return moment.replace(microsecond=value.microsecond, tzinfo=value.tzinfo, fold=value.fold)
+
+
 def literal(value: Any) -> exp.Expr:
     """The value as an expression of Spark's type for it. A naive datetime is in UTC."""
+    value = plain(value)
     match value:
         case None:
             return exp.Null()
@@ -46,8 +95,9 @@ def literal(value: Any) -> exp.Expr:
             return _decimal(value)
         case datetime():
             zoned = value if value.tzinfo else value.replace(tzinfo=UTC)
-            text = zoned.astimezone(UTC).replace(tzinfo=None).isoformat(" ")
-            return exp.cast(exp.Literal.string(text), exp.DType.TIMESTAMPTZ)
+            # With its zone and its type: a session may have others.
+            text = zoned.astimezone(UTC).isoformat(" ")
+            return exp.cast(exp.Literal.string(text), exp.DType.TIMESTAMPLTZ)
         case date():
             return exp.cast(exp.Literal.string(value.isoformat()), exp.DType.DATE)
         case list() | tuple():
@@ -56,7 +106,7 @@ def literal(value: Any) -> exp.Expr:
 
 
 def _replace(placeholder: exp.Placeholder, value: Any) -> None:
-    parent = placeholder.parent
+    parent, value = placeholder.parent, plain(value)
     if (
         isinstance(value, list | tuple)
         and isinstance(parent, exp.In)

@@ -19,6 +19,9 @@ object it replaces: a tag never comes back. (A hash of the content would make `l
 because an acknowledged commit must survive a power cut, and the data files that it names too.
 `storage_options={"fsync": "false"}` trades that for speed.
 
+**Modes**: objects and folders below the root are as open as the folder that they lie in, whatever the
+process's umask, so that one client cannot lock others out. The umask decides for the root itself.
+
 A crash can leave temporary files: nothing lists or reads them. Links below the root are not followed.
 For file systems with hard links and flock on folders (ext4, xfs, btrfs, tmpfs, APFS); NFS has neither.
 """
@@ -41,7 +44,7 @@ LOCK_SECONDS = 10.0
 
 _NO_PERMISSION = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
-_PASSING = frozenset({errno.EIO, errno.ESTALE, errno.EBUSY, errno.EAGAIN})
+_PASSING = frozenset({errno.EIO, errno.ESTALE, errno.EBUSY, errno.EAGAIN, errno.EINTR, errno.ETIMEDOUT})
 _NO_OBJECT = (FileNotFoundError, NotADirectoryError)
 # Steps by which a time of change is moved until the file system, however coarse, shows a difference.
 _STEPS_NS = (0, 1, 1_000, 1_000_000, 1_000_000_000, 2_000_000_000)
@@ -92,11 +95,11 @@ class Directory:
         return sorted(name for name in names if next(self.list(f"{prefix}{name}/"), None) is not None)
 
     def put(self, key: str, data: bytes) -> None:
-        with self._errors(key), self._written(key, data) as (temporary, path):
-            with self._locked(path):
+        with self._errors(key), self._written(key, data) as (temporary, path), _folder_of(path) as folder:
+            with self._locked(folder, path):
                 _date_after(temporary, path)
                 os.replace(temporary, path)
-            self._flush_folder(path)
+            self._flush(folder, path)
 
     def create(self, key: str, data: bytes) -> Created | Exists:
         with self._errors(key):
@@ -104,41 +107,40 @@ class Directory:
             with self._open(key) as file:
                 if file is not None:
                     return Exists()
-            with self._written(key, data) as (temporary, path):
+            with self._written(key, data) as (temporary, path), _folder_of(path) as folder:
+                written = _tag(os.stat(temporary))
                 try:
                     os.link(temporary, path)
                 except FileExistsError:
                     if stat.S_ISDIR(os.lstat(path).st_mode):
                         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)) from None
                     return Exists()
-                self._flush_folder(path)
-                return Created(_tag(os.stat(temporary)))
+                self._flush(folder, path)
+                return Created(written)
 
     def replace(self, key: str, data: bytes, etag: str) -> Replaced | Changed:
         with self._errors(key):
             current = self.head(key)
             if current is None or current.etag != etag:
                 return Changed()
-            with self._written(key, data) as (temporary, path):
-                with self._locked(path):
+            with self._written(key, data) as (temporary, path), _folder_of(path) as folder:
+                with self._locked(folder, path):
                     current = self.head(key)
                     if current is None or current.etag != etag:
                         return Changed()
                     _date_after(temporary, path)
                     written = _tag(os.stat(temporary))
                     os.replace(temporary, path)
-                self._flush_folder(path)
+                self._flush(folder, path)
                 return Replaced(written)
 
     def delete(self, key: str) -> None:
         with self._errors(key):
             path = self._path(key)
-            try:
-                with self._locked(path):
+            with contextlib.suppress(*_NO_OBJECT), _folder_of(path) as folder:
+                with self._locked(folder, path):
                     os.unlink(path)
-            except _NO_OBJECT:
-                return
-            self._flush_folder(path)
+                self._flush(folder, path)
 
     def _path(self, key: str) -> str:
         """Where a key lies, having seen that no link leads away from the root."""
@@ -175,6 +177,7 @@ class Directory:
         file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         try:
             try:
+                _follow_mode(file, folder)
                 _write(file, data)
                 # The kernel's own time would repeat within a tick; see the tag above.
                 now_ns = self._environment.now_ms() * 1_000_000 + int(self._environment.random() * 1_000_000)
@@ -185,49 +188,49 @@ class Directory:
                 os.close(file)
             yield temporary, path
         finally:
-            with contextlib.suppress(FileNotFoundError):
+            # What stays is ignored by all; and the write may have taken effect, so this is no failure of it.
+            with contextlib.suppress(OSError):
                 os.unlink(temporary)
 
     def _make_folder(self, folder: str) -> None:
         if os.path.isdir(folder):
             return
-        self._make_folder(os.path.dirname(folder))
+        parent = os.path.dirname(folder)
+        self._make_folder(parent)
         with contextlib.suppress(FileExistsError):
             os.mkdir(folder)
+            if folder.startswith(f"{self._root}/"):
+                _follow_mode(folder, parent)
         if not os.path.isdir(folder):
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
-        self._flush_folder(folder)
+        with _folder_of(folder) as opened:
+            self._flush(opened, folder)
 
-    def _flush_folder(self, path: str) -> None:
+    def _flush(self, folder: int, path: str) -> None:
         """Make the entry of `path` in its folder durable."""
         if not self._fsync:
             return
-        folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(folder)
         except OSError as failure:
             # The entry is visible already, so this is no clean failure.
             raise Unanswered(f"{path}: cannot flush its folder ({failure.strerror})") from failure
-        finally:
-            os.close(folder)
 
     @contextlib.contextmanager
-    def _locked(self, path: str) -> Iterator[None]:
+    def _locked(self, folder: int, path: str) -> Iterator[None]:
         """Alone with the folder of `path`, among all who write through this class."""
-        folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        end = self._environment.elapsed() + LOCK_SECONDS
+        while not _try_lock(folder):
+            if self._environment.elapsed() > end:
+                raise Unanswered(f"{path}: its folder stayed locked for {LOCK_SECONDS} s")
+            self._environment.sleep(0.0005 + 0.002 * self._environment.random())
         try:
-            end = self._environment.elapsed() + LOCK_SECONDS
-            while not _try_lock(folder):
-                if self._environment.elapsed() > end:
-                    raise Unanswered(f"{path}: its folder stayed locked for {LOCK_SECONDS} s")
-                self._environment.sleep(0.0005 + 0.002 * self._environment.random())
-            try:
-                yield
-            finally:
-                # Said aloud: a process forked meanwhile has a copy of the descriptor and would keep it.
-                fcntl.flock(folder, fcntl.LOCK_UN)
+            yield
         finally:
-            os.close(folder)
+            # Said aloud: a process forked meanwhile has a copy of the descriptor and would keep it. An error
+            # here would hide that the write took effect; closing the folder frees the lock too.
+            with contextlib.suppress(OSError):
+                fcntl.flock(folder, fcntl.LOCK_UN)
 
     def _names(self, folder: str) -> Sequence[str]:
         """What lies directly in a folder, in the order of the keys; folders end with `/`.
@@ -286,6 +289,29 @@ def _translate(failure: OSError, path: str) -> LakeVillaError | Unanswered:
     if failure.errno in _PASSING:
         return Unanswered(f"{path}: {said}")
     return Unavailable(f"{path}: {said}")
+
+
+@contextlib.contextmanager
+def _folder_of(path: str) -> Iterator[int]:
+    """The folder of `path`, opened before anything takes effect: what fails later than that leaves open
+    whether the write applied."""
+    folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield folder
+    finally:
+        with contextlib.suppress(OSError):
+            os.close(folder)
+
+
+def _follow_mode(made: int | str, folder: str) -> None:
+    """Let a new file or folder be as open as the folder that it lies in, whatever the process's umask: all
+    clients of a lake need each other's objects."""
+    mode, theirs = os.stat(made).st_mode, os.stat(folder).st_mode
+    wanted = theirs & 0o777 if stat.S_ISDIR(mode) else theirs & 0o666
+    if wanted != mode & 0o777:
+        # Some file systems have no modes.
+        with contextlib.suppress(OSError):
+            os.chmod(made, wanted | (mode & 0o7000))
 
 
 def _try_lock(folder: int) -> bool:

@@ -1,9 +1,9 @@
 """Writing and removing the sublogs of one attempt, beside what the transaction does (module 2).
 
-Nothing is stored for a transaction of one statement. When the second one starts, the record of the first is
-written, and from then on every record as soon as there is one. Nobody waits for that: a record that cannot be
-stored is tried again with the next one, and costs a restarted client the statements from there on, never a
-commit.
+Nothing is stored for a transaction of one statement. When the second one starts, and it is not too early, the
+record of the first is written, and from then on every record as soon as there is one. Nobody waits for that:
+a record that cannot be stored is tried again with the next one, and costs a restarted client the statements
+from there on, never a commit.
 
 One task at a time writes, in order, so what lies on the store is always a beginning of the attempt. No lock
 is held while a request runs.
@@ -18,7 +18,7 @@ from lakevilla.environment import Environment
 from lakevilla.errors import LakeVillaError
 from lakevilla.store import keys
 from lakevilla.store.port import Store
-from lakevilla.sublogs.records import Record, Sublog
+from lakevilla.sublogs.records import Record, Sublog, Terms
 
 logger = logging.getLogger("lakevilla.sublogs")
 
@@ -28,10 +28,20 @@ Start = Callable[[Task], Task]
 
 
 class Journal:
-    """The sublogs of one attempt of a transaction. `store` is the lake's root."""
+    """The sublogs of one attempt of a transaction. `store` is the lake's root.
+
+    `agree` gives the terms that they tell, before the first is stored; None if it is too early for that.
+    """
 
     def __init__(
-        self, store: Store, environment: Environment, start: Start, txn: str, attempt: str, begun_ms: int
+        self,
+        store: Store,
+        environment: Environment,
+        start: Start,
+        txn: str,
+        attempt: str,
+        begun_ms: int,
+        agree: Callable[[], Terms | None] = Terms,
     ) -> None:
         self._store = store
         self._environment = environment
@@ -39,6 +49,8 @@ class Journal:
         self._txn = txn
         self._attempt = attempt
         self._begun_ms = begun_ms
+        self._agree = agree
+        self._terms: Terms | None = None
         self._lock = Lock()
         self._records: list[Callable[[], Record]] = []
         self._stored = 0
@@ -68,18 +80,23 @@ class Journal:
                 self._records.append(record)
 
     def write(self) -> None:
-        """Store what was noted, beside the caller, unless it is the only statement so far."""
+        """Store what was noted, beside the caller, unless it is the only statement so far, or too early."""
         with self._lock:
             if self._writing or self._statements < 2 or not self._waiting():
                 return
+        self._terms = self._terms or self._agree()
+        if self._terms is None:
+            return
+        with self._lock:
             self._writing = True
         self._written = self._start(self._write_all)
 
-    def take_over(self, records: Sequence[Record], older: Sequence[str]) -> None:
+    def take_over(self, records: Sequence[Record], older: Sequence[str], terms: Terms) -> None:
         """Begin with what another attempt had done; stored when this returns.
 
         `older` are keys of earlier attempts, which go when this one ends.
         """
+        self._terms = terms
         self._records = [partial(_itself, record) for record in records]
         self._put(self._new_key(), 0, self._records)
         self._stored, self._older, self._statements = len(records), tuple(older), 2
@@ -89,10 +106,10 @@ class Journal:
         with self._lock:
             self._stopped = True
 
-    def remove(self) -> None:
-        """The attempt has ended: remove its sublogs, beside the caller."""
+    def remove(self, after: Task = lambda: None) -> None:
+        """The attempt has ended: remove its sublogs, beside the caller, and then do what comes after."""
         if self._end():
-            self._start(self._remove)
+            self._start(partial(self._remove, after))
 
     def remove_now(self) -> None:
         """Nobody may find the attempt any more when this returns; Unavailable if that cannot be had."""
@@ -137,15 +154,18 @@ class Journal:
 
     def _put(self, key: str, first: int, records: Sequence[Callable[[], Record]]) -> None:
         put, made = self._environment.new_id(), tuple(record() for record in records)
-        sublog = Sublog(self._txn, self._attempt, put, self._begun_ms, first, made)
+        assert self._terms is not None, "what is stored tells its terms"
+        sublog = Sublog(self._txn, self._attempt, put, self._begun_ms, first, made, self._terms)
         self._store.put(key, sublog.encode())
 
-    def _remove(self) -> None:
+    def _remove(self, after: Task) -> None:
         self._written()
         try:
             self._delete()
         except LakeVillaError as failure:
             logger.warning("sublogs of transaction %s were left behind: %s", self._txn, failure)
+            return
+        after()
 
     def _delete(self) -> None:
         self._environment.fan_out([partial(self._store.delete, key) for key in (*self._keys, *self._older)])

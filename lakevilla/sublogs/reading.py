@@ -1,14 +1,14 @@
 """Finding the sublogs that a transaction has left."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt
 from lakevilla.store import keys
 from lakevilla.store.port import Store
-from lakevilla.sublogs.records import Record, Sublog, join
+from lakevilla.sublogs.records import Record, Sublog, Terms, join
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,7 @@ class Left:
     begun_ms: int
     records: tuple[Record, ...]
     keys: tuple[str, ...]
+    terms: Terms = field(default_factory=Terms)
 
 
 def has_sublogs(store: Store, txn: str) -> bool:
@@ -54,7 +55,7 @@ def _list(store: Store, txn: str) -> list[str]:
 
 def _left(attempt: str, found: list[tuple[str, Sublog]]) -> Left:
     places, sublogs = zip(*found, strict=True)
-    return Left(attempt, sublogs[0].begun_ms, tuple(join(sublogs)), places)
+    return Left(attempt, sublogs[0].begun_ms, tuple(join(sublogs)), places, sublogs[0].terms)
 
 
 def _read(store: Store, key: str) -> Sublog | None:

@@ -3,7 +3,8 @@
 A sublog holds records of one attempt in the order in which things happened: statements that finished, with
 their physical change and the SQL text that can redo them, statements that failed, savepoints, and rollbacks
 to them; or all of that anew, after the transaction moved to newer versions of its tables. It is written once
-and never changed. JSON with a format number and a put-id, like all our records.
+and never changed. JSON with a format number and a put-id, like all our records: format 1 for transactions
+with R alone, and format 2, which has their terms too, for those that a slot decides.
 
 A result that was handed out is not kept: neither what its reader may have asked of it later, nor whether
 the reader has looked at a number of rows. Whoever goes on must take both for known to the client.
@@ -15,8 +16,27 @@ from typing import Any
 
 from lakevilla.encoding import decode_reads, decode_value, encode_reads, encode_value
 from lakevilla.errors import Corrupt
-from lakevilla.model import Counts, ReadSet, TableRef
-from lakevilla.store.records import decode, encode, flag, number, text
+from lakevilla.model import Counts, Features, ReadSet, TableRef
+from lakevilla.store.records import decode, encode, flag, number, optional_number, text
+
+FORMAT = 2
+"""The newest format. Older clients must not take a transaction that a slot decides for one with R alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What the transaction picked, and the number of an entry of the global log that was settled before its
+    first record was stored: no other client can have decided it by an entry up to this one."""
+
+    features: Features = Features.R
+    isolation: str = "serializable"
+    slack: int = 0
+    since: int = 0
+
+    @property
+    def by_slots(self) -> bool:
+        """Whether a slot of the global log decides it."""
+        return self.features != Features.R
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +55,9 @@ class Ran:
     `text` is None where SQL cannot say the statement, and `once` says why it cannot run again (empty if it
     can). `counts` is its result if it gave numbers of rows; `rows` says that it gave rows, which its client
     may read whenever it likes. `change` is what it does to the table at `target`, in the terms of the table's
-    format. `over` says that nothing is left of it, but for what its client has learned: it failed, or it was
-    rolled back.
+    format: it makes that table if `makes`. If `drops`, it drops the table at `target`. `seq` is, with
+    isolation, the entry whose instant the transaction had pinned after it. `over` says that nothing is left
+    of it, but for what its client has learned: it failed, or it was rolled back.
     """
 
     touched: tuple[Touched, ...] = ()
@@ -48,10 +69,13 @@ class Ran:
     target: str | None = None
     change: Mapping[str, Any] | None = None
     over: bool = False
+    makes: bool = False
+    drops: bool = False
+    seq: int | None = None
 
-    def changing(self, target: str, change: Mapping[str, Any]) -> "Ran":
-        """The same with what it does to a table."""
-        return replace(self, target=target, change=change)
+    def changing(self, change: Mapping[str, Any]) -> "Ran":
+        """The same with what it does to its target."""
+        return replace(self, change=change)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,22 +119,24 @@ class Sublog:
     begun_ms: int
     first: int
     records: tuple[Record, ...]
+    terms: Terms = Terms()
 
     def encode(self) -> bytes:
-        return encode(
-            {
-                "txn": self.txn,
-                "attempt": self.attempt,
-                "put": self.put,
-                "begun_ms": self.begun_ms,
-                "first": self.first,
-                "records": [_encode_record(record) for record in self.records],
-            }
-        )
+        told = {
+            "txn": self.txn,
+            "attempt": self.attempt,
+            "put": self.put,
+            "begun_ms": self.begun_ms,
+            "first": self.first,
+            "records": [_encode_record(record) for record in self.records],
+        }
+        if not self.terms.by_slots:
+            return encode(told)
+        return encode({**told, "terms": _encode_terms(self.terms)}, FORMAT)
 
     @staticmethod
     def decode(data: bytes, where: str) -> "Sublog":
-        record = decode(data, where)
+        record = decode(data, where, FORMAT)
         try:
             return Sublog(
                 txn=text(record["txn"]),
@@ -119,8 +145,9 @@ class Sublog:
                 begun_ms=number(record["begun_ms"]),
                 first=number(record["first"]),
                 records=tuple(_decode_record(kept) for kept in record["records"]),
+                terms=_decode_terms(record["terms"]) if record["format"] > 1 else Terms(),
             )
-        except (KeyError, TypeError, AttributeError, Corrupt) as error:
+        except (KeyError, TypeError, AttributeError, ValueError, Corrupt) as error:
             raise Corrupt(f"{where} is not a valid sublog: {error!r}") from error
 
 
@@ -131,6 +158,20 @@ def join(sublogs: Sequence[Sublog]) -> list[Record]:
     while len(found) in at:
         found.append(at[len(found)])
     return found
+
+
+def _encode_terms(terms: Terms) -> dict[str, Any]:
+    return {
+        "features": terms.features.value,
+        "isolation": terms.isolation,
+        "slack": terms.slack,
+        "since": terms.since,
+    }
+
+
+def _decode_terms(record: Mapping[str, Any]) -> Terms:
+    features = Features(number(record["features"]))
+    return Terms(features, text(record["isolation"]), number(record["slack"]), number(record["since"]))
 
 
 def _encode_record(record: Record) -> dict[str, Any]:
@@ -158,6 +199,10 @@ def _encode_record(record: Record) -> dict[str, Any]:
                 "target": record.target,
                 "change": record.change,
                 "over": record.over,
+                # Only with slots, in format 2.
+                **({"makes": True} if record.makes else {}),
+                **({"drops": True} if record.drops else {}),
+                **({} if record.seq is None else {"seq": record.seq}),
             }
 
 
@@ -200,7 +245,8 @@ def _decode_ran(record: Mapping[str, Any]) -> Ran:
     change, counts = record["change"], record["counts"]
     if change is not None and not isinstance(change, dict):
         raise TypeError(f"expected a change, found {change!r}")
-    if (change is None) != (record["target"] is None):
+    drops = flag(record.get("drops", False))
+    if (change is None and not drops) != (record["target"] is None):
         raise TypeError("a change needs a target, and a target a change")
     return Ran(
         touched=tuple(_decode_touched(touched) for touched in record["touched"]),
@@ -212,6 +258,9 @@ def _decode_ran(record: Mapping[str, Any]) -> Ran:
         target=None if record["target"] is None else text(record["target"]),
         change=change,
         over=flag(record["over"]),
+        makes=flag(record.get("makes", False)),
+        drops=drops,
+        seq=optional_number(record.get("seq")),
     )
 
 

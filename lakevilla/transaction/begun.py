@@ -8,10 +8,17 @@ from lakevilla.engines.port import Engine
 from lakevilla.environment import Environment
 from lakevilla.store.metered import Meter
 from lakevilla.sublogs.journal import Journal
+from lakevilla.sublogs.records import Terms
 from lakevilla.transaction.catalog import Catalog
 from lakevilla.transaction.chores import Chores
+from lakevilla.transaction.fence import Fence
+from lakevilla.transaction.guarantees import Guarantees
 from lakevilla.transaction.operations import Operations
 from lakevilla.transaction.workspace import Workspace
+
+STORED_AFTER_SECONDS = 1.0
+"""A transaction that slots decide stores nothing before it has been open for so long: what a shorter one did
+is done again as fast as it is resumed, and short transactions pay nothing."""
 
 
 @dataclass(frozen=True)
@@ -19,12 +26,14 @@ class Begun:
     """The parts of a transaction that it does not make itself.
 
     `attempt` is its first attempt, `journal` keeps what that does, `new_journal` makes one for a further
-    attempt. `statements` have finished already. `table` is set for a transaction that was resumed: the only
-    one that it may change.
+    attempt. `statements` have finished already. `table` is set for a transaction with R alone that was
+    resumed: the only one that it may change.
     """
 
     workspace: Workspace
+    guarantees: Guarantees
     operations: Operations
+    fence: Fence
     attempt: str
     journal: Journal
     new_journal: Callable[[str], Journal]
@@ -32,18 +41,44 @@ class Begun:
     table: str | None = None
 
 
-def begin(catalog: Catalog, engine: Engine, environment: Environment, chores: Chores) -> Begun:
+def begin(
+    catalog: Catalog, engine: Engine, environment: Environment, chores: Chores, guarantees: Guarantees
+) -> Begun:
     """A new transaction, whose id is also that of its first attempt."""
     txn = environment.new_id()
-    workspace = Workspace(catalog, engine, environment, txn)
-    new_journal = partial(journal_of, workspace, chores)
-    return Begun(workspace, Operations(), txn, new_journal(txn), new_journal)
+    workspace, fence = Workspace(catalog, engine, environment, txn), Fence(txn)
+    if guarantees.isolates:
+        workspace.isolate()
+    new_journal = partial(journal_of, workspace, chores, guarantees, fence)
+    return Begun(workspace, guarantees, Operations(), fence, txn, new_journal(txn), new_journal)
 
 
-def journal_of(workspace: Workspace, chores: Chores, attempt: str) -> Journal:
+def journal_of(
+    workspace: Workspace, chores: Chores, guarantees: Guarantees, fence: Fence, attempt: str
+) -> Journal:
     """Where an attempt of the workspace's transaction keeps what it does.
 
     Its requests are nobody's to wait for, so the transaction's meter does not count them.
     """
-    store = workspace.catalog.root(Meter())
-    return Journal(store, workspace.environment, chores.start, workspace.txn, attempt, workspace.now_ms)
+    store, environment = workspace.catalog.root(Meter()), workspace.environment
+    agree = partial(_agree, workspace, guarantees, fence, environment.elapsed())
+    return Journal(store, environment, chores.start, workspace.txn, attempt, workspace.now_ms, agree)
+
+
+def _agree(workspace: Workspace, guarantees: Guarantees, fence: Fence, begun_at: float) -> Terms | None:
+    """What the records tell of the transaction; None if it is not worth storing yet."""
+    if not guarantees.by_slots:
+        return Terms()
+    if workspace.environment.elapsed() - begun_at < STORED_AFTER_SECONDS:
+        return None
+    terms = Terms(guarantees.features, guarantees.isolation, guarantees.slack, _settled(workspace))
+    fence.open(terms.since)
+    return terms
+
+
+def _settled(workspace: Workspace) -> int:
+    """The number of an entry of the global log that is settled."""
+    if workspace.cut is not None and workspace.cut.is_pinned:
+        return workspace.cut.head.seq
+    head = workspace.catalog.head(Meter())
+    return 0 if head is None else head.seq

@@ -6,26 +6,29 @@ resolved by a HEAD that is at most `REGISTRY_SECONDS` old; a table that was drop
 entry that says so, and then HEAD is read again.
 """
 
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from difflib import get_close_matches
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from threading import Lock
-from urllib.parse import unquote
 
 from lakevilla.environment import Environment
-from lakevilla.errors import Conflict, InvalidInput
+from lakevilla.errors import Conflict, InvalidInput, LakeVillaError
 from lakevilla.formats.catalogs import CatalogPlace, KnownCatalogs
+from lakevilla.formats.identity import Recreated
 from lakevilla.formats.opening import FORMATS, MARKS, check_format, open_table
 from lakevilla.formats.port import Snapshot, Table
 from lakevilla.model import Author, Notice, TableRef
 from lakevilla.settle.entries import Decided, decide_entry, entry_after, settle_up_to
+from lakevilla.store.locations import canonical_location, real_place, stored_location
 from lakevilla.store.metered import Meter, Metered
 from lakevilla.store.names import check_table_name
 from lakevilla.store.port import Store
 from lakevilla.store.prefixed import Prefixed
 from lakevilla.store.probe import probe
+from lakevilla.transaction.pinned import Pinned
+from lakevilla.transaction.snapshot_cache import Seen, SnapshotCache
+from lakevilla.transaction.table_errors import log_gone, no_such_table
 from lakevilla.versions import registry
 from lakevilla.versions.log import GlobalLog, ReadHead, States
 from lakevilla.versions.records import CreateTable, Entry, Head, RegistryChange
@@ -34,40 +37,6 @@ from lakevilla.versions.tags import TagChange
 REGISTRY_SECONDS = 10.0
 PREMISE_SECONDS = 3600.0
 """How long what we know of a table may be built on without reading it anew (docs/protocol.md, section 1)."""
-KEPT_SNAPSHOTS = 1000
-KEPT_VERSIONS = 8
-"""How many versions of a table are kept, for transactions that see the lake at an earlier instant."""
-
-_Place = tuple[str, str]
-"""A location and a format: what we know of a table of one format is nothing to one of another."""
-
-
-@dataclass(frozen=True)
-class Pinned:
-    """A table at one version, as a transaction works on it.
-
-    `pinned_at` is when the version was seen to be the newest, on the environment's clock: the log may
-    have been cleaned up behind a client that slept since.
-    """
-
-    ref: TableRef
-    table: Table
-    snapshot: Snapshot
-    pinned_at: float
-
-    @property
-    def is_new(self) -> bool:
-        """Whether there is no version yet: the transaction makes the table."""
-        return self.snapshot.version < 0
-
-
-def _place(ref: TableRef) -> _Place:
-    return ref.location, ref.format
-
-
-def seen(pinned: Pinned) -> int | None:
-    """The version of a table below the root, whose log is told of its name; None elsewhere."""
-    return pinned.snapshot.version if pinned.ref.is_inside else None
 
 
 @dataclass(frozen=True)
@@ -110,8 +79,7 @@ class Catalog:
         self._head: Head | None = None
         self._head_read_at: float | None = None
         self._states = States()
-        self._newest: OrderedDict[_Place, tuple[Snapshot, float]] = OrderedDict()
-        self._earlier: dict[_Place, OrderedDict[int, Snapshot]] = {}
+        self._snapshots = SnapshotCache()
 
     def head(self, meter: Meter, fresh: bool = False) -> Head | None:
         """The registry, read anew if ours is too old or `fresh` is asked for."""
@@ -143,36 +111,38 @@ class Catalog:
             news = None if pinned is None else _news(pinned.snapshot, head, fresh)
             if pinned is not None and (news is None or (fresh and not news.dropped)):
                 return pinned
-        raise InvalidInput(self.missing(name, meter))
+        raise self.missing(name, meter, registry.find(head, name) if pinned is None else None)
+
+    def registered(self, name: str, meter: Meter) -> TableRef | None:
+        """The table of this name that HEAD has, or in whose folder of the root something lies, without a look
+        at its log; None if there is none."""
+        head = self.head(meter, fresh=True)
+        return self.resolve(name, meter, head)
 
     def known(self, name: str) -> tuple[TableRef, Snapshot] | None:
         """Where this name led last time, and the newest version that we saw there; asks nobody."""
+        found = self._known(name)
+        return None if found is None else (found[0], found[1].snapshot)
+
+    def _known(self, name: str) -> tuple[TableRef, Seen] | None:
         with self._lock:
-            ref = registry.find(self._head, name)
-            if ref is None and registry.may_lie_at(self._head, name):
-                ref = self._in_folder(name)
-            newest = None if ref is None else self._newest.get(_place(ref))
-            return None if ref is None or newest is None else (ref, newest[0])
+            head = self._head
+        ref = registry.find(head, name)
+        if ref is None and registry.may_lie_at(head, name):
+            ref = self._in_folder(name)
+        newest = None if ref is None else self._snapshots.newest(ref)
+        return None if ref is None or newest is None else (ref, newest)
 
     def recent(self, name: str, meter: Meter) -> Pinned | None:
         """The table as somebody in this client saw it a moment ago, without asking whether it has moved."""
-        known = self.known(name)
+        known = self._known(name)
         if known is None:
             return None
-        with self._lock:
-            snapshot, seen_at = self._newest[_place(known[0])]
-        if self._environment.elapsed() - seen_at > REGISTRY_SECONDS or _news(snapshot, self._head, False):
+        ref, newest = known
+        is_old = self._environment.elapsed() - newest.at > REGISTRY_SECONDS
+        if is_old or _news(newest.snapshot, self._head, False):
             return None
-        return Pinned(known[0], self.open(known[0], meter), snapshot, seen_at)
-
-    def pin_past(self, name: str, meter: Meter, version: int | None, timestamp_ms: int | None) -> Pinned:
-        """A table at an earlier version, by number or by time."""
-        now = self.pin(name, meter)
-        if version is not None:
-            known = now.snapshot if now.snapshot.version == version else now.table.at_version(version)
-            return replace(now, snapshot=known)
-        assert timestamp_ms is not None
-        return replace(now, snapshot=now.table.at_time(timestamp_ms))
+        return Pinned(ref, self.open(ref, meter), newest.snapshot, newest.at)
 
     def find(self, name: str, meter: Meter) -> Pinned | None:
         """Like `pin`, with None for a table that is not there."""
@@ -185,18 +155,7 @@ class Catalog:
 
     def remember(self, ref: TableRef, snapshot: Snapshot, seen_at: float) -> None:
         """Keep the newest snapshot of a table, and when it was seen to be so, for the next transaction."""
-        place = _place(ref)
-        with self._lock:
-            known = self._newest.get(place)
-            if known is None or known[0].version <= snapshot.version:
-                self._newest[place] = (snapshot, seen_at)
-            self._newest.move_to_end(place)
-            earlier = self._earlier.setdefault(place, OrderedDict())
-            earlier[snapshot.version] = snapshot
-            while len(earlier) > KEPT_VERSIONS:
-                earlier.popitem(last=False)
-            while len(self._newest) > KEPT_SNAPSHOTS:
-                self._earlier.pop(self._newest.popitem(last=False)[0], None)
+        self._snapshots.remember(ref, snapshot, seen_at)
 
     def open(self, ref: TableRef, meter: Meter) -> Table:
         """The table of a reference, whose requests this meter counts."""
@@ -216,17 +175,15 @@ class Catalog:
     def place_of(self, location: str) -> str:
         """A location as the registry keeps it, so that one place has one spelling: relative to the lake's
         root for what lies below it, else a URL."""
-        place = location.rstrip("/")
-        if "://" not in place:
-            return place
-        root, url = f"{self._store.url}/", self._open_location(place).url
-        if not url.startswith(root):
-            return place
-        return unquote(url[len(root) :]) if url.startswith("file:") else url[len(root) :]
+        return stored_location(self._store.url, location)
+
+    def real_place(self, location: str) -> str:
+        """What a location of the registry leads to, by which locations are compared."""
+        return real_place(self._store.url, location)
 
     def in_catalog(self, name: str, place: CatalogPlace) -> TableRef:
         """A table of a catalog under this name. It belongs to the catalog, wherever its folder lies."""
-        url = self._catalogs.location(place).rstrip("/")
+        url = canonical_location(self._catalogs.location(place))
         if "/" not in self.place_of(url):
             raise InvalidInput(
                 f"the table {place.table!r} lies at {url}, right below the lake's root, where a folder is a "
@@ -255,7 +212,7 @@ class Catalog:
 
         def propose(head: Head) -> Entry:
             proposed = change(head)
-            registry.check(head, proposed)
+            registry.check(head, proposed, self.real_place)
             return entry_after(head, self._environment, author.txn, author.attempt, proposed)
 
         decided = decide_entry(log, self._environment, propose, CatalogPlaces(self, meter))
@@ -288,7 +245,7 @@ class Catalog:
         """The table in the folder of this name, which HEAD does not know: of the format that was seen there.
         Where none was, it is a guess, and whoever finds nothing there asks anew."""
         refs = [TableRef(name, name, format_name) for format_name in FORMATS]
-        return next((ref for ref in refs if _place(ref) in self._newest), refs[0])
+        return next((ref for ref in refs if self._snapshots.newest(ref) is not None), refs[0])
 
     def _in_another_case(self, name: str, meter: Meter) -> list[str]:
         folders = Metered(self._store, meter).list_folders("")
@@ -297,28 +254,48 @@ class Catalog:
     def newest(self, ref: TableRef, meter: Meter) -> Pinned | None:
         """The newest version of a table; None if nothing lies there."""
         table, now = self.open(ref, meter), self._environment.elapsed()
-        with self._lock:
-            known = self._newest.get(_place(ref))
+        known = self._snapshots.newest(ref)
         # A miss on the next version proves nothing if that version may have been cleaned away meanwhile.
-        fresh = known is not None and now - known[1] < PREMISE_SECONDS
-        snapshot = table.latest(known[0] if known is not None and fresh else None)
+        fresh = known is not None and now - known.at < PREMISE_SECONDS
+        try:
+            snapshot = table.latest(known.snapshot if known is not None and fresh else None)
+        except Recreated:
+            snapshot = table.latest()
+            fresh = False
+        if not fresh:
+            self.forget([ref])
         if snapshot is None:
             return None
         self.remember(ref, snapshot, now)
         return Pinned(ref, table, snapshot, now)
 
+    def still_has(self, pinned: Pinned) -> bool:
+        """Whether a table is still the one that was pinned; if not, what we know of it is forgotten."""
+        try:
+            pinned.table.look(pinned.snapshot)
+        except Recreated:
+            self.forget([pinned.ref])
+            return False
+        return True
+
     def at(self, ref: TableRef, version: int, meter: Meter) -> Pinned:
-        """A table at a version. Asks nothing if we have seen it there a short while ago."""
+        """A table at a version. Asks nothing if we have seen it there a short while ago. It is pinned as of
+        when it was seen to be the newest; of a version of which that is not known, as of long ago."""
         table, now = self.open(ref, meter), self._environment.elapsed()
-        with self._lock:
-            newest = self._newest.get(_place(ref))
-            snapshot = self._earlier.get(_place(ref), OrderedDict()).get(version)
-        if snapshot is None and newest is not None and newest[0].version < version:
-            found = {taken.snapshot.version: taken.snapshot for taken in table.since(newest[0])}
-            snapshot = found.get(version)
-            for seen in found.values():
-                self.remember(ref, seen, now)
-        return Pinned(ref, table, snapshot or table.at_version(version), now)
+        newest, known = self._snapshots.newest(ref), self._snapshots.at(ref, version)
+        fresh = newest is not None and now - newest.at < PREMISE_SECONDS
+        if known is None and newest is not None and fresh and newest.snapshot.version < version:
+            try:
+                later = table.since(newest.snapshot)
+            except Recreated:
+                self.forget([ref])
+                later = []
+            for taken in later:
+                # Following the log does not show what was cleaned away: no later than the look before.
+                self.remember(ref, taken.snapshot, newest.at)
+                known = Seen(taken.snapshot, newest.at) if taken.snapshot.version == version else known
+        known = known or Seen(table.at_version(version), -math.inf)
+        return Pinned(ref, table, known.snapshot, known.at)
 
     def format_at(self, location: str, meter: Meter) -> str | None:
         """The format of the table that lies there; None if none does."""
@@ -328,14 +305,11 @@ class Catalog:
                 return name
         return None
 
-    def missing(self, name: str, meter: Meter) -> str:
-        """What to say to who asks for a table that is not there."""
-        names = self.names(meter)
-        close = get_close_matches(name, names, n=3)
-        hint = (
-            f"did you mean {' or '.join(repr(c) for c in close)}?" if close else f"it has {names or 'none'}"
-        )
-        return f"the lake has no table {name!r}: {hint}"
+    def missing(self, name: str, meter: Meter, gone: TableRef | None = None) -> LakeVillaError:
+        """The error for a table that is not there: of no such name, or one whose log is `gone`."""
+        if gone is not None:
+            return log_gone(name, self.store_of(gone.location, meter).url)
+        return no_such_table(name, self.names(meter))
 
     def log(self, meter: Meter) -> GlobalLog:
         """The lake's global log, whose requests this meter counts."""
@@ -346,19 +320,32 @@ class Catalog:
         probe(self.root(meter), self._environment)
         return self.log(meter).first_head()
 
-    def settle_up_to(self, seq: int, meter: Meter) -> None:
+    def settle_up_to(self, seq: int, meter: Meter) -> bool:
         """Nobody builds on a log entry whose own entry in the global log is not settled: it may yet be taken
-        back. Asks nothing if we know already that it is."""
+        back. Asks nothing if we know already that it is: then False."""
         with self._lock:
             if seq == 0 or (self._head is not None and self._head.seq >= seq):
-                return
+                return False
         read = settle_up_to(self.log(meter), self._environment, seq, CatalogPlaces(self, meter))
         if read is not None:
             self.learn(read.head)
+        return True
 
     def learn(self, head: Head) -> None:
         """Keep a HEAD that was just read or written."""
         self._remember_head(head, self._environment.elapsed())
+
+    def forget(self, refs: Iterable[TableRef]) -> None:
+        """What we know of the tables at these places does not hold any more."""
+        self._snapshots.forget(refs)
+
+    def _forget_moved(self, head: Head) -> None:
+        """The same for places whose tables were dropped since the HEAD that we know, or recreated: then their
+        version went back."""
+        before = {} if self._head is None else self._head.versions
+        self._snapshots.forget_locations(
+            at for at, version in before.items() if head.versions.get(at, -1) < version
+        )
 
     def _remember_head(self, head: Head | None, read_at: float) -> Head | None:
         """Keep the newest HEAD; a slower thread never brings an older one back.
@@ -369,9 +356,10 @@ class Catalog:
         with self._lock:
             if self._head is not None and head is not None and head.lake != self._head.lake:
                 self._head = head
-                self._newest.clear()
-                self._earlier.clear()
+                self._snapshots.clear()
             elif self._head is None or (head is not None and head.seq >= self._head.seq):
+                if head is not None:
+                    self._forget_moved(head)
                 self._head = head
             self._head_read_at = read_at
             return self._head

@@ -19,8 +19,8 @@ from lakevilla.sql import statements as sql
 from lakevilla.sql.dialect import spark_text
 from lakevilla.sql.statements import TableName
 from lakevilla.sql.tables import tables_of
-from lakevilla.transaction.catalog import Pinned
 from lakevilla.transaction.effect import Effect, TableChange
+from lakevilla.transaction.pinned import Pinned
 from lakevilla.transaction.workspace import Workspace
 
 

@@ -15,8 +15,11 @@ from lakevilla.environment import Environment
 from lakevilla.errors import Conflict
 from lakevilla.formats.port import Published, Snapshot, Taken
 from lakevilla.model import Author, Footprint
-from lakevilla.transaction.catalog import PREMISE_SECONDS, Pinned
+from lakevilla.store.metered import Meter
+from lakevilla.transaction.catalog import Catalog
 from lakevilla.transaction.effect import TableChange
+from lakevilla.transaction.pinned import Pinned
+from lakevilla.transaction.premises import Premises, standing_on
 
 logger = logging.getLogger("lakevilla.transaction")
 
@@ -27,22 +30,27 @@ BACK_OFF_LIMIT_SECONDS = 0.5
 
 
 def commit_change(
-    environment: Environment, pending: TableChange, txn: str, attempt: str, settle: Callable[[int], None]
+    environment: Environment,
+    pending: TableChange,
+    txn: str,
+    attempt: str,
+    settle: Callable[[Pinned], None],
+    premises: Premises,
 ) -> Snapshot:
     """Publish the change and return the version that it became, or raise Conflict.
 
-    `settle` sees to it that an entry of the global log is settled before we build on what it decided.
+    `settle` sees to it that the entry of the global log is settled that decided the version below ours.
     """
     table, base = pending.pinned.table, pending.pinned.snapshot
-    if environment.elapsed() - pending.pinned.pinned_at > PREMISE_SECONDS:
-        renew_premise(pending)
     for losses in range(LOSSES_ALLOWED):
+        standing = standing_on(pending, base)
+        settle(standing.pinned)
+        premises.renew([standing])
         author = Author(txn, attempt, environment.new_id())
         match table.publish(base, pending.change, author):
-            case Published(snapshot):
-                return snapshot
+            case Published() as published:
+                return premises.confirm(standing, published, author)
             case Taken() as taken:
-                settle(taken.snapshot.slot)
                 base = _rebase(pending, base, [taken])
                 if losses >= BACK_OFF_AFTER:
                     back_off(environment, losses)
@@ -66,30 +74,14 @@ def _rebase(pending: TableChange, base: Snapshot, between: Sequence[Taken]) -> S
     return base
 
 
-def renew_premise(pending: TableChange) -> None:
-    """Read again what the commit builds on, after a statement so long that it may have been cleaned away.
+def settle_base(catalog: Catalog, pinned: Pinned, meter: Meter) -> None:
+    """Settle the entry of the global log that decided the version on which a commit without a slot builds.
 
-    The versions after our base must all still be there, or the create could take a number that was
-    used; and so must the files that we uploaded.
+    Such a commit is in the way of an inverse: if the entry had to be rolled back later, the table would be
+    torn. Every path to a publish passes here, wherever the version was met. If the entry is rolled back now,
+    the number after the version is taken by the inverse. No request if the entry is known to be settled.
     """
-    pinned, change = pending.pinned, pending.change
-    gone = "" if pinned.is_new or _is_whole(pinned) else "log entries since it began"
-    gone = gone or next(iter(pinned.table.missing(change.added)), "")
-    if gone:
-        raise Conflict(
-            f"{change.operation} on {pinned.ref.name!r} took so long that {gone} were cleaned away: nothing "
-            "was changed; run it again, and look at the table's retention",
-            table=pinned.ref.name,
-            operation=change.operation,
-        )
-
-
-def _is_whole(pinned: Pinned) -> bool:
-    """Whether the log still has every entry after the pinned version."""
-    # In this order: what is published between the two reads makes the second one newer, not the first.
-    newest = pinned.table.latest()
-    followed = pinned.table.latest(pinned.snapshot)
-    return followed is not None and newest is not None and followed.version >= newest.version
+    catalog.settle_up_to(pinned.snapshot.slot, meter)
 
 
 def back_off(environment: Environment, losses: int) -> None:

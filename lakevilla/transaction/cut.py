@@ -15,17 +15,20 @@ sees HEAD's versions, and of tables that HEAD does not know the newest.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 from lakevilla.environment import Environment
-from lakevilla.errors import Conflict, InvalidInput, Unavailable
+from lakevilla.errors import Conflict, InvalidInput, LakeVillaError, Unavailable
 from lakevilla.model import TableRef
-from lakevilla.settle.entries import entry_after, help_next, hold_slot, move_head, settle
+from lakevilla.settle.completion import complete
+from lakevilla.settle.entries import entry_after, help_next, hold_slot, settle
 from lakevilla.store.metered import Meter
 from lakevilla.store.port import Unanswered
-from lakevilla.transaction.catalog import Catalog, CatalogPlaces, Pinned
+from lakevilla.transaction.catalog import Catalog, CatalogPlaces
+from lakevilla.transaction.pinned import Pinned
+from lakevilla.transaction.table_errors import another_table, torn
 from lakevilla.versions import registry
 from lakevilla.versions.commits import Adopt, Adopted
 from lakevilla.versions.log import ReadHead
@@ -51,6 +54,14 @@ class Cut:
         self._read: ReadHead | None = None
         self._read_at = 0.0
         self._included: set[str] = set()
+        self.stayed: Unavailable | None = None
+        """Why the instant lacks versions that are newer than HEAD, if it does: enough for a reader, but a
+        writer must not conclude from it that there is nothing to change."""
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether a statement has chosen the instant."""
+        return self._head is not None
 
     @property
     def head(self) -> Head:
@@ -76,6 +87,14 @@ class Cut:
         """
         new = [name for name in names if name.casefold() not in self._included]
         self._included |= {name.casefold() for name in new}
+        try:
+            self._include(new, touched, blind)
+        except BaseException:
+            # The next statement that names them asks again.
+            self._included -= {name.casefold() for name in new}
+            raise
+
+    def _include(self, new: Sequence[str], touched: Sequence[Pinned], blind: bool) -> None:
         if self._head is None:
             self._open(new)
             return
@@ -90,17 +109,30 @@ class Cut:
         """A table that was included, at the pinned instant; InvalidInput if there is none of this name."""
         found = self._version(name)
         if found is None:
-            raise InvalidInput(self._catalog.missing(name, self._meter))
+            raise self._missing(name)
         ref, version = found
         try:
             pinned = self._catalog.at(ref, version, self._meter)
         except InvalidInput as error:
+            newest = self._catalog.newest(ref, self._meter)
+            if newest is None:
+                raise self._missing(name) from error
+            if newest.snapshot.version < version:
+                raise another_table(name, version, newest.snapshot.version) from error
+            if ref.location in self.head.torn:
+                raise torn(name) from error
             raise Conflict(
                 f"the lake's instant has version {version} of {name!r}, which was cleaned away: run "
                 f"lake.sync() so that it has the newest, and then the transaction again ({error})",
                 table=name,
             ) from error
-        return replace(pinned, pinned_at=self._read_at)
+        # Of a table without outside writers HEAD tells the newest version.
+        return replace(pinned, pinned_at=self._read_at) if pinned.snapshot.exclusive else pinned
+
+    def _missing(self, name: str) -> LakeVillaError:
+        ref = registry.find(self.head, name)
+        gone = ref is not None and self._catalog.newest(ref, self._meter) is None
+        return self._catalog.missing(name, self._meter, ref if gone else None)
 
     def find(self, name: str) -> Pinned | None:
         """Like `pin`, with None for a table that is not there."""
@@ -108,14 +140,23 @@ class Cut:
 
     def move(self, read: ReadHead) -> None:
         """Pin a later instant: the caller has brought all that the transaction did up to it."""
-        self._head, self._read, self._read_at = read.head, read, self._environment.elapsed()
+        self.stayed = None
+        self._head, self._read, self._read_at = read.head, read, read.read_at
         # What was not there before may be there now.
         self._included = {name for name in self._included if self._version(name) is not None}
         self._catalog.learn(read.head)
 
+    def restore(self, head: Head, touched: Mapping[TableRef, int]) -> None:
+        """Pin the instant that another client had pinned, with the tables that it had touched by then: of
+        those that this HEAD does not know it saw these versions."""
+        unknown = {ref: version for ref, version in touched.items() if ref.location not in head.versions}
+        self._head = _with(head, unknown)
+        self._read, self._read_at = None, self._environment.elapsed()
+        self._included = {ref.name.casefold() for ref in touched}
+
     def forget(self) -> None:
         """Pin anew with the next statement."""
-        self._head, self._read = None, None
+        self._head, self._read, self.stayed = None, None, None
         self._included.clear()
 
     def _version(self, name: str) -> tuple[TableRef, int] | None:
@@ -129,6 +170,8 @@ class Cut:
             read, newest = self._look(names)
             head = _of(read)
             beyond = [pinned for pinned in newest if is_beyond(head, pinned)]
+            if not self._are_there(beyond):
+                continue
             if beyond:
                 try:
                     read = self._adopt(read, beyond)
@@ -138,8 +181,7 @@ class Cut:
             if read is not None:
                 self.move(read)
             elif not beyond:
-                self._head = NO_LAKE
-            self._read_at = now
+                self._head, self._read_at = NO_LAKE, now
 
     def _look(self, names: Sequence[str]) -> Probed:
         """HEAD and the newest versions of these tables, in one round if we know them from before."""
@@ -177,6 +219,9 @@ class Cut:
         while True:
             read = self._log.read_head()
             beyond = [pinned for pinned in tables if is_beyond(_of(read), pinned)]
+            if not self._are_there(beyond):
+                tables = [found for p in tables if (found := self._catalog.newest(p.ref, self._meter))]
+                continue
             if beyond:
                 try:
                     read = self._adopt(read, beyond)
@@ -197,6 +242,12 @@ class Cut:
                 "name both tables in its first statement",
                 table=moved[0].ref.name,
             )
+
+    def _are_there(self, tables: Sequence[Pinned]) -> bool:
+        """Whether these tables are still what they were: a version of a table that was deleted meanwhile must
+        never become part of the lake's instant."""
+        tasks = [partial(self._catalog.still_has, pinned) for pinned in tables]
+        return all(self._environment.fan_out(tasks))
 
     def _adopt(self, read: ReadHead | None, tables: Sequence[Pinned]) -> ReadHead | None:
         """HEAD after an entry that makes these versions part of the lake's instant; None if another entry
@@ -220,12 +271,9 @@ class Cut:
         if decided_later and self._log.read_slot(head.seq + 1) is not None:
             raise error
         logger.warning("the lake is seen as its HEAD has it, without what came since: %s", error)
-        self._head = replace(
-            head,
-            tables={**head.tables, **{pinned.ref.name: pinned.ref for pinned in unknown}},
-            versions={**head.versions, **{p.ref.location: p.snapshot.version for p in unknown}},
-        )
-        self._read, self._read_at = read, self._environment.elapsed()
+        self._head = _with(head, {pinned.ref: pinned.snapshot.version for pinned in unknown})
+        self._read, self._read_at = read, self._read_at if read is None else read.read_at
+        self.stayed = error
 
 
 def adopt(
@@ -238,10 +286,11 @@ def adopt(
     log, txn = catalog.log(meter), environment.new_id()
     entry = entry_after(read.head, environment, txn, txn, change)
     places = CatalogPlaces(catalog, meter)
+    publish = partial(settle, read.head.lake, entry, environment, places)
     if not hold_slot(log, environment, entry):
         catalog.learn(help_next(log, environment, read, places).head)
         return None
-    return move_head(log, environment, read, entry, settle(read.head.lake, entry, environment, places))
+    return complete(log, environment, read, entry, publish)[0]
 
 
 def _went_unanswered(error: BaseException | None) -> bool:
@@ -255,6 +304,13 @@ def is_beyond(head: Head, pinned: Pinned) -> bool:
     if location in head.torn or location in head.dropped:
         return False
     return pinned.snapshot.version > head.versions.get(location, -1)
+
+
+def _with(head: Head, tables: Mapping[TableRef, int]) -> Head:
+    """The same with these tables at these versions."""
+    named = {ref.name: ref for ref in tables}
+    versions = {ref.location: version for ref, version in tables.items()}
+    return replace(head, tables={**head.tables, **named}, versions={**head.versions, **versions})
 
 
 def _of(read: ReadHead | None) -> Head:

@@ -9,22 +9,28 @@ tried.
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 
-from lakevilla.errors import Conflict, Corrupt, InvalidInput, Unavailable
+from lakevilla.errors import Aborted, Conflict, Fenced, InvalidInput, LakeVillaError, Torn
 from lakevilla.formats.port import Snapshot, Table
 from lakevilla.model import Change, ReadSet, TableRef
 from lakevilla.settle.commits import CommitSettler
-from lakevilla.settle.entries import decided_but_unseen, entry_after, help_next, hold_slot, move_head
-from lakevilla.transaction.catalog import CatalogPlaces, Pinned, seen
+from lakevilla.settle.completion import complete
+from lakevilla.settle.entries import decided_but_unseen, entry_after, help_next, hold_slot
+from lakevilla.settle.premise import GuardedPlaces, Premise, guarded
+from lakevilla.transaction.catalog import CatalogPlaces
 from lakevilla.transaction.committing import LOSSES_ALLOWED
+from lakevilla.transaction.fence import Fence
 from lakevilla.transaction.footing import Footing
 from lakevilla.transaction.owning import Owning
+from lakevilla.transaction.pinned import Pinned, seen
 from lakevilla.transaction.recovering import Recovery
+from lakevilla.transaction.table_errors import torn
 from lakevilla.transaction.turns import Turns
-from lakevilla.transaction.workspace import Workspace, torn
+from lakevilla.transaction.workspace import Workspace
 from lakevilla.versions import registry
-from lakevilla.versions.commits import NEW, Commit, Drop, Read, Write
+from lakevilla.versions.commits import NEW, Commit, Drop, Read, Settled, Write
 from lakevilla.versions.log import ReadHead
 from lakevilla.versions.records import Entry, Head
 
@@ -38,25 +44,47 @@ for one client's requests who could as well try; measured with 48 clients (docs/
 @dataclass(frozen=True)
 class Committed:
     """What a commit made of each table, by location, and the entry of the global log that decided it, if
-    one did."""
+    one did. `versions` are known also where another client settled the entry, without `snapshots`."""
 
     seq: int | None
     snapshots: Mapping[str, Snapshot]
+    versions: Mapping[str, int] = field(default_factory=dict)
 
 
 class Decision:
     """The commit of one transaction by a slot."""
 
-    def __init__(self, workspace: Workspace, recovery: Recovery, turns: Turns, footing: Footing) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        recovery: Recovery,
+        turns: Turns,
+        footing: Footing,
+        fence: Fence,
+        *,
+        final: bool,
+    ) -> None:
+        self._final = final
         self._workspace = workspace
         self._recovery = recovery
         self._turns = turns
         self._footing = footing
+        self._fence = fence
         self._places = CatalogPlaces(workspace.catalog, workspace.meter)
         self._owning = Owning(self._places, workspace.environment)
 
     def commit(self) -> Committed | None:
         """Decide and settle; None if nothing is left to publish."""
+        try:
+            return self._decide()
+        except Fenced:
+            raise
+        except Aborted:
+            # What is in our way may be our own transaction, committed by a client that resumed it.
+            self._fence.check_newest(self._workspace.catalog.log(self._workspace.meter))
+            raise
+
+    def _decide(self) -> Committed | None:
         workspace, environment = self._workspace, self._workspace.environment
         log = workspace.catalog.log(workspace.meter)
         read = self._footing.first(log)
@@ -72,11 +100,16 @@ class Decision:
             commit = self._commit()
             if commit is None:
                 return None
+            self._fence.check(log, read)
             self._check(read.head, commit)
             self._owning.ensure(read.head, commit)
+            environment.fan_out([partial(p.table.look, p.snapshot) for p, _ in self._footing.changes])
             entry = entry_after(read.head, environment, workspace.txn, self._recovery.attempt, commit)
+            premise = Premise(log, environment, entry.seq, environment.elapsed(), found=commit.behind)
+            self._footing.renew()
             if hold_slot(log, environment, entry):
-                read, done = self._settle(read, entry, commit)
+                premise.late = premise.is_old
+                read, done = self._settle(read, entry, commit, premise)
                 if done is not None:
                     return done
                 # An outside writer was in the way, and what was published has been taken back.
@@ -101,7 +134,7 @@ class Decision:
         writes += [self._new(pinned) for pinned in own.made.values()]
         # A notice follows what is published: our own changes of a table that goes are not.
         gone = [self._workspace.base(location) for location in own.dropped]
-        drops = tuple(Drop(pinned.ref, seen(pinned)) for pinned in gone)
+        drops = tuple(Drop(pinned.ref, seen(pinned.ref, pinned.snapshot.version)) for pinned in gone)
         written = {write.table.location for write in writes}
         reads = [
             Read(pinned.ref, pinned.snapshot.version, self._recovery.read_of(pinned.ref.location))
@@ -110,7 +143,8 @@ class Decision:
         ]
         if not (writes or drops or reads):
             return None
-        return Commit(tuple(writes), tuple(reads), drops, self._turns.lake_ticket)
+        behind = self._footing.is_behind()
+        return Commit(tuple(writes), tuple(reads), drops, self._turns.lake_ticket, self._final, behind)
 
     def _new(self, pinned: Pinned) -> Write:
         """A table that the transaction makes, with all that it does to it. Nobody else can have read it."""
@@ -122,58 +156,81 @@ class Decision:
     def _check(self, head: Head, commit: Commit) -> None:
         """No other entry took a name that the commit gives, or dropped what it drops. If none has until
         this HEAD, the create of the slot after it proves that none has until then."""
-        for ref in commit.tables:
-            if ref.location in head.torn:
-                raise torn(ref.name)
+        for write in commit.writes:
+            if write.table.location in head.torn:
+                raise torn(write.table.name)
         try:
-            registry.check(head, commit)
+            registry.check(head, commit, self._workspace.catalog.real_place)
         except InvalidInput as error:
             raise Conflict(
                 f"another client changed the lake's tables meanwhile: {error}. Nothing was changed; run the "
                 "transaction again"
             ) from error
 
-    def _settle(self, read: ReadHead, entry: Entry, commit: Commit) -> tuple[ReadHead, Committed | None]:
+    def _settle(
+        self, read: ReadHead, entry: Entry, commit: Commit, premise: Premise
+    ) -> tuple[ReadHead, Committed | None]:
         """Publish our own entry and make it visible. It is decided: a store that goes away cannot undo it."""
         workspace = self._workspace
         log = workspace.catalog.log(workspace.meter)
-        settler = CommitSettler(
-            read.head.lake,
-            entry.seq,
-            entry.txn,
-            entry.attempt,
-            workspace.environment,
-            self._places,
-            self._open_at,
-        )
-        try:
-            outcome = settler.settle(commit)
-            moved = move_head(log, workspace.environment, read, entry, outcome.settled)
-        except Unavailable as error:
-            raise decided_but_unseen(entry) from error
-        workspace.catalog.learn(moved.head)
-        if outcome.settled.torn:
-            raise _torn(entry, outcome.settled.torn)
-        done = Committed(entry.seq, outcome.snapshots) if outcome.settled.published else None
-        return moved, done
+        published: dict[str, Snapshot] = {}
 
-    def _open_at(self, ref: TableRef, version: int) -> tuple[Table, Snapshot]:
+        def settle(given_up: frozenset[str]) -> Settled:
+            settler = CommitSettler(
+                read.head.lake,
+                entry.seq,
+                entry.txn,
+                entry.attempt,
+                workspace.environment,
+                GuardedPlaces(self._places, premise),
+                partial(self._open_at, premise),
+                given_up,
+            )
+            outcome = settler.settle(commit)
+            published.clear()
+            published.update(outcome.snapshots)
+            return outcome.settled
+
+        try:
+            moved, settled = complete(log, workspace.environment, read, entry, settle)
+        except LakeVillaError as error:
+            raise decided_but_unseen(entry, error) from error
+        workspace.catalog.learn(moved.head)
+        if settled.torn:
+            raise _torn(entry, settled.torn)
+        written = {write.table.location for write in commit.writes}
+        versions = {at: version for at, version in settled.versions.items() if at in written}
+        return moved, Committed(entry.seq, published, versions) if settled.published else None
+
+    def _open_at(self, premise: Premise, ref: TableRef, version: int) -> tuple[Table, Snapshot]:
         pinned = self._workspace.base(ref.location)
         assert pinned.snapshot.version == version, "the entry was made from where we stand"
-        return pinned.table, pinned.snapshot
+        return guarded(pinned.table, ref, premise), pinned.snapshot
 
 
-def _torn(entry: Entry, locations: frozenset[str]) -> Corrupt:
-    """No redo can mend it: what is left of the commit there would be counted twice."""
-    return Corrupt(
-        f"transaction {entry.txn} had to be taken back, and a client that knows nothing of LakeVilla built "
-        f"on its version of {', '.join(sorted(locations))} before that: there its changes stand, and nowhere "
-        f"else. Do not run it again before that is mended by hand; lakevilla explain {entry.txn} shows the "
-        "versions"
+def _torn(entry: Entry, locations: frozenset[str]) -> Torn:
+    """A redo cannot repair it: what is left of the commit there would be counted twice."""
+    names = sorted(ref.name for ref in entry.tables if ref.location in locations)
+    return Torn(
+        f"transaction {entry.txn} was rolled back, but not on {', '.join(map(repr, names))}: a client that "
+        "does not know LakeVilla built on its version there, or the table's log can no longer be read. Its "
+        f"changes may stand there, and nowhere else. lakevilla explain {entry.txn} shows the versions: "
+        "repair those tables by hand before you run the transaction again",
+        transaction=entry.txn,
+        tables=tuple(names),
     )
 
 
 def _write(pinned: Pinned, change: Change, ticket: int | None) -> Write:
     encoded = pinned.table.encode_change(pinned.snapshot, change)
     snapshot = pinned.snapshot
-    return Write(pinned.ref, snapshot.version, encoded, change.read, change.blind, ticket, snapshot.exclusive)
+    return Write(
+        pinned.ref,
+        snapshot.version,
+        encoded,
+        change.read,
+        change.blind,
+        ticket,
+        snapshot.exclusive,
+        snapshot.table_id,
+    )

@@ -4,12 +4,13 @@ Registering and renaming a table are entries of the global log. So are creating 
 part of a commit on several tables. Altering one is a commit of that table like any other.
 """
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 
-from lakevilla.errors import InvalidInput
+from lakevilla.errors import Corrupt, InvalidInput, Unsupported
 from lakevilla.formats.catalogs import CatalogPlace
 from lakevilla.model import Author, Counts, PartitionField, ReadSet, TableRef
 from lakevilla.predicates import ANYTHING
@@ -19,11 +20,13 @@ from lakevilla.sql.parsing import parse_expression, select_from
 from lakevilla.sql.statements import TableName
 from lakevilla.sql.types import type_named
 from lakevilla.store.names import check_table_name
-from lakevilla.transaction.catalog import Pinned, seen
 from lakevilla.transaction.effect import Effect, LakeChange, TableChange, TableDrop
+from lakevilla.transaction.pinned import Pinned, seen
 from lakevilla.transaction.workspace import Workspace
 from lakevilla.versions import registry
-from lakevilla.versions.records import CreateTable, DropTable, RegisterTable, RenameTable
+from lakevilla.versions.records import GONE, CreateTable, DropTable, RegisterTable, RenameTable
+
+logger = logging.getLogger("lakevilla.transaction")
 
 
 def create(
@@ -52,7 +55,7 @@ def create(
         change = replace(change, operation="CREATE TABLE AS SELECT", added=written.added)
         rows = written.counts
     if workspace.by_slots:
-        return Effect(rows, TableChange(pinned, change))
+        return Effect(rows, TableChange(pinned, change, makes=True))
     author = Author(workspace.txn, workspace.txn, workspace.environment.new_id())
     first = table.encode_first(change, author).decode()
     return Effect(rows, LakeChange(lambda _: CreateTable(ref, first)))
@@ -62,6 +65,7 @@ def register(workspace: Workspace, name: str, location: str) -> Effect:
     """An existing table gets a name in this lake."""
     check_table_name(name)
     place = workspace.catalog.place_of(location)
+    registry.refuse_doomed(workspace.catalog.head(workspace.meter, fresh=True), place)
     ref = TableRef(name, place, workspace.catalog.detect(place, workspace.meter))
     table = workspace.catalog.open(ref, workspace.meter)
     if table.latest() is None:
@@ -86,20 +90,52 @@ def register_in_catalog(workspace: Workspace, name: str, catalog: str, table: st
 def rename(workspace: Workspace, name: str, to: str) -> Effect:
     """A table gets another name and stays where it is."""
     check_table_name(to)
-    pinned = workspace.pin(TableName(name))
-    ref = pinned.ref
+    found = _named(workspace, name)
+    ref, version = (found.ref, found.snapshot.version) if isinstance(found, Pinned) else found
     taken = None if to.casefold() == ref.name.casefold() else workspace.catalog.find(to, workspace.meter)
     if taken is not None:
         raise InvalidInput(f"the lake already has a table {taken.ref.name!r}: choose another name")
-    return Effect(None, LakeChange(lambda _: RenameTable(ref, to, seen(pinned))))
+    return Effect(None, LakeChange(lambda _: RenameTable(ref, to, seen(ref, version))))
 
 
-def drop(workspace: Workspace, name: str) -> Effect:
+def drop(workspace: Workspace, name: str, if_exists: bool = False) -> Effect:
     """A table loses its name. Its files stay until vacuum; a table outside the root is not touched."""
-    pinned = workspace.pin(TableName(name))
-    if workspace.by_slots:
-        return Effect(None, TableDrop(pinned))
-    return Effect(None, LakeChange(lambda _: DropTable(pinned.ref, seen(pinned))))
+    try:
+        if if_exists and workspace.find(name) is None:
+            return Effect(None)
+    except (Corrupt, Unsupported) as error:
+        logger.debug("table %r exists, and cannot be read: %s", name, error)
+    found = _named(workspace, name)
+    if workspace.by_slots and isinstance(found, Pinned):
+        return Effect(None, TableDrop(found))
+    ref, version = (found.ref, found.snapshot.version) if isinstance(found, Pinned) else found
+    return Effect(None, LakeChange(lambda _: DropTable(ref, seen(ref, version))))
+
+
+def _named(workspace: Workspace, name: str) -> Pinned | tuple[TableRef, int]:
+    """The table of this name. One that cannot be read keeps its name no longer than its owner wants: of that
+    one, where it lies and its last version."""
+    try:
+        return workspace.pin(TableName(name))
+    except (Corrupt, Unsupported) as error:
+        ref = workspace.catalog.registered(name, workspace.meter)
+        if ref is None:
+            raise
+        if workspace.touched or workspace.own.made or workspace.own.dropped:
+            raise InvalidInput(
+                f"table {name!r} cannot be read ({error}): drop or rename it in a transaction of its own"
+            ) from error
+        return ref, _last_version(workspace, ref)
+
+
+def _last_version(workspace: Workspace, ref: TableRef) -> int:
+    """The newest version of a table that cannot be read at the lake's instant; GONE if at none."""
+    try:
+        newest = workspace.catalog.newest(ref, workspace.meter)
+    except (Corrupt, Unsupported) as error:
+        logger.warning("the log of table %r is not told of its new name: %s", ref.name, error)
+        return GONE
+    return GONE if newest is None else newest.snapshot.version
 
 
 def alter(workspace: Workspace, name: str, action: sql.Action) -> Effect:

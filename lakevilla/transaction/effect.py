@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakevilla.model import Change
-from lakevilla.transaction.catalog import Pinned
+from lakevilla.transaction.pinned import Pinned
 from lakevilla.versions.records import Head, RegistryChange
 
 
@@ -13,11 +13,12 @@ from lakevilla.versions.records import Head, RegistryChange
 class TableChange:
     """A change of one table, to be published on the version that it was computed on, or rebased.
 
-    If the table is new, the change makes it.
+    `makes` says that the change makes the table, which is new.
     """
 
     pinned: Pinned
     change: Change
+    makes: bool = False
 
 
 @dataclass(frozen=True)

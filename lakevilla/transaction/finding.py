@@ -1,35 +1,31 @@
-"""What became of a transaction, asked by somebody who was not there (docs/guarantees.md, "Outcomes").
+"""What became of a transaction, asked by another client (docs/guarantees.md, "Outcomes").
 
-Only a log can say that a transaction is committed. That no log names it says less: its client may be paused
-and publish later. Age does not rule that out. A client may not build on what it read longer than an hour ago,
-but it may read again, find that nothing is in its way, and publish; so nothing here turns into `aborted` with
-time. What was decided in the global log and had to be taken back is aborted for good.
+`committed`, `aborted` and `torn` are final: no later answer says anything else, but that it is not known any
+more. Only a log can say that a transaction is committed. That no log names it says less: its client may be
+paused and publish later. Age does not rule that out. A client may not build on what it read longer than an
+hour ago, but it may read again, find that nothing is in its way, and publish. For the same reason an entry of
+the global log that was refused is not the end of a transaction that may be redone under the same id.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 
 from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput
 from lakevilla.markers.lease import Leases
 from lakevilla.markers.survey import find_stale
-from lakevilla.model import HistoryEntry, Outcome, TableRef
+from lakevilla.model import Outcome
 from lakevilla.settle.commits import INVERSE
 from lakevilla.store.metered import Meter
 from lakevilla.sublogs.reading import has_sublogs
 from lakevilla.transaction.catalog import Catalog
+from lakevilla.transaction.evidence import Evidence, Seen, find_evidence
 from lakevilla.transaction.resuming import lease_of
-from lakevilla.versions.commits import Adopt, Commit, Void, Write
-from lakevilla.versions.records import CreateTable, Entry
-
-DAY_MS = 24 * 3600 * 1000
-"""How far the clocks of two clients may be apart, for what need not be looked at."""
+from lakevilla.versions.commits import Commit
+from lakevilla.versions.records import Entry
 
 _ID = re.compile(r"[0-9a-f]{32}")
-_FIRST_ENTRIES = 16
-_SLOTS = 16
+_DECIDES_NOTHING = ("void", "adopt")
 
 
 def is_id(text: str) -> bool:
@@ -44,175 +40,91 @@ def check_id(txn: str) -> str:
     return txn
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """The versions of one table that name a transaction, newest first; `oldest` is the oldest version that
-    was looked at, None if the table's log is gone. `first` is the version with which new tables begin."""
-
-    ref: TableRef
-    first: int
-    oldest: int | None
-    versions: tuple[HistoryEntry, ...]
-
-    def of(self, attempt: str) -> HistoryEntry | None:
-        """The version that this attempt wrote."""
-        return next((version for version in self.versions if version.attempt == attempt), None)
-
-    def reaches(self, version: int) -> bool:
-        """Whether this version was looked at, and all after it."""
-        return self.oldest is not None and self.oldest <= version
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """What the logs say of a transaction: its entries of the global log, newest first, and its versions of
-    tables by location. `head` is the last settled entry's number; `expired` says that entries of its time
-    are not there any more."""
-
-    head: int
-    entries: tuple[Entry, ...]
-    tables: Mapping[str, Seen]
-    expired: bool = False
-
-    def is_settled(self, entry: Entry) -> bool:
-        return entry.seq <= self.head
-
-    def is_whole(self, entry: Entry) -> bool | None:
-        """Whether a settled entry stands; False if it had to be taken back, None if logs that would tell
-        were cleaned away."""
-        match entry.change:
-            case Commit(writes=writes):
-                told = [self._stands(write, entry.attempt) for write in writes]
-                return False if False in told else None if None in told else True
-            case CreateTable(table=table):
-                seen = self.tables.get(table.location)
-                if seen is None or not seen.reaches(seen.first):
-                    return None
-                return seen.of(entry.attempt) is not None
-        return not isinstance(entry.change, Void)
-
-    def _stands(self, write: Write, attempt: str) -> bool | None:
-        """Whether the attempt published this part and nobody took it back."""
-        seen = self.tables.get(write.table.location)
-        if seen is not None and seen.of(attempt + INVERSE) is not None:
-            return False
-        if seen is not None and seen.of(attempt) is not None:
-            return True
-        if seen is None:
-            return None
-        return False if seen.reaches(seen.first if write.creates else write.base + 1) else None
-
-
 def find_outcome(catalog: Catalog, environment: Environment, leases: Leases, txn: str) -> Outcome:
-    """Look for a transaction in the logs of the lake and of its tables, newest first; then for its client."""
-    return outcome_of(find_evidence(catalog, environment, txn), catalog, environment, leases, txn)
+    """Look for a transaction in the global log, then in the logs of the tables, then for its client."""
+    evidence = find_evidence(catalog, environment, txn, stop_early=True)
+    decided = _decided(txn, evidence)
+    if decided is not None:
+        return decided
+    if evidence.entries or evidence.steps:
+        # All that the global log tells of it came to nothing: a later attempt may be in a table's log.
+        evidence = find_evidence(catalog, environment, txn)
+    return outcome_of(evidence, catalog, environment, leases, txn)
 
 
 def outcome_of(
     evidence: Evidence, catalog: Catalog, environment: Environment, leases: Leases, txn: str
 ) -> Outcome:
     """What the evidence says of a transaction; of one that no log names, what its client left says."""
-    if evidence.entries:
-        decided = _decided(txn, evidence, evidence.entries[0])
-        if decided is not None:
-            return decided
+    decided = _decided(txn, evidence)
+    if decided is not None:
+        return decided
+    slots = {step.seq for step in evidence.steps}
     for seen in evidence.tables.values():
-        if seen.versions:
-            version, name = seen.versions[0].version, seen.ref.name
-            return _committed(txn, f"version {version} of {name!r}", name, version)
+        for version in seen.versions:
+            if not version.slot:
+                place = f"version {version.version} of {seen.ref.name!r}"
+                return _committed(txn, place, seen.ref.name, version.version)
+    for seen in evidence.tables.values():
+        if any(version.slot not in slots and _stands(seen, version.attempt) for version in seen.versions):
+            return Outcome(txn, "unknown", _EXPIRED_ENTRY.format(name=seen.ref.name), seen.ref.name)
     found = _not_found(catalog, environment, leases, txn)
-    return replace(found, advice=_EXPIRED) if evidence.expired and found.advice == _LOST else found
-
-
-def find_evidence(catalog: Catalog, environment: Environment, txn: str) -> Evidence:
-    """Look for a transaction in the logs of the lake and of its tables. Changes nothing."""
-    return _Search(catalog, environment, txn).run()
-
-
-class _Search:
-    """One look. Entries that are older than the transaction by more than a day are not read."""
-
-    def __init__(self, catalog: Catalog, environment: Environment, txn: str) -> None:
-        self._catalog = catalog
-        self._environment = environment
-        self._txn = txn
-        self._meter = Meter()
-        self._begun_ms = int(txn[:12], 16)
-
-    def run(self) -> Evidence:
-        head = self._catalog.head(self._meter, fresh=True)
-        slots = [] if head is None else self._slots(head.seq + 1, head.horizon)
-        expired = head is not None and head.horizon > 0 and not self._reaches_back(slots)
-        refs = self._tables(slots)
-        found = self._environment.fan_out([partial(self._in_table, ref) for ref in refs])
-        return Evidence(
-            0 if head is None else head.seq,
-            tuple(entry for entry in slots if entry.txn == self._txn),
-            {seen.ref.location: seen for seen in found},
-            expired,
-        )
-
-    def _slots(self, newest: int, horizon: int) -> list[Entry]:
-        """The entries of the global log that may matter, newest first, as far as they are kept."""
-        log, found = self._catalog.log(self._meter), list[Entry]()
-        for last in range(newest, 0, -_SLOTS):
-            numbers = range(last, max(0, last - _SLOTS), -1)
-            read = self._environment.fan_out([partial(log.read_slot, number) for number in numbers])
-            entries = [entry for entry in read if entry is not None]
-            found += entries
-            if self._reaches_back(entries) or (not entries and last < horizon):
-                break
+    if found.advice != _LOST:
         return found
-
-    def _reaches_back(self, entries: Sequence[Entry]) -> bool:
-        """Whether what lies before these entries was written before the transaction began."""
-        return any(self._is_before(entry.time_ms) or entry.seq == 1 for entry in entries)
-
-    def _tables(self, slots: Sequence[Entry]) -> list[TableRef]:
-        """The lake's tables, and those that were dropped or renamed since the transaction began."""
-        names = self._catalog.names(self._meter)
-        pins = self._environment.fan_out([partial(self._catalog.find, name, self._meter) for name in names])
-        refs = {pinned.ref.location: pinned.ref for pinned in pins if pinned is not None}
-        for entry in slots:
-            for ref in entry.tables:
-                refs.setdefault(ref.location, ref)
-        return list(refs.values())
-
-    def _in_table(self, ref: TableRef) -> Seen:
-        table, limit = self._catalog.open(ref, self._meter), _FIRST_ENTRIES
-        while True:
-            entries = table.history(limit)
-            if len(entries) < limit or self._is_before(entries[-1].timestamp_ms):
-                own = tuple(entry for entry in entries if entry.txn == self._txn)
-                return Seen(ref, table.first_version, entries[-1].version if entries else None, own)
-            limit *= 4
-
-    def _is_before(self, time_ms: int) -> bool:
-        return time_ms < self._begun_ms - DAY_MS
+    refused = next((step.seq for step in evidence.steps if step.kind not in _DECIDES_NOTHING), None)
+    if refused is not None:
+        return replace(found, advice=_REFUSED.format(seq=refused), seq=refused)
+    return found if evidence.is_complete else Outcome(txn, "unknown", _EXPIRED)
 
 
-def _decided(txn: str, evidence: Evidence, entry: Entry) -> Outcome | None:
-    """What became of a transaction that is an entry of the global log; None if that entry was given up."""
+def _stands(seen: Seen, attempt: str | None) -> bool:
+    """Whether this attempt's version, or what rolled it back, is all that the table tells of it."""
+    if attempt is None or attempt.endswith(INVERSE):
+        return False
+    return seen.of(attempt + INVERSE) is None
+
+
+def _decided(txn: str, evidence: Evidence) -> Outcome | None:
+    """What the global log says of a transaction: the newest entry that is final, else one that is not settled
+    yet; None if it has none, or none but such as came to nothing and may be tried again."""
+    for step in evidence.steps:
+        if step.published and step.kind not in _DECIDES_NOTHING:
+            table = next((name for name in step.maps.get("tables", {}) if step.kind != "commit"), None)
+            return _committed(txn, f"entry {step.seq} of the global log", table, None, step.seq)
+    for step in evidence.steps:
+        if torn := step.added.get("torn"):
+            place, where = f"entry {step.seq} of the global log", ", ".join(sorted(torn))
+            return Outcome(txn, "torn", _TORN.format(place=place, where=where), seq=step.seq)
+    for step in evidence.steps:
+        if step.final and step.kind not in _DECIDES_NOTHING:
+            return _aborted(txn, step.seq)
+    told = [(entry, _of_entry(txn, evidence, entry)) for entry in evidence.entries]
+    finals = [outcome for _, outcome in told if outcome is not None and outcome.state == "committed"]
+    return next(iter(finals), None) or next((outcome for _, outcome in told if outcome is not None), None)
+
+
+def _of_entry(txn: str, evidence: Evidence, entry: Entry) -> Outcome | None:
     place = f"entry {entry.seq} of the global log"
-    if isinstance(entry.change, Void | Adopt):
+    if entry.kind in _DECIDES_NOTHING:
         return None
-    if not isinstance(entry.change, Commit | CreateTable):
-        table = next((ref.name for ref in entry.tables), None)
-        return _committed(txn, place, table, None, entry.seq)
     if not evidence.is_settled(entry):
         advice = f"it is {place}, which the next client that writes to the lake completes: ask again then"
         return Outcome(txn, "undecided", advice, seq=entry.seq)
     match evidence.is_whole(entry):
         case True:
-            return _committed(txn, place, None, None, entry.seq)
-        case False:
-            advice = f"it was {place} and had to give way: nothing of it is visible, and it may be run again"
-            return Outcome(txn, "aborted", advice, seq=entry.seq)
-    advice = (
-        f"it is {place}, and the log entries of its tables that would tell whether it stands were cleaned "
-        "away: look at the data before it is run again"
-    )
-    return Outcome(txn, "undecided", advice, seq=entry.seq)
+            table = None if isinstance(entry.change, Commit) else next((r.name for r in entry.tables), None)
+            return _committed(txn, place, table, None, entry.seq)
+        case None:
+            return Outcome(txn, "unknown", _NOT_TOLD.format(place=place), seq=entry.seq)
+    if isinstance(entry.change, Commit) and not entry.change.final:
+        return None
+    return _aborted(txn, entry.seq)
+
+
+def _aborted(txn: str, seq: int) -> Outcome:
+    place = f"entry {seq} of the global log"
+    advice = f"it was {place} and had to give way: nothing of it is visible, and it may be run again"
+    return Outcome(txn, "aborted", advice, seq=seq)
 
 
 def _committed(
@@ -235,9 +147,27 @@ _RESUME = (
     "no table names it, and its client shows no sign of life, but it left what it had done: "
     "lake.resume('{txn}') goes on with it"
 )
+_TORN = (
+    "it was {place} and was refused, and another client had built on its part of {where} before that could "
+    "be rolled back: there its changes are visible, and nowhere else. Do not run it again before the tables "
+    "are repaired; lakevilla explain shows the versions"
+)
+_REFUSED = (
+    "its newest attempt was entry {seq} of the global log, which was refused and rolled back: nothing of it "
+    "is visible. If its client has ended, it was not committed and may be run again; a client that is only "
+    "paused may still redo and commit it"
+)
+_NOT_TOLD = (
+    "it is {place}, and the log entries of its tables that would tell whether it stands were cleaned away: "
+    "whether it was committed is not known any more; look at the data before it is run again"
+)
+_EXPIRED_ENTRY = (
+    "a version of {name!r} names it, and the entry of the global log that decided it has expired: whether it "
+    "was committed as a whole is not known any more; look at the data before it is run again"
+)
 _EXPIRED = (
-    "no table names it, and entries of the lake from when it ran have expired: whether it was committed is "
-    "not known any more; look at the data before it is run again"
+    "no log names it, and entries of the lake or of its tables from when it ran have expired: whether it was "
+    "committed is not known any more; look at the data before it is run again"
 )
 _LOST = (
     "no table names it. If its client has ended, and no request of it can still be under way after some "

@@ -12,11 +12,11 @@ from functools import partial
 
 from lakevilla.formats.port import Taken
 from lakevilla.model import Change
-from lakevilla.transaction.catalog import PREMISE_SECONDS, Pinned
-from lakevilla.transaction.committing import renew_premise
+from lakevilla.transaction.catalog import PREMISE_SECONDS
 from lakevilla.transaction.effect import TableChange
 from lakevilla.transaction.guarantees import Guarantees
 from lakevilla.transaction.operations import READ
+from lakevilla.transaction.pinned import Pinned
 from lakevilla.transaction.recovering import Recovery
 from lakevilla.transaction.turns import Turns
 from lakevilla.transaction.workspace import Workspace
@@ -86,15 +86,15 @@ class Footing(ABC):
             found += pinned.table.since(last)
         return found if version is None else [taken for taken in found if taken.snapshot.version <= version]
 
-    def _renew(self, pins: Sequence[Pinned]) -> None:
-        """Check what the commit builds on, if it is so old that it may have been cleaned away."""
-        for pinned in pins:
-            change = self._recovery.change(pinned.ref.location)
-            renew_premise(TableChange(pinned, change or Change(READ)))
+    def renew(self) -> None:
+        """Look again at what the commit builds on, if it is so old that it may have been cleaned away."""
+        touched = [(p, self._recovery.change(p.ref.location)) for p in self._workspace.touched]
+        self._recovery.premises.renew([TableChange(p, change or Change(READ)) for p, change in touched])
 
-    def _old(self) -> list[Pinned]:
+    def is_behind(self) -> bool:
+        """Whether the log may have been cleaned up behind a table that the transaction stands on."""
         now = self._workspace.environment.elapsed()
-        return [p for p in self._workspace.touched if now - p.pinned_at > PREMISE_SECONDS]
+        return any(now - pinned.pinned_at > PREMISE_SECONDS for pinned in self._workspace.touched)
 
 
 class Loose(Footing):
@@ -106,9 +106,8 @@ class Loose(Footing):
     def first(self, log: GlobalLog) -> ReadHead:
         """HEAD, and whether a table that is only read has moved, in the same round as what is left of the
         uploads."""
-        old = self._old()
-        self._renew(old)
-        if old or self._is_contended():
+        self.renew()
+        if self.is_behind() or self._is_contended():
             self._catch_up()
         workspace, found, moved = self._workspace, list[ReadHead | None](), list[bool]()
         written = {pinned.ref.location for pinned, _ in self.changes}

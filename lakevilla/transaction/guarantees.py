@@ -31,9 +31,8 @@ class Guarantees:
         return bool(self.features & (Features.CT | Features.I))
 
     @property
-    def resumes(self) -> bool:
-        """Whether another client can go on with it. Only where all who work on a transaction publish on one
-        table does each meet the other's commit."""
+    def is_alone(self) -> bool:
+        """R and nothing else: one table, whose log decides the commit."""
         return self.features == Features.R
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from enum import Enum
 from typing import Any
 
 import pyarrow as pa
@@ -38,9 +39,14 @@ def assignments(columns: Mapping[str, Any]) -> dict[str, exp.Expr]:
     if not isinstance(columns, Mapping):
         raise InvalidInput(f"set is a mapping of columns to values; found {columns!r}")
     return {
-        column: parse_expression(value) if isinstance(value, str) else literal(value)
+        column: parse_expression(value) if _is_text(value) else literal(value)
         for column, value in columns.items()
     }
+
+
+def _is_text(value: object) -> bool:
+    """A member of an enumeration is a value, also where it is text as well."""
+    return isinstance(value, str) and not isinstance(value, Enum)
 
 
 def partition_fields(entries: Sequence[str], schema: pa.Schema) -> list[PartitionField]:

@@ -13,10 +13,11 @@ its client was given must be the same there: to redo a part of it alone would lo
 from functools import partial
 
 from lakevilla.errors import Aborted, Conflict, ValidationFailed
-from lakevilla.transaction.catalog import PREMISE_SECONDS, Pinned
+from lakevilla.transaction.catalog import PREMISE_SECONDS
 from lakevilla.transaction.cut import Cut
 from lakevilla.transaction.footing import Footing, News
 from lakevilla.transaction.guarantees import Guarantees
+from lakevilla.transaction.pinned import Pinned
 from lakevilla.transaction.recovering import Recovery
 from lakevilla.transaction.turns import Turns
 from lakevilla.transaction.workspace import Workspace
@@ -37,7 +38,7 @@ class Isolated(Footing):
 
     def first(self, log: GlobalLog) -> ReadHead:
         """The pinned HEAD. It is read again if it is old, or if we had to queue meanwhile."""
-        self._renew(self._old())
+        self.renew()
         age = self._workspace.environment.elapsed() - self._cut.read_at
         read = None if age > PREMISE_SECONDS or self._is_contended() else self._cut.read
         return read or self._read_head(log)

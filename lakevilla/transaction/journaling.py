@@ -10,7 +10,7 @@ from typing import Any
 
 from lakevilla.model import Counts, ReadSet
 from lakevilla.sublogs.records import Anew, Ran, Record, Saved, Touched
-from lakevilla.transaction.effect import TableChange
+from lakevilla.transaction.effect import TableChange, TableDrop
 from lakevilla.transaction.operations import Operation, Operations
 from lakevilla.transaction.workspace import Workspace
 
@@ -18,10 +18,16 @@ from lakevilla.transaction.workspace import Workspace
 def record_of(workspace: Workspace, operation: Operation) -> Callable[[], Ran]:
     """What makes the record of a statement that just ended."""
     reads, pending, result = operation.reads.all, operation.pending, operation.result
+    target = None
+    if isinstance(pending, TableChange | TableDrop):
+        target = pending.pinned.ref.location
+        reads.setdefault(target, ReadSet())
     if isinstance(pending, TableChange):
-        location = pending.pinned.ref.location
-        reads[location] = reads.get(location, ReadSet()).union(pending.change.read)
-    bases = {location: workspace.base(location) for location in reads}
+        reads[pending.pinned.ref.location] = reads[pending.pinned.ref.location].union(pending.change.read)
+    # A table that the statement itself makes is not there yet for those after it.
+    made = pending.pinned if isinstance(pending, TableChange) and pending.makes else None
+    bases = {at: made if made is not None and at == target else workspace.base(at) for at in reads}
+    cut = workspace.cut
     ran = Ran(
         touched=tuple(Touched(bases[at].ref, bases[at].snapshot.version, read) for at, read in reads.items()),
         text=operation.statement.text,
@@ -29,7 +35,11 @@ def record_of(workspace: Workspace, operation: Operation) -> Callable[[], Ran]:
         once=operation.statement.once,
         counts=result if isinstance(result, Counts) else None,
         rows=result is not None and not isinstance(result, Counts),
+        target=target,
         over=operation.over,
+        makes=made is not None,
+        drops=isinstance(pending, TableDrop),
+        seq=cut.head.seq if cut is not None and cut.is_pinned else None,
     )
     return partial(_with_change, ran, pending) if isinstance(pending, TableChange) else lambda: ran
 
@@ -51,7 +61,7 @@ def records_of(workspace: Workspace, operations: Operations, statements: int) ->
 
 def _with_change(ran: Ran, pending: TableChange) -> Ran:
     pinned = pending.pinned
-    return ran.changing(pinned.ref.location, pinned.table.encode_change(pinned.snapshot, pending.change))
+    return ran.changing(pinned.table.encode_change(pinned.snapshot, pending.change))
 
 
 def _fixed(value: Any) -> Any:

@@ -1,5 +1,6 @@
 """The operations of a transaction: what each did, what it read, and what its client knows of it."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -8,8 +9,8 @@ from lakevilla.errors import InvalidInput
 from lakevilla.model import Change, Counts, ReadSet
 from lakevilla.sublogs.net import net
 from lakevilla.sublogs.reads import Reads
-from lakevilla.transaction.catalog import Pinned
 from lakevilla.transaction.effect import Effect, LakeChange, TableChange, TableDrop
+from lakevilla.transaction.pinned import Pinned
 from lakevilla.transaction.statement import Statement
 from lakevilla.transaction.workspace import Workspace
 
@@ -35,9 +36,14 @@ class WatchedCounts(Counts):
 
 
 class Operation:
-    """One statement that ran. `seen` says that its client may depend on the result."""
+    """One statement that ran. `seen` says that its client may depend on the result. `begun_at` is when it
+    began, on the environment's clock: its files are not older. Where that is not known they are looked at
+    before the commit."""
 
-    def __init__(self, statement: Statement, reads: Reads, effect: Effect) -> None:
+    def __init__(
+        self, statement: Statement, reads: Reads, effect: Effect, begun_at: float = -math.inf
+    ) -> None:
+        self.begun_at = begun_at
         self.statement = statement
         self.reads = reads
         self.result = effect.result
@@ -129,6 +135,12 @@ class Operations:
         self._all.clear()
         self._savepoints.clear()
 
+    def forget_results(self) -> None:
+        """Hold no rows that clients were given: a DataFrame holds its session's plan, which holds us."""
+        for operation in self._all:
+            if not isinstance(operation.result, Counts):
+                operation.result = None
+
     def savepoint(self, name: str) -> None:
         """Remember this place. The same name again moves it here."""
         self._savepoints = [s for s in self._savepoints if s.name != name]
@@ -149,7 +161,7 @@ class Operations:
     def show(self, workspace: Workspace) -> None:
         """Let the next statement see what all of them did, and nothing else."""
         for pinned in workspace.touched:
-            workspace.move(pinned.ref.location, pinned.snapshot, pinned.pinned_at)
+            workspace.move(pinned.ref.location, pinned.snapshot)
         workspace.own.restart()
         for operation in self._all:
             operation.show(workspace)
@@ -178,6 +190,13 @@ class Operations:
     def meant_to_change(self) -> bool:
         """Whether one of them is to change rows, also if there was no row to change."""
         return any(isinstance(operation.result, Counts) and not operation.over for operation in self._all)
+
+    def uploaded_since(self, location: str) -> float:
+        """No file that the operations add to a table is older than this, on the environment's clock."""
+        changes = ((op.begun_at, op.change_of(location)) for op in self._all)
+        return min(
+            (begun for begun, change in changes if change is not None and change.added), default=math.inf
+        )
 
     def net(self, location: str) -> Change | None:
         """What the operations do to a table together; None if nothing is left of it."""

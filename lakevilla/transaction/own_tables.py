@@ -6,7 +6,7 @@ lets them do it again, in order.
 
 from collections.abc import Mapping
 
-from lakevilla.transaction.catalog import Pinned
+from lakevilla.transaction.pinned import Pinned
 
 
 class OwnTables:

@@ -5,9 +5,10 @@ from functools import partial
 
 from lakevilla.formats.port import Snapshot
 from lakevilla.transaction import defining
-from lakevilla.transaction.committing import commit_change
+from lakevilla.transaction.committing import commit_change, settle_base
 from lakevilla.transaction.deciding import Committed, Decision
 from lakevilla.transaction.effect import TableChange
+from lakevilla.transaction.fence import Fence
 from lakevilla.transaction.footing import Footing, Loose
 from lakevilla.transaction.guarantees import Guarantees
 from lakevilla.transaction.isolated import Isolated
@@ -27,15 +28,18 @@ class Publisher:
         recovery: Recovery,
         turns: Turns,
         guarantees: Guarantees,
+        fence: Fence,
     ) -> None:
         self._workspace = workspace
         self._operations = operations
         self._recovery = recovery
         self._turns = turns
         self._guarantees = guarantees
+        self._fence = fence
 
-    def publish(self) -> Committed | None:
-        """What the commit became; None if there was nothing to publish. Raises Aborted."""
+    def publish(self, *, may_rewind: bool = False) -> Committed | None:
+        """What the commit became; None if there was nothing to publish. Raises Aborted. `may_rewind` says
+        that the transaction may start again then, under the same id."""
         workspace, guarantees = self._workspace, self._guarantees
         lake_change = self._operations.lake_change
         if lake_change is not None:
@@ -47,18 +51,31 @@ class Publisher:
         # Who found no row to change is a writer too: what it read decided that. At one instant it was true.
         idle = by_slot and self._operations.meant_to_change and not guarantees.isolates
         if not targets and not defines and not idle:
+            self._refuse_no_op_on_a_stale_instant()
             return None
         if by_slot or defines:
             with self._turns.at_work():
-                return Decision(workspace, self._recovery, self._turns, self._footing()).commit()
+                final = not may_rewind and not guarantees.recovers
+                footing = self._footing()
+                decision = Decision(workspace, self._recovery, self._turns, footing, self._fence, final=final)
+                return decision.commit()
         snapshot = self._recovery.commit(targets[0]) if guarantees.recovers else self._once(targets[0])
         return None if snapshot is None else Committed(None, {targets[0]: snapshot})
 
+    def _refuse_no_op_on_a_stale_instant(self) -> None:
+        """A statement that found no row to change must have seen the newest rows."""
+        cut = self._workspace.cut
+        if cut is not None and cut.stayed is not None and self._operations.meant_to_change:
+            raise cut.stayed
+
     def _is_decided_by_slot(self, targets: Sequence[str]) -> bool:
-        """With I always, with CT if there are several tables to it, or one that nobody else may change."""
+        """With I always, with CT if there are several tables to it, or one that nobody else may change, or if
+        somebody else may have resumed it: all clients of a transaction must meet in one log."""
         workspace, guarantees = self._workspace, self._guarantees
         if guarantees.isolates or not guarantees.by_slots:
             return guarantees.isolates
+        if self._fence.is_open:
+            return True
         return len(workspace.touched) > 1 or any(workspace.base(at).snapshot.exclusive for at in targets)
 
     def _footing(self) -> Footing:
@@ -74,5 +91,6 @@ class Publisher:
         workspace = self._workspace
         workspace.uploads.finish()
         pending = TableChange(workspace.base(location), change)
-        settle = partial(workspace.catalog.settle_up_to, meter=workspace.meter)
-        return commit_change(workspace.environment, pending, workspace.txn, self._recovery.attempt, settle)
+        settle = partial(settle_base, workspace.catalog, meter=workspace.meter)
+        attempt, premises = self._recovery.attempt, self._recovery.premises
+        return commit_change(workspace.environment, pending, workspace.txn, attempt, settle, premises)

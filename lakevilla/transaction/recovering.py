@@ -14,15 +14,11 @@ from lakevilla.errors import Conflict, Fenced
 from lakevilla.formats.port import Displaced, Published, Snapshot, Taken
 from lakevilla.model import Author, Change, Footprint, ReadSet
 from lakevilla.settle.commits import INVERSE
-from lakevilla.transaction.catalog import PREMISE_SECONDS, Pinned
-from lakevilla.transaction.committing import (
-    BACK_OFF_AFTER,
-    LOSSES_ALLOWED,
-    back_off,
-    renew_premise,
-)
+from lakevilla.transaction.committing import BACK_OFF_AFTER, LOSSES_ALLOWED, back_off, settle_base
 from lakevilla.transaction.effect import TableChange
 from lakevilla.transaction.operations import Operations
+from lakevilla.transaction.pinned import Pinned
+from lakevilla.transaction.premises import Premises
 from lakevilla.transaction.replaying import Replay, conflict, conflict_of
 from lakevilla.transaction.turns import Turns
 from lakevilla.transaction.workspace import Workspace
@@ -41,6 +37,7 @@ class Recovery:
         self._workspace = workspace
         self._operations = operations
         self._turns = turns
+        self.premises = Premises(workspace, operations, turns)
         self.redone = 0
         self.saved_bytes = 0
         self.moves = 0
@@ -70,17 +67,18 @@ class Recovery:
                     return None
             workspace.uploads.finish()
             pinned = workspace.base(location)
-            self._check_age(pinned, change)
+            pending = TableChange(pinned, change)
+            settle_base(workspace.catalog, pinned, workspace.meter)
+            self.premises.renew([pending])
             author = Author(workspace.txn, self.attempt, environment.new_id(), self._turns.ticket(pinned.ref))
             match self._turns.publish(pinned, change, author):
-                case Published(snapshot):
-                    return snapshot
+                case Published() as published:
+                    return self.premises.confirm(pending, published, author)
                 case Displaced(reason):
                     logger.info("transaction %s takes another place: %s", workspace.txn, reason)
                     if losses >= BACK_OFF_AFTER:
                         back_off(environment, losses)
                 case Taken() as taken:
-                    workspace.catalog.settle_up_to(taken.snapshot.slot, workspace.meter)
                     self._catch_up(location, [taken])
                     if change.blind and losses >= BACK_OFF_AFTER:
                         back_off(environment, losses)
@@ -129,10 +127,19 @@ class Recovery:
     def _catch_up(self, location: str, between: Sequence[Taken]) -> None:
         """Stand on the version of one table after these commits; who conflicts waits for its turn first."""
         base = self._workspace.base(location)
-        conflicts = conflict_of(self._operations, {location: [taken.footprint for taken in between]})
-        if conflicts is not None and self._turns.ticket(base.ref) is None:
-            between = [*between, *self._turns.wait(replace(base, snapshot=between[-1].snapshot))]
+        between = self._settled(base, between)
+        conflicts = self.conflicts({location: between})
+        if conflicts and self._turns.ticket(base.ref) is None:
+            waited = self._turns.wait(replace(base, snapshot=between[-1].snapshot))
+            between = self._settled(base, [*between, *waited])
         self.catch_up({location: between})
+
+    def _settled(self, base: Pinned, between: Sequence[Taken]) -> Sequence[Taken]:
+        """These commits, and if one of them had to be settled, also what came since: its inverse, perhaps."""
+        workspace = self._workspace
+        if between and workspace.catalog.settle_up_to(between[-1].snapshot.slot, workspace.meter):
+            return [*between, *base.table.since(between[-1].snapshot)]
+        return between
 
     def catch_up(self, between: Mapping[str, Sequence[Taken]]) -> None:
         """Stand on the versions after these commits, by the table's location; redo what they concern.
@@ -170,11 +177,8 @@ class Recovery:
 
     def _stand(self, newest: Mapping[str, Snapshot]) -> None:
         """Stand on newer versions of some tables, without our own writes on any, nor our own tables."""
-        now = self._workspace.environment.elapsed()
         for pinned in self._workspace.touched:
-            snapshot = newest.get(pinned.ref.location)
-            seen_at = pinned.pinned_at if snapshot is None else now
-            self._workspace.move(pinned.ref.location, snapshot or pinned.snapshot, seen_at)
+            self._workspace.move(pinned.ref.location, newest.get(pinned.ref.location, pinned.snapshot))
         self._workspace.own.restart()
 
     def _refuse_fenced(self, foreign: Sequence[Footprint], pinned: Pinned) -> None:
@@ -184,12 +188,6 @@ class Recovery:
                     f"transaction {self._workspace.txn} is committed already, as version {footprint.version} "
                     f"of {pinned.ref.name!r}, by another client that went on with it: do not run it again"
                 )
-
-    def _check_age(self, pinned: Pinned, change: Change) -> None:
-        """Read again what a commit builds on, if it is so old that it may have been cleaned away."""
-        environment = self._workspace.environment
-        if environment.elapsed() - pinned.pinned_at > PREMISE_SECONDS:
-            renew_premise(TableChange(pinned, change))
 
 
 def _footprints(between: Mapping[str, Sequence[Taken]]) -> dict[str, list[Footprint]]:

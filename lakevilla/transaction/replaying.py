@@ -84,6 +84,7 @@ class Replay:
         logger.debug("redoing %s of %s: %s", operation.name, workspace.txn, hit.reason)
         before = self._footprints(operation.pending)
         workspace.reads = reads = Reads()
+        begun_at = workspace.environment.elapsed()
         try:
             effect = operation.statement.run(workspace)
             changed = operation.seen and not _same(operation, effect.result)
@@ -93,6 +94,7 @@ class Replay:
         if changed:
             raise self._conflict(operation, location, hit, "what its client was given has changed")
         operation.reads, operation.result, operation.pending = reads, effect.result, effect.pending
+        operation.begun_at = begun_at
         after = self._footprints(operation.pending)
         for place in {*before, *after}:
             shift = shift_between(before.get(place), after.get(place))

@@ -1,42 +1,39 @@
 """Going on with a transaction whose client is gone (module 2; docs/protocol.md, section 4).
 
-The records of its newest attempt are turned into operations again: pins as they were, own writes over them,
-savepoints between. Nothing of that decides a commit. Whoever else still works on the transaction publishes on
-the same table, from the same version on, and reads every entry on the way: the first one that names the
-transaction is its commit, and everybody else is fenced. That is why a transaction that has changed nothing
-yet cannot be resumed, and why one that was resumed stays with its table.
-
-What the old client had been given is taken for known: a number of rows must come out the same in a redo, and
-a result of rows stands for everything that it could have read.
+The records of its newest attempt are turned into operations again (see `restoration`). Nothing of that
+decides a commit. A client that still works on the transaction and ours meet in one log, and the second is
+fenced there. With R alone that is the log of the table, from the same version on, which is why a transaction
+that has changed nothing yet cannot be resumed, and why one that was resumed stays with its table. Otherwise
+it is the global log (see `fence`).
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NoReturn
 
 from lakevilla.engines.port import Engine
 from lakevilla.environment import Environment
 from lakevilla.errors import Conflict, Corrupt, InvalidInput
 from lakevilla.markers.lease import Leases
 from lakevilla.markers.records import Lease
-from lakevilla.model import Change, ReadSet
-from lakevilla.predicates import ANYTHING
-from lakevilla.sql.parsing import parse
+from lakevilla.model import Change, TableRef
+from lakevilla.settle.entries import settle_up_to
 from lakevilla.store import keys
+from lakevilla.store.metered import Meter
 from lakevilla.store.port import Store
 from lakevilla.sublogs.net import net
 from lakevilla.sublogs.reading import Left, has_sublogs, newest, read_sublogs
-from lakevilla.sublogs.reads import Reads
-from lakevilla.sublogs.records import Anew, Ran, Record, RolledBack, Saved, Touched
+from lakevilla.sublogs.records import Anew, Ran, Terms
 from lakevilla.transaction.begun import Begun, journal_of
-from lakevilla.transaction.catalog import Catalog, Pinned
+from lakevilla.transaction.catalog import Catalog, CatalogPlaces
 from lakevilla.transaction.chores import Chores
-from lakevilla.transaction.committing import renew_premise
-from lakevilla.transaction.effect import Effect, TableChange
-from lakevilla.transaction.operations import Operation, Operations
-from lakevilla.transaction.running import run_statement
-from lakevilla.transaction.statement import Statement
+from lakevilla.transaction.effect import TableChange
+from lakevilla.transaction.fence import Fence, decided_as
+from lakevilla.transaction.guarantees import Guarantees, guarantees
+from lakevilla.transaction.operations import READ, Operations
+from lakevilla.transaction.pinned import Pinned
+from lakevilla.transaction.premises import refuse_gap, refuse_missing
+from lakevilla.transaction.restoration import changes_something, restore, standing
 from lakevilla.transaction.workspace import Workspace
 
 
@@ -52,18 +49,20 @@ def resume(
     lease = lease_of(store, txn)
     if not has_sublogs(store, txn):
         return None
-    attempt = environment.new_id()
+    attempt, named = environment.new_id(), None if lease is None else lease.attempt
     leases.take_over(txn, attempt)
     try:
         # Only now: what the old client finished before it was fenced is part of it.
         left = read_sublogs(store, environment, txn)
-        if not left:
-            leases.release(txn)
-            return None
-        return _go_on(workspace, chores, attempt, left, None if lease is None else lease.attempt)
+        if left:
+            return _go_on(workspace, chores, attempt, left, named)
     except BaseException:
         leases.release(txn)
+        leases.give_back(txn, named or txn)
         raise
+    leases.release(txn)
+    leases.lift(txn)
+    return None
 
 
 def lease_of(store: Store, txn: str) -> Lease | None:
@@ -75,129 +74,111 @@ def lease_of(store: Store, txn: str) -> Lease | None:
 
 def _go_on(workspace: Workspace, chores: Chores, attempt: str, left: list[Left], named: str | None) -> Begun:
     last = newest(left, workspace.txn, named)
+    terms = replace(last.terms, since=min(found.terms.since for found in left))
+    picked = guarantees(terms.features, terms.isolation, terms.slack)
     workspace.now_ms = last.begun_ms
-    operations, statements = _restore(workspace, last)
-    if not operations.targets:
+    fence = Fence(workspace.txn)
+    if terms.by_slots:
+        _refuse_decided(workspace, fence, terms)
+    if picked.isolates:
+        workspace.isolate()
+    operations, statements = restore(workspace, last.records)
+    table = _refuse_unchanged(workspace, operations, picked)
+    if table is not None:
+        _refuse_committed(workspace.catalog, workspace.meter, workspace.txn, table.ref, left)
+    for pinned in workspace.touched if table is None else [workspace.base(table.ref.location)]:
+        _refuse_lost_files(operations, pinned)
+    new_journal = partial(journal_of, workspace, chores, picked, fence)
+    journal = new_journal(attempt)
+    journal.take_over(last.records, [key for found in left for key in found.keys], terms)
+    return Begun(
+        workspace,
+        picked,
+        operations,
+        fence,
+        attempt,
+        journal,
+        new_journal,
+        statements,
+        None if table is None else table.ref.name,
+    )
+
+
+def why_not(catalog: Catalog, txn: str, left: Sequence[Left]) -> str:
+    """Why nothing can be resumed of what a transaction has left; empty if it can. Changes nothing."""
+    meter, (found, _) = Meter(), standing(left[-1].records)
+    if not changes_something(found):
+        return "it has changed nothing"
+    try:
+        if left[-1].terms.by_slots:
+            fence, log = Fence(txn), catalog.log(meter)
+            fence.open(min(one.terms.since for one in left))
+            read = log.read_head()
+            step = None if read is None else fence.find(log, read)
+            return "" if step is None else decided_as(txn, step)
+        ran = next(one for one in found if isinstance(one, Ran) and one.change is not None)
+        ref = next(touched.table for touched in ran.touched if touched.table.location == ran.target)
+        _refuse_committed(catalog, meter, txn, ref, left)
+    except (InvalidInput, Conflict, Corrupt) as error:
+        return str(error)
+    return ""
+
+
+def _refuse_unchanged(workspace: Workspace, operations: Operations, picked: Guarantees) -> Pinned | None:
+    """The one table that a transaction with R alone has to stay with; None if a slot decides it."""
+    if not any(operation.pending is not None for operation in operations):
         raise InvalidInput(
             f"transaction {workspace.txn} has changed nothing that could be resumed: begin a new one"
         )
-    target = operations.targets[0]
-    _refuse_committed(workspace, target, left)
-    _refuse_lost_files(operations, workspace.base(target.ref.location))
-    new_journal = partial(journal_of, workspace, chores)
-    journal = new_journal(attempt)
-    journal.take_over(last.records, [key for found in left for key in found.keys])
-    return Begun(workspace, operations, attempt, journal, new_journal, statements, target.ref.name)
+    return operations.targets[0] if picked.is_alone else None
 
 
-def _restore(workspace: Workspace, left: Left) -> tuple[Operations, int]:
-    """The operations of an attempt, with their changes laid over the pinned tables, and how many finished."""
-    records, statements = _standing(left.records)
-    operations = Operations()
-    for record in records:
-        match record:
-            case Saved(name):
-                operations.savepoint(name)
-            case RolledBack(name):
-                operations.roll_back_to(name)
-                operations.show(workspace)
-            case Ran():
-                operation = _operation(workspace, record)
-                operations.add(operation)
-                operation.show(workspace)
-    return operations, statements
+def _refuse_decided(workspace: Workspace, fence: Fence, terms: Terms) -> None:
+    """InvalidInput if an entry of the global log has decided the transaction already.
+
+    Its client may have died right after it created the slot: what is decided is settled first.
+    """
+    log, environment = workspace.catalog.log(workspace.meter), workspace.environment
+    places = CatalogPlaces(workspace.catalog, workspace.meter)
+    fence.open(terms.since)
+    read = log.read_head()
+    if read is not None:
+        read = settle_up_to(log, environment, read.head.seq + 1, places) or read
+        step = fence.find(log, read)
+        if step is not None:
+            raise InvalidInput(f"{decided_as(workspace.txn, step)}: there is nothing to resume")
+        workspace.catalog.learn(read.head)
 
 
-def _standing(records: Sequence[Record]) -> tuple[list[Record], int]:
-    """The records that are not replaced by a later one, and how many statements finished altogether."""
-    standing: list[Record] = []
-    statements = 0
-    for record in records:
-        if isinstance(record, Anew):
-            standing, statements = list(record.records), record.statements
-        else:
-            standing.append(record)
-            statements += isinstance(record, Ran) and not record.over
-    return standing, statements
-
-
-def _operation(workspace: Workspace, ran: Ran) -> Operation:
-    reads = Reads()
-    for touched in ran.touched:
-        pinned = _pin(workspace, touched)
-        read = touched.read
-        if ran.rows:
-            everything = frozenset(file.identity for file in pinned.snapshot.files(ANYTHING))
-            read = read.union(ReadSet((ANYTHING,), everything))
-        reads.add(pinned.ref.location, read)
-    operation = Operation(_statement(ran), reads, Effect(ran.counts, _pending(workspace, ran, reads)))
-    operation.seen = True
-    return operation.undone() if ran.over else operation
-
-
-def _pin(workspace: Workspace, touched: Touched) -> Pinned:
-    """The table at the version at which the transaction pinned it."""
-    ref, catalog = touched.table, workspace.catalog
-    pinned = workspace.pinned(ref.name)
-    if pinned is None:
-        table, now = catalog.open(ref, workspace.meter), workspace.environment.elapsed()
-        try:
-            snapshot = table.at_version(touched.version)
-        except InvalidInput as error:
-            raise Conflict(
-                f"version {touched.version} of {ref.name!r}, on which transaction {workspace.txn} stands, is "
-                f"not there any more: run it again ({error})",
-                table=ref.name,
-            ) from error
-        pinned = workspace.keep(ref.name, Pinned(ref, table, snapshot, now))
-    if (pinned.ref, pinned.snapshot.version) != (ref, touched.version):
-        raise Corrupt(f"the records of transaction {workspace.txn} contradict each other about {ref.name!r}")
-    return pinned
-
-
-def _pending(workspace: Workspace, ran: Ran, reads: Reads) -> TableChange | None:
-    if ran.target is None or ran.change is None:
-        return None
-    touched = next((t.table for t in ran.touched if t.table.location == ran.target), None)
-    if touched is None:
-        raise Corrupt(f"a record of transaction {workspace.txn} changes a table that it does not name")
-    base = workspace.base(ran.target)
-    change = replace(base.table.decode_change(ran.change), read=reads.of(ran.target) or ReadSet())
-    return TableChange(replace(base, snapshot=workspace.view(ran.target)), change)
-
-
-def _statement(ran: Ran) -> Statement:
-    if ran.rows or ran.over or ran.text is None:
-        why = "its result was given to" if ran.rows else "it was not given as SQL by"
-        return Statement(_never, ran.text, ran.parameters, ran.once or f"{why} a client that is gone")
-    run = partial(run_statement, statement=parse(ran.text, ran.parameters))
-    return Statement(run, ran.text, ran.parameters, ran.once)
-
-
-def _never(workspace: Workspace) -> NoReturn:
-    raise AssertionError(f"a statement of {workspace.txn} that cannot run again was run again")
-
-
-def _refuse_committed(workspace: Workspace, target: Pinned, left: list[Left]) -> None:
+def _refuse_committed(catalog: Catalog, meter: Meter, txn: str, ref: TableRef, left: Sequence[Left]) -> None:
     """Look at every version since the first that an attempt may have published on."""
-    location = target.ref.location
     records = [record for found in left for record in found.records]
     records += [kept for record in records if isinstance(record, Anew) for kept in record.records]
     touched = [seen for record in records if isinstance(record, Ran) for seen in record.touched]
-    oldest = min(seen.version for seen in touched if seen.table.location == location)
-    base = workspace.base(location)
-    first = base.snapshot if oldest == base.snapshot.version else base.table.at_version(oldest)
-    for taken in base.table.since(first):
-        if taken.footprint.txn == workspace.txn:
+    oldest = min(seen.version for seen in touched if seen.table.location == ref.location)
+    table = catalog.open(ref, meter)
+    for taken in table.since(table.at_version(oldest)):
+        if taken.footprint.txn == txn:
             raise InvalidInput(
-                f"transaction {workspace.txn} is committed, as version {taken.footprint.version} of "
-                f"{target.ref.name!r}: there is nothing to resume"
+                f"transaction {txn} is committed, as version {taken.footprint.version} of {ref.name!r}: "
+                "there is nothing to resume"
             )
 
 
 def _refuse_lost_files(operations: Operations, base: Pinned) -> None:
-    """Conflict if a file that was uploaded is gone, or log entries since the version that we stand on."""
+    """Conflict if a file that was uploaded is gone, or log entries since the version that we stand on. The
+    lease is ours: what is there now, vacuum keeps."""
     changes = [change for op in operations if (change := op.change_of(base.ref.location)) is not None]
     added = tuple(file for change in changes for file in change.added)
-    whole = net(changes) or Change(changes[0].operation)
-    renew_premise(TableChange(base, replace(whole, added=added)))
+    whole = net(changes) or Change(changes[0].operation if changes else READ)
+    pending = TableChange(base, replace(whole, added=added))
+    try:
+        refuse_gap(pending)
+        refuse_missing(pending)
+    except Conflict as error:
+        raise Conflict(
+            f"a file that the transaction uploaded to {base.ref.name!r}, or a log entry of that table, is "
+            "missing: its client died before the upload ended, or it was cleaned away. Nothing was changed; "
+            f"run the transaction again ({error})",
+            table=base.ref.name,
+        ) from error

@@ -26,9 +26,7 @@ def run_statement(workspace: Workspace, statement: sql.Statement) -> Effect:
         case sql.CreateTable():
             return _create(workspace, statement)
         case sql.DropTable(name=name, if_exists=if_exists):
-            if if_exists and workspace.find(name) is None:
-                return Effect(None)
-            return defining.drop(workspace, name)
+            return defining.drop(workspace, name, if_exists)
         case sql.AlterTable(name=name, action=action):
             return defining.alter(workspace, name, action)
         case sql.ShowTables():
@@ -50,14 +48,14 @@ def defined_by(statement: sql.Statement) -> Defines:
 
 
 def named_by(statement: sql.Statement) -> tuple[str, ...]:
-    """The tables that the statement names and that have to be there."""
+    """The tables that the statement names and that have to be readable: DROP works without that."""
     read = tuple(table.name for table in getattr(statement, "tables", ()))
     match statement:
         case (
             sql.Insert() | sql.Update() | sql.Delete() | sql.Merge() | sql.Describe() | sql.DescribeHistory()
         ):
             return (statement.table, *read)
-        case sql.DropTable(name=name) | sql.AlterTable(name=name):
+        case sql.AlterTable(name=name, action=action) if not isinstance(action, sql.RenameTable):
             return (name,)
     return read
 

@@ -7,7 +7,8 @@ it has any number of tables, and may make and drop some. With I it sees all of t
 """
 
 import logging
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable
 from functools import partial
 from types import TracebackType
 from typing import Any, Self
@@ -20,15 +21,15 @@ from lakevilla.errors import (
     InvalidInput,
     LakeVillaError,
 )
-from lakevilla.formats.port import Snapshot
+from lakevilla.formats.identity import Recreated
 from lakevilla.markers.lease import Leases
 from lakevilla.model import Receipt
 from lakevilla.sublogs.journal import Journal
 from lakevilla.sublogs.reads import Reads
 from lakevilla.sublogs.records import RolledBack, Saved
 from lakevilla.transaction.begun import Begun
+from lakevilla.transaction.deciding import Committed
 from lakevilla.transaction.effect import Effect, TableChange
-from lakevilla.transaction.guarantees import Guarantees
 from lakevilla.transaction.inputs import frozen
 from lakevilla.transaction.journaling import record_of, records_of
 from lakevilla.transaction.operations import Operation
@@ -36,6 +37,7 @@ from lakevilla.transaction.publishing import Publisher
 from lakevilla.transaction.recovering import Recovery
 from lakevilla.transaction.refusing import refuse_next
 from lakevilla.transaction.resuming import lease_of
+from lakevilla.transaction.serial import Serial
 from lakevilla.transaction.state import State, may_follow
 from lakevilla.transaction.statement import Statement
 from lakevilla.transaction.turns import Turns
@@ -43,12 +45,18 @@ from lakevilla.transaction.verbs import Verbs
 
 logger = logging.getLogger("lakevilla.transaction")
 
+STATEMENT = "a statement"
+COMMIT = "the commit"
+
 
 class Transaction(Verbs):
     """One unit of work. Use it as `with lake.transaction() as tx:`; leaving the block commits, an
-    exception aborts. After the commit `tx.receipt` says what was done."""
+    exception aborts. After the commit `tx.receipt` says what was done.
 
-    def __init__(self, begun: Begun, guarantees: Guarantees, leases: Leases) -> None:
+    It runs one statement at a time: a call from a second thread while one runs is refused (InvalidInput)."""
+
+    def __init__(self, begun: Begun, leases: Leases) -> None:
+        guarantees = begun.guarantees
         self.id = begun.workspace.txn
         self.receipt: Receipt | None = None
         self.statements = begun.statements
@@ -61,11 +69,9 @@ class Transaction(Verbs):
         self._turns = Turns(self._workspace, leases, begun.attempt)
         if guarantees.features:
             self._workspace.before_change = self._enter
-        self._workspace.may_hold_versions = guarantees.resumes
+        self._workspace.may_hold_versions = guarantees.is_alone
         self._workspace.overlaps = bool(guarantees.features)
         self._workspace.by_slots = guarantees.by_slots
-        if guarantees.isolates:
-            self._workspace.isolate()
         self._leases = leases
         self._operations = begun.operations
         self._recorded_moves = 0
@@ -73,10 +79,12 @@ class Transaction(Verbs):
         self._table = begun.table
         self._recovery = Recovery(self._workspace, self._operations, self._turns, begun.attempt)
         self._publisher = Publisher(
-            self._workspace, self._operations, self._recovery, self._turns, guarantees
+            self._workspace, self._operations, self._recovery, self._turns, guarantees, begun.fence
         )
         self._may_rewind = False
+        self._pid = os.getpid()
         self._state = State.OPEN
+        self._serial = Serial()
 
     def __enter__(self) -> Self:
         return self
@@ -99,54 +107,70 @@ class Transaction(Verbs):
         Raises Conflict if another commit came first and concerns it: without R always, with R only if
         something that the client was given has changed.
         """
-        try:
-            return self._commit()
-        except Fenced:
-            self.step_back()
-            raise
-        except Aborted:
-            if not self._may_rewind:
-                self.abort()
-            raise
+        with self._serial.running(COMMIT, self._abort):
+            try:
+                return self._commit()
+            except Fenced:
+                self.step_back()
+                raise
+            except Aborted:
+                if not self._may_rewind:
+                    self._abort()
+                raise
 
     def abort(self) -> None:
         """End the transaction; nothing of it was or will be visible. Uploaded files are left to vacuum.
 
         A client from which `lake.resume` took the transaction over is not stopped by that, if it still lives.
+        While a statement runs in another thread, the transaction is aborted when that statement ends.
         """
+        if not self._serial.abort_after(STATEMENT):
+            with self._serial.running("an abort", self._abort):
+                self._abort()
+
+    def _abort(self) -> None:
         if self._state is not State.ABORTED:
             self._move(State.ABORTED)
-            self._turns.free()
-            self._journal.remove()
+            if not self._is_forked:
+                self._turns.free()
+                self._journal.remove(partial(self._leases.lift, self.id))
 
     def step_back(self) -> None:
         """End our part in the transaction: somebody else goes on with it, perhaps from our records."""
         if self._state is not State.ABORTED:
             self._move(State.ABORTED)
-            self._turns.free()
+            if not self._is_forked:
+                self._turns.free()
 
     def savepoint(self, name: str) -> None:
         """A place to which `rollback_to` can return. The same name again moves it here."""
-        self._check_open()
-        self._require_recovery("a savepoint")
-        self._operations.savepoint(name)
-        self._journal.note(lambda: Saved(name))
-        self._journal.write()
+        with self._serial.running("a savepoint", self._abort):
+            self._check_open()
+            self._require_recovery("a savepoint")
+            self._operations.savepoint(name)
+            self._journal.note(lambda: Saved(name))
+            self._journal.write()
 
     def rollback_to(self, name: str) -> None:
         """Undo what the transaction did since the savepoint, which stays."""
-        self._check_open()
-        self._operations.roll_back_to(name)
-        self._operations.show(self._workspace)
-        self._journal.note(lambda: RolledBack(name))
-        self._journal.write()
+        with self._serial.running("a rollback", self._abort):
+            self._check_open()
+            self._operations.roll_back_to(name)
+            self._operations.show(self._workspace)
+            self._journal.note(lambda: RolledBack(name))
+            self._journal.write()
 
     def _commit(self) -> Receipt:
         """Commit. After Aborted the state is COMMITTING: the caller ends the transaction, or rewinds it."""
+        self._refuse_forked()
+        begun_at = self._workspace.environment.elapsed()
         self._move(State.COMMITTING)
         self._refuse_halfway()
         try:
-            committed = self._publisher.publish()
+            committed = self._publisher.publish(may_rewind=self._may_rewind)
+        except Recreated:
+            self._workspace.catalog.forget(pinned.ref for pinned in self._workspace.touched)
+            raise
         except Aborted:
             raise
         except CommitUnknown:
@@ -154,7 +178,7 @@ class Transaction(Verbs):
             self._turns.free()
             raise
         except LakeVillaError:
-            self.abort()
+            self._abort()
             raise
         except BaseException:
             # Interrupted between sending and hearing: nobody knows whether the commit applied.
@@ -164,11 +188,13 @@ class Transaction(Verbs):
             raise
         self._move(State.COMMITTED)
         self._turns.free()
-        self._journal.remove()
+        # Where a slot decided, the global log tells every other client of the transaction.
+        lift = partial(self._leases.lift, self.id) if self._guarantees.by_slots else _nothing
+        self._journal.remove(lift)
         self.receipt = Receipt(
             self.id,
             None if committed is None else committed.seq,
-            {} if committed is None else self._keep(committed.snapshots),
+            {} if committed is None else self._keep(committed, begun_at),
             redone=self._recovery.redone,
             saved_bytes=self._recovery.saved_bytes,
             requests=self._workspace.meter.snapshot(),
@@ -191,10 +217,20 @@ class Transaction(Verbs):
         if self._state in (State.ABORTED, State.COMMITTING):
             self.abort()
             raise InvalidInput("the function aborted its transaction: lake.run has nothing to commit")
-        return self.receipt or self._commit()
+        with self._serial.running(COMMIT, self._abort):
+            return self.receipt or self._commit()
 
     def rewind(self) -> None:
         """Start again from the beginning as a new attempt; our place in the queue of writers stays."""
+        if self._serial.abort_after(STATEMENT):
+            raise InvalidInput(
+                "a statement of the transaction is still running in another thread, so the transaction "
+                "cannot run again: it is aborted. Let the function wait for the threads that it starts"
+            )
+        with self._serial.running("a new attempt", self._abort):
+            self._rewind()
+
+    def _rewind(self) -> None:
         if self._state is not State.OPEN:
             self._move(State.OPEN)
         try:
@@ -203,7 +239,7 @@ class Transaction(Verbs):
             self.step_back()
             raise
         except BaseException:
-            self.abort()
+            self._abort()
             raise
         self._recovery.begin(self._workspace.environment.new_id())
         self._attempts += 1
@@ -212,27 +248,34 @@ class Transaction(Verbs):
         self._operations.clear()
         self._workspace.forget()
 
-    def _keep(self, snapshots: Mapping[str, Snapshot]) -> dict[str, int]:
-        """What comes after a commit: the next transaction starts here, and checkpoints may be due."""
-        workspace, now = self._workspace, self._workspace.environment.elapsed()
-        bases = {location: workspace.base(location) for location in snapshots}
+    def _keep(self, committed: Committed, begun_at: float) -> dict[str, int]:
+        """What comes after a commit: the next transaction starts here, and checkpoints may be due. Nothing
+        followed the new versions when the commit began."""
+        workspace, snapshots = self._workspace, committed.snapshots
+        versions = {at: snapshot.version for at, snapshot in snapshots.items()} | dict(committed.versions)
+        bases = {location: workspace.base(location) for location in versions}
         for location, snapshot in snapshots.items():
-            workspace.catalog.remember(bases[location].ref, snapshot, now)
+            workspace.catalog.remember(bases[location].ref, snapshot, begun_at)
         workspace.environment.fan_out(
             [partial(bases[location].table.maintain, snapshot) for location, snapshot in snapshots.items()]
         )
-        return {bases[location].ref.name: snapshot.version for location, snapshot in snapshots.items()}
+        return {bases[location].ref.name: version for location, version in versions.items()}
 
     def _run(self, statement: Statement) -> Any:
+        with self._serial.running(STATEMENT, self._abort):
+            return self._execute(statement)
+
+    def _execute(self, statement: Statement) -> Any:
         self._check_open()
         refuse_next(self._guarantees.features, self._operations, statement)
         self._journal.next_statement()
         workspace = self._workspace
         workspace.reads = reads = Reads()
+        begun_at = workspace.environment.elapsed()
         self._leases.busy(self.id)
         try:
             workspace.include(statement.tables, statement.blind)
-            operation = Operation(statement, reads, statement.run(workspace))
+            operation = Operation(statement, reads, statement.run(workspace), begun_at)
         except BaseException as error:
             # Its failure may have told the client something about what it read.
             self._add(Operation(statement, reads, Effect(None)).undone())
@@ -255,7 +298,7 @@ class Transaction(Verbs):
     def _add(self, operation: Operation) -> None:
         """A statement has ended. If others made us redo what came before it, all of that is noted anew."""
         self._operations.add(operation)
-        if not self._guarantees.resumes:
+        if not self._guarantees.recovers:
             return
         if self._recorded_moves == self._recovery.moves:
             self._journal.note(record_of(self._workspace, operation))
@@ -268,7 +311,7 @@ class Transaction(Verbs):
         if not self._guarantees.features:
             return
         operation.show(self._workspace)
-        if isinstance(operation.pending, TableChange) and self._guarantees.resumes:
+        if isinstance(operation.pending, TableChange) and self._guarantees.is_alone:
             ref = operation.pending.pinned.ref
             self._table = ref.name
             standing = operation.standing_on(ref.location)
@@ -308,7 +351,7 @@ class Transaction(Verbs):
     def _keep_records(self, journal: Journal) -> None:
         """What is done from here on is noted there, if the transaction can be resumed."""
         self._journal = journal
-        if not self._guarantees.resumes:
+        if not self._guarantees.recovers:
             journal.stop()
 
     def _leave_records(self) -> None:
@@ -319,11 +362,26 @@ class Transaction(Verbs):
         lease = lease_of(self._workspace.catalog.root(self._workspace.meter), self.id)
         if lease is not None and lease.attempt != self._begun.attempt:
             raise Fenced(f"another client resumed transaction {self.id} and goes on with it")
+        # A client that has committed what it took over may have deleted its lease.
+        self._begun.fence.check_newest(self._workspace.catalog.log(self._workspace.meter))
 
     def _check_open(self) -> None:
         if self._state is not State.OPEN:
             raise InvalidInput(f"the transaction is {self._state.value}: start a new one")
+        self._refuse_forked()
         self._refuse_halfway()
+
+    @property
+    def _is_forked(self) -> bool:
+        """Whether this is a copy in a child of the process that began the transaction, which has it too."""
+        return self._pid != os.getpid()
+
+    def _refuse_forked(self) -> None:
+        if self._is_forked:
+            raise InvalidInput(
+                f"transaction {self.id} was begun by process {self._pid}, of which this one is a fork: only "
+                "that process can go on with it; begin a transaction of its own here"
+            )
 
     def _refuse_halfway(self) -> None:
         if self._recovery.halfway:
@@ -340,3 +398,9 @@ class Transaction(Verbs):
         if not may_follow(self._state, after):
             raise InvalidInput(f"the transaction is {self._state.value}: it cannot become {after.value}")
         self._state = after
+        if after in (State.COMMITTED, State.ABORTED, State.UNKNOWN):
+            self._operations.forget_results()
+
+
+def _nothing() -> None:
+    pass

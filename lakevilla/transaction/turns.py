@@ -25,7 +25,8 @@ from lakevilla.markers.log import LogQueue
 from lakevilla.markers.queue import Queue
 from lakevilla.markers.side import SideQueue
 from lakevilla.model import Author, Change, TableRef
-from lakevilla.transaction.catalog import PREMISE_SECONDS, Pinned
+from lakevilla.transaction.catalog import PREMISE_SECONDS
+from lakevilla.transaction.pinned import Pinned
 from lakevilla.transaction.workspace import Workspace
 from lakevilla.versions.log import GlobalLog
 
@@ -64,7 +65,8 @@ class Turns:
         if occupied:
             between = self.wait(pinned)
             newest = between[-1].snapshot if between else pinned.snapshot
-            pinned = replace(pinned, snapshot=newest, pinned_at=workspace.environment.elapsed())
+            # To follow the log proves nothing of what was cleaned away: the pin is as old as before.
+            pinned = replace(pinned, snapshot=newest)
         workspace.keep(name, pinned)
         return ()
 
@@ -197,6 +199,10 @@ class Turns:
             yield
         finally:
             self._leases.idle(self._workspace.txn)
+
+    def show_life(self) -> str | None:
+        """Write our lease now; the attempt of another that has it, if one does (`Leases.show`)."""
+        return self._leases.show(self._workspace.txn, self._holder)
 
     def free(self) -> None:
         """Give all places back. Who cannot be reached now learns by our lease that we are gone."""

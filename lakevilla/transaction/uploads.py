@@ -4,6 +4,7 @@ A statement of a transaction is done when its rows are in files, not when the st
 only needed before somebody reads them, and before the commit names them.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,6 +32,7 @@ class Uploads:
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
+        self._pid = os.getpid()
         self._lock = Lock()
         self._pending: dict[str, _Pending] = {}
 
@@ -68,7 +70,9 @@ class Uploads:
         failure: Exception | None = None
         for key, pending in waiting.items():
             try:
-                pending.join()
+                # What was on its way when the process was forked is sent by the parent alone: a child that
+                # needs it sends the same bytes again.
+                (pending.join if self._pid == os.getpid() else pending.send)()
             except Exception as error:  # noqa: BLE001 - raised below, when the others have arrived
                 failure = failure or error
                 with self._lock:

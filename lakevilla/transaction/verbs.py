@@ -13,6 +13,7 @@ import pyarrow as pa
 from lakevilla.engines.port import Result
 from lakevilla.errors import InvalidInput
 from lakevilla.model import Counts
+from lakevilla.sql.parameters import plain
 from lakevilla.sql.parsing import parse
 from lakevilla.sql.statements import Insert
 from lakevilla.sql.tables import tables_of
@@ -59,6 +60,7 @@ class Verbs(ABC):
 
         A query gives a result, a change gives counts of rows, a definition gives None.
         """
+        parameters = {name: plain(value) for name, value in parameters.items()}
         parsed = parse(text, parameters)
         run = partial(run_statement, statement=parsed)
         defines, ordered = defined_by(parsed), orders_rows(parsed)
@@ -183,7 +185,7 @@ class Verbs(ABC):
 
     def drop(self, name: str) -> None:
         """Remove a table from the lake. A table outside the lake's root is forgotten, not touched."""
-        self._run(Statement(lambda w: defining.drop(w, name), defines=Defines.TABLES, tables=(name,)))
+        self._run(Statement(lambda w: defining.drop(w, name), defines=Defines.TABLES))
 
     def add_column(self, name: str, column: str, type: str | pa.DataType) -> None:
         """Add a nullable column; existing rows have NULL in it."""

@@ -11,7 +11,7 @@ from threading import Lock
 
 from lakevilla.engines.port import Engine, Source, Target
 from lakevilla.environment import Environment
-from lakevilla.errors import Corrupt, InvalidInput, Unsupported
+from lakevilla.errors import InvalidInput, Unsupported
 from lakevilla.formats.port import Snapshot
 from lakevilla.model import Change, DataFile, ReadSet
 from lakevilla.predicates import Predicate
@@ -21,9 +21,12 @@ from lakevilla.store import keys
 from lakevilla.store.metered import Meter
 from lakevilla.store.names import check_table_name
 from lakevilla.sublogs.reads import Reads
-from lakevilla.transaction.catalog import Catalog, Pinned
+from lakevilla.transaction.catalog import Catalog
 from lakevilla.transaction.cut import Cut
+from lakevilla.transaction.earlier import is_earlier, pin_earlier
 from lakevilla.transaction.own_tables import OwnTables
+from lakevilla.transaction.pinned import Pinned
+from lakevilla.transaction.table_errors import torn
 from lakevilla.transaction.uploads import Uploads
 
 
@@ -60,6 +63,8 @@ class Workspace:
         self._unseen: dict[str, list[Change]] = {}
         """Appends that no statement has looked for yet: most transactions never read what they append."""
         self._rewritten: set[str] = set()
+        self._targets: set[str] = set()
+        """Where statements change tables."""
         self._guessed: str | None = None
         self.own = OwnTables()
         self.by_slots = False
@@ -81,14 +86,20 @@ class Workspace:
     def pin(self, table: TableName) -> Pinned:
         """The table as this statement sees it."""
         check_table_name(table.name)
-        past = table.version is not None or table.timestamp_ms is not None
+        past = is_earlier(table)
         if self.own.concerns(table.name) and (past or self.own.find(table.name) is None):
             raise InvalidInput(_not_there(table.name, past))
-        if past:
-            return self.catalog.pin_past(table.name, self.meter, table.version, table.timestamp_ms)
-        pinned = self.pinned(table.name) or self.keep(table.name, self._pin(table.name))
+        known = self.pinned(table.name)
+        found = known or self._pin(table.name)
+        earlier = pin_earlier(found, table) if past else None
+        if earlier is not None:
+            return earlier
+        if known is None:
+            self._refuse_twin(found, self._targets)
+        pinned = known or self.keep(table.name, found)
         self.reads.touch(pinned.ref.location)
-        return replace(pinned, snapshot=self.view(pinned.ref.location))
+        # Without our own writes, which have no time yet.
+        return pinned if past else replace(pinned, snapshot=self.view(pinned.ref.location))
 
     def _pin(self, name: str) -> Pinned:
         if self.cut is None:
@@ -115,6 +126,8 @@ class Workspace:
             if recent is not None:
                 self._guessed = self.keep(name, recent).ref.location
         pinned = self.pin(TableName(name))
+        self._refuse_twin(pinned, self._bases)
+        self._targets.add(pinned.ref.location)
         if pinned.snapshot.markers_in_log and not self.may_hold_versions:
             raise Unsupported(
                 f"the markers of {name!r} lie in its log (lakevilla.markers = 'log'): only transactions with "
@@ -139,7 +152,7 @@ class Workspace:
         newest = pinned.table.latest(base.snapshot)
         if newest is None or newest.version == base.snapshot.version or pinned.snapshot is not base.snapshot:
             return None
-        self.move(pinned.ref.location, newest, self.environment.elapsed())
+        self.move(pinned.ref.location, newest)
         return replace(pinned, snapshot=newest)
 
     def find(self, name: str) -> Pinned | None:
@@ -172,7 +185,27 @@ class Workspace:
 
     def is_free(self, location: str) -> bool:
         """Whether nothing of this transaction lies there: no table of the lake, and none that we made."""
-        return not self.own.uses(location) and (location not in self._bases or self.own.was_made(location))
+        places = [location, *self._same_place(location, self._bases)]
+        return not any(
+            self.own.uses(at) or (at in self._bases and not self.own.was_made(at)) for at in places
+        )
+
+    def _same_place(self, location: str, among: Iterable[str]) -> list[str]:
+        """Those of these locations that are other spellings of this one."""
+        others = [at for at in list(among) if at != location and "://" in f"{at} {location}"]
+        place = self.catalog.real_place(location) if others else location
+        return [at for at in others if self.catalog.real_place(at) == place]
+
+    def _refuse_twin(self, pinned: Pinned, among: Iterable[str]) -> None:
+        """Two names for one place would be two tables to a commit, and a write of one of them would be lost.
+        Registries of earlier releases have such names."""
+        for twin in self._same_place(pinned.ref.location, among):
+            name, other = pinned.ref.name, self._bases[twin].ref.name
+            raise InvalidInput(
+                f"{name!r} ({pinned.ref.location}) and {other!r} ({twin}) are the same table: a transaction "
+                "that changes it can use one of these names only; drop the other name, which leaves the "
+                "files in place"
+            )
 
     def make(self, pinned: Pinned) -> None:
         """The next statements see a new table, without rows yet."""
@@ -204,6 +237,10 @@ class Workspace:
             self._views.setdefault(location, pinned.snapshot)
             return self._bases.setdefault(location, pinned)
 
+    def is_touched(self, location: str) -> bool:
+        """Whether a table at this location is pinned."""
+        return location in self._bases
+
     def base(self, location: str) -> Pinned:
         """A touched table as it was pinned, without our own writes."""
         return self._bases[location]
@@ -215,10 +252,11 @@ class Workspace:
                 self._lay(location, change)
             return self._views[location]
 
-    def move(self, location: str, base: Snapshot, seen_at: float) -> None:
-        """Stand on a newer version of a table, without our own writes."""
+    def move(self, location: str, base: Snapshot) -> None:
+        """Stand on a newer version of a table, without our own writes. The pin is as old as before: that the
+        log was followed up to there does not show what was cleaned away."""
         with self._lock:
-            self._bases[location] = replace(self._bases[location], snapshot=base, pinned_at=seen_at)
+            self._bases[location] = replace(self._bases[location], snapshot=base)
             self._views[location] = base
             self._unseen.pop(location, None)
             self._rewritten.discard(location)
@@ -252,6 +290,7 @@ class Workspace:
             self._views.clear()
             self._unseen.clear()
             self._rewritten.clear()
+            self._targets.clear()
 
     def sources(self, tables: Iterable[TableName]) -> Mapping[str, Source]:
         """The tables that a query reads, by the names under which it calls them."""
@@ -271,8 +310,7 @@ class Workspace:
         would have matched either, and whatever comes in its place is caught by the predicate.
         """
         snapshot, reads, location = pinned.snapshot, self.reads, pinned.ref.location
-        # A version of the past is what it is, whatever others commit.
-        past = snapshot is not self._views.get(location)
+        past = pinned.fixed or location not in self._bases
 
         def files(predicate: Predicate) -> Sequence[DataFile]:
             found = snapshot.files(predicate)
@@ -290,6 +328,7 @@ class Workspace:
             snapshot.about_bytes,
             snapshot.has_deletes,
             snapshot.formats,
+            snapshot.unstored,
         )
 
     def target(self, pinned: Pinned) -> Target:
@@ -314,16 +353,6 @@ class Workspace:
     def read_of(self, pinned: Pinned) -> ReadSet:
         """What the statement has read of this table so far."""
         return self.reads.of(pinned.ref.location) or ReadSet()
-
-
-def torn(name: str) -> Corrupt:
-    """The error of who would change a table on which a commit could not be taken back."""
-    return Corrupt(
-        f"table {name!r} is torn: a commit on several tables had to be taken back, and a client that knows "
-        "nothing of LakeVilla had built on its part here. Transactions on several tables do not change it "
-        f"until somebody has looked: lakevilla explain {name} shows what happened, and lake.sync({name!r}, "
-        "accept_torn=True) takes the table as it is now"
-    )
 
 
 def _not_there(name: str, past: bool) -> str:

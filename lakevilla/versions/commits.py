@@ -23,7 +23,8 @@ class Write:
     Where `base` is `NEW` the change makes the table: nothing lay in its place. `blind` says that it only
     appends and nothing was read of the table for it: no outside writer can be in its way except by altering
     the table. `exclusive` says that the table has no outside writers. `ticket` is the place in the table's
-    queue that it uses up, if any.
+    queue that it uses up, if any. `table_id` is the id that the format gave the table which it was validated
+    on; empty if that is not known.
     """
 
     table: TableRef
@@ -33,6 +34,7 @@ class Write:
     blind: bool
     ticket: int | None = None
     exclusive: bool = False
+    table_id: str = ""
 
     @property
     def creates(self) -> bool:
@@ -65,13 +67,18 @@ class Drop:
 class Commit:
     """A commit on several tables, or on one with reads of others; it may make tables and drop some.
 
-    `ticket` is the place in the queue for the lake's slots that it uses up, if any.
+    `ticket` is the place in the queue for the lake's slots that it uses up, if any. `final` says that its
+    transaction ends if it is refused, and is not tried again. `behind` says that a table stands on a version
+    that was not seen to be the newest within the last hour: the log above it may be cleaned up at any time,
+    so a number that is free there may have been used.
     """
 
     writes: tuple[Write, ...]
     reads: tuple[Read, ...] = ()
     drops: tuple[Drop, ...] = ()
     ticket: int | None = None
+    final: bool = False
+    behind: bool = False
 
     @property
     def tables(self) -> list[TableRef]:
@@ -133,6 +140,7 @@ def encode_commit(commit: Commit) -> dict[str, Any]:
                 "blind": write.blind,
                 "ticket": write.ticket,
                 "exclusive": write.exclusive,
+                **({"id": write.table_id} if write.table_id else {}),
             }
             for write in commit.writes
         ],
@@ -142,6 +150,8 @@ def encode_commit(commit: Commit) -> dict[str, Any]:
         ],
         "drops": [{**_encode_ref(drop.table), "base": drop.base} for drop in commit.drops],
         "ticket": commit.ticket,
+        **({"final": True} if commit.final else {}),
+        **({"behind": True} if commit.behind else {}),
     }
 
 
@@ -156,6 +166,7 @@ def decode_commit(record: Mapping[str, Any]) -> Commit:
                 bool(write["blind"]),
                 optional_number(write["ticket"]),
                 bool(write.get("exclusive")),
+                text(write.get("id", "")),
             )
             for write in record["writes"]
         ),
@@ -165,6 +176,8 @@ def decode_commit(record: Mapping[str, Any]) -> Commit:
         ),
         tuple(Drop(_decode_ref(drop), optional_number(drop["base"])) for drop in record.get("drops", ())),
         optional_number(record.get("ticket")),
+        bool(record.get("final")),
+        bool(record.get("behind")),
     )
 
 

@@ -72,6 +72,10 @@ class Cuts:
                 found.append(entry)
         return found
 
+    def told(self) -> Iterator[Packed]:
+        """All that tells of instants, newest first; nothing where no client has written to the lake yet."""
+        return iter(()) if self._look() is None else self._all()
+
     def _all(self) -> Iterator[Packed]:
         """HEAD, and what was put aside before, newest first, as far as it is without a gap."""
         yield self._read.packed

@@ -12,6 +12,7 @@ from typing import Any
 
 from lakevilla.model import TableRef
 from lakevilla.store.records import number, text
+from lakevilla.versions.commits import Commit
 from lakevilla.versions.records import Entry, Head
 
 
@@ -31,6 +32,9 @@ def _decode_number(_: str, value: Any) -> int:
     return number(value)
 
 
+COMMIT = "commit"
+"""The kind of entries whose transactions may be tried again."""
+
 MAPS: Mapping[str, tuple[Callable[[Any], Any], Callable[[str, Any], Any]]] = {
     "tables": (_encode_ref, _decode_ref),
     "versions": (_as_it_is, _decode_number),
@@ -38,8 +42,11 @@ MAPS: Mapping[str, tuple[Callable[[Any], Any], Callable[[str, Any], Any]]] = {
 }
 """The parts of a state that are mappings, with how their values are written and read."""
 
-SETS = ("dropped", "torn", "owned")
+SETS = ("dropped", "torn", "owned", "doomed")
 """The parts of a state that are sets of locations."""
+
+LATER = ("doomed",)
+"""Parts that earlier releases do not have: they are left out where they are empty."""
 
 NUMBERS = ("horizon", "ticket")
 """The parts of a state that are numbers, beside those that every step changes."""
@@ -51,7 +58,8 @@ class Step:
 
     `kind` is that of the entry; `published` is False if it came to nothing. `maps` holds per part of the
     state what was set, and None for what was removed; `added` and `removed` are members of the sets;
-    `numbers` are new values. Parts that did not change are left out.
+    `numbers` are new values. Parts that did not change are left out. `final` says that the transaction of
+    the entry has ended with it, also if it came to nothing.
     """
 
     seq: int
@@ -63,6 +71,7 @@ class Step:
     added: Mapping[str, frozenset[str]] = field(default_factory=dict)
     removed: Mapping[str, frozenset[str]] = field(default_factory=dict)
     numbers: Mapping[str, int] = field(default_factory=dict)
+    final: bool = False
 
 
 def difference(old: Head, new: Head, entry: Entry, published: bool) -> Step:
@@ -80,6 +89,7 @@ def difference(old: Head, new: Head, entry: Entry, published: bool) -> Step:
         _filled(added),
         _filled(removed),
         {part: getattr(new, part) for part in NUMBERS if getattr(new, part) != getattr(old, part)},
+        final=not isinstance(entry.change, Commit) or entry.change.final,
     )
 
 
@@ -122,6 +132,9 @@ def encode_step(step: Step) -> dict[str, Any]:
         both = {"added": sorted(step.added.get(part, ())), "removed": sorted(step.removed.get(part, ()))}
         if any(both.values()):
             record[part] = both
+    # Of others than commits the kind tells.
+    if step.final and step.kind == COMMIT:
+        record["final"] = True
     return {**record, **step.numbers}
 
 
@@ -137,6 +150,7 @@ def decode_step(record: Mapping[str, Any]) -> Step:
         _filled({part: decode_set(both["added"]) for part, both in sets.items()}),
         _filled({part: decode_set(both["removed"]) for part, both in sets.items()}),
         {part: number(record[part]) for part in NUMBERS if part in record},
+        record["kind"] != COMMIT or bool(record.get("final")),
     )
 
 

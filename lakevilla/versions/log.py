@@ -5,16 +5,17 @@ entry, the replace of HEAD makes it visible; who does what in which order is the
 """
 
 import logging
+import math
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from threading import Lock
 
 from lakevilla.environment import Environment
 from lakevilla.errors import CommitUnknown, Corrupt, Unavailable
 from lakevilla.store import keys
 from lakevilla.store.port import Changed, Created, Exists, Replaced, Store
-from lakevilla.versions.differences import difference
+from lakevilla.versions.differences import Step, difference
 from lakevilla.versions.packing import (
     Outline,
     Packed,
@@ -37,12 +38,27 @@ _SEEN_KEPT = 64
 
 @dataclass(frozen=True, slots=True)
 class ReadHead:
-    """HEAD as it was read, with the tag that its replace wants, and how it is packed."""
+    """HEAD as it was read, with the tag that its replace wants, and how it is packed. `read_at` is when the
+    request was sent, on the environment's clock."""
 
     head: Head
     etag: str
     packed: Packed
     inline: bool = True
+    read_at: float = field(default=-math.inf, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """An entry that HEAD has come past. `step` tells what became of it; None if that is not kept any more."""
+
+    read: ReadHead
+    step: Step | None
+
+    def tells_of(self, entry: Entry) -> bool:
+        """Whether it was this transaction that decided the entry, by a change of this kind."""
+        step = self.step
+        return step is not None and (step.txn, step.kind) == (entry.txn, entry.kind)
 
 
 class States:
@@ -99,9 +115,9 @@ class GlobalLog:
             base = self._base(outline)
             if base is not None:
                 packed = Packed(base, outline.steps)
-                head = replace(packed.head, put=outline.put)
+                head = replace(packed.head, put=outline.put, given_up=outline.given_up)
                 self._states.see(head.seq, now)
-                return ReadHead(head, found.etag, packed, outline.base is not None)
+                return ReadHead(head, found.etag, packed, outline.base is not None, now)
             # A state goes only long after HEAD has left it: this client slept between the two requests.
             if outline.base_seq == gone:
                 missing = self._where(keys.past_head(gone))
@@ -117,7 +133,7 @@ class GlobalLog:
         match self._store.create(keys.HEAD, pack(packed, put, inline=True)):
             case Created(etag):
                 self._states.see(0, now)
-                return ReadHead(replace(packed.base, put=put), etag, packed)
+                return ReadHead(replace(packed.base, put=put), etag, packed, read_at=now)
             case Exists():
                 found = self.read_head()
                 assert found is not None, "HEAD is never deleted"
@@ -130,9 +146,27 @@ class GlobalLog:
         match self._store.replace(keys.HEAD, data, read.etag):
             case Replaced(etag):
                 self._states.see(head.seq, now)
-                return ReadHead(head, etag, packed, inline)
+                return ReadHead(head, etag, packed, inline, now)
             case Changed():
                 return None
+
+    def give_up(self, read: ReadHead, location: str, put: str) -> ReadHead | None:
+        """Record in HEAD, which stays where it is, that this table of the next entry is out of reach; None if
+        another client replaced HEAD."""
+        given_up = read.head.given_up | {location}
+        match self._store.replace(keys.HEAD, pack(read.packed, put, read.inline, given_up), read.etag):
+            case Replaced(etag):
+                return replace(read, head=replace(read.head, put=put, given_up=given_up), etag=etag)
+            case Changed():
+                return None
+
+    def step_of(self, read: ReadHead, seq: int) -> Step | None:
+        """What this entry, up to which HEAD has come, changed; None if that is not told any more. No request
+        if HEAD itself tells."""
+        told: Packed | None = read.packed
+        if seq <= read.packed.base.seq:
+            told = self.read_past(next(self.past_numbers(seq), 0))
+        return None if told is None else next((step for step in told.steps if step.seq == seq), None)
 
     def _pack(self, read: ReadHead, head: Head, entry: Entry, published: bool) -> tuple[Packed, bool, bytes]:
         """The new HEAD. If it rolls, what it is built on is put first."""
@@ -165,31 +199,53 @@ class GlobalLog:
 
     def create_slot(self, entry: Entry) -> Created | Exists:
         """Decide this entry, unless the slot is taken, or was: it may have been cleaned away since HEAD was
-        read, if that is long ago. Then the entry decided nothing. CommitUnknown if the store does not say."""
+        read, if that is long ago. Then the entry decided nothing. CommitUnknown if nobody can say."""
+        if not self._is_fresh(entry.seq) and self.passed(entry.seq) is not None:
+            return Exists()
         answer = self._store.create(keys.slot(entry.seq), entry.encode())
-        read_at = self._states.seen_at(entry.seq - 1)
-        fresh = read_at is not None and self._environment.elapsed() - read_at < PREMISE_SECONDS
         try:
-            if isinstance(answer, Exists) or fresh or self._is_next(entry):
+            if isinstance(answer, Exists) or self._is_fresh(entry.seq):
                 return answer
+            passed = self.passed(entry.seq)
+            if passed is None or passed.tells_of(entry):
+                return answer
+            # Ours, in the place of one that was cleaned away.
+            logger.warning("entry %d of the global log was cleaned away and is not free", entry.seq)
+            self._store.delete(keys.slot(entry.seq))
         except Unavailable as error:
             raise CommitUnknown(
                 f"transaction {entry.txn} wrote entry {entry.seq} of the global log, and the store went away "
                 f"before it was clear whether that number was still free: ask lake.outcome({entry.txn!r}) "
                 "once it answers again, and do not rerun it blindly"
             ) from error
-        logger.warning("entry %d of the global log was cleaned away and is not free", entry.seq)
-        self._store.delete(keys.slot(entry.seq))
+        if passed.step is None:
+            raise untold(entry)
         return Exists()
 
-    def _is_next(self, entry: Entry) -> bool:
-        """Whether HEAD has not come to this entry yet, or came to it as it is here."""
+    def _is_fresh(self, seq: int) -> bool:
+        """Whether HEAD was before this entry so short a time ago that its slot cannot have been deleted."""
+        read_at = self._states.seen_at(seq - 1)
+        return read_at is not None and self._environment.elapsed() - read_at < PREMISE_SECONDS
+
+    def passed(self, seq: int) -> Passed | None:
+        """How HEAD came past this entry; None if it has not come to it yet. One GET, and two more if the
+        entry is older than what HEAD tells of."""
         read = self.read_head()
-        if read is None or read.head.seq < entry.seq:
-            return True
-        number = next(self.past_numbers(entry.seq), 0)
-        told = read.packed if entry.seq > read.packed.base.seq else self.read_past(number)
-        return told is not None and any((s.seq, s.txn) == (entry.seq, entry.txn) for s in told.steps)
+        if read is None or read.head.seq < seq:
+            return None
+        return Passed(read, self.step_of(read, seq))
+
+    def is_late(self, entry: Entry) -> bool:
+        """Whether the slot of an entry was created long after the entry was made, by the store's clock and
+        its client's. Clocks that are apart only cost a look."""
+        meta = self._store.head(keys.slot(entry.seq))
+        return meta is not None and meta.modified_ms - entry.time_ms > PREMISE_SECONDS * 1000
+
+    def is_aged(self, entry: Entry) -> bool:
+        """Whether the slot of an entry is so old that the logs of its tables may have been cleaned up since,
+        by the store's clock and ours. Clocks that are apart only cost a look."""
+        meta = self._store.head(keys.slot(entry.seq))
+        return meta is None or abs(self._environment.now_ms() - meta.modified_ms) > PREMISE_SECONDS * 1000
 
     def read_slot(self, seq: int) -> Entry | None:
         where = self._where(keys.slot(seq))
@@ -215,3 +271,12 @@ class GlobalLog:
 
     def _where(self, key: str) -> str:
         return f"{self._store.url}/{key}"
+
+
+def untold(entry: Entry) -> CommitUnknown:
+    """The error of a client that slept until nothing tells any more what became of its entry."""
+    return CommitUnknown(
+        f"transaction {entry.txn} may have been entry {entry.seq} of the global log: its client was "
+        "suspended for so long that this entry has expired, and what became of it is not known any more. "
+        "Look at the data before it is run again"
+    )

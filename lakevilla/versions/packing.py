@@ -19,6 +19,7 @@ from typing import Any
 from lakevilla.errors import Corrupt
 from lakevilla.store.records import decode, encode, number, text
 from lakevilla.versions.differences import (
+    LATER,
     MAPS,
     NUMBERS,
     SETS,
@@ -33,6 +34,8 @@ from lakevilla.versions.differences import (
 from lakevilla.versions.records import Head
 
 FORMAT = 2
+GIVEN_UP_FORMAT = 3
+"""The format of a HEAD that gives up tables of the next entry."""
 STEPS_KEPT = 32
 HEAD_BYTES = 64 * 1024
 """A HEAD that would be larger rolls."""
@@ -71,11 +74,15 @@ class Outline:
     base: Head | None
     base_seq: int
     steps: tuple[Step, ...]
+    given_up: frozenset[str] = frozenset()
 
 
-def pack(packed: Packed, put: str, inline: bool) -> bytes:
+def pack(packed: Packed, put: str, inline: bool, given_up: frozenset[str] = frozenset()) -> bytes:
     """HEAD.json; with its base in itself, or by number."""
     base = _encode_state(packed.base) if inline else {"seq": packed.base.seq}
+    if given_up:
+        # A client of an earlier release would settle the next entry in another way: it must refuse.
+        return _encode(packed, base, {"put": put, "given_up": sorted(given_up)}, GIVEN_UP_FORMAT)
     return _encode(packed, base, {"put": put})
 
 
@@ -96,7 +103,7 @@ def must_roll(packed: Packed, data: bytes) -> bool:
 
 def unpack(data: bytes, where: str) -> Outline:
     """HEAD.json of any format."""
-    record = decode(data, where, FORMAT)
+    record = decode(data, where, GIVEN_UP_FORMAT)
     try:
         if number(record["format"]) == 1:
             whole = _decode_state(record, record)
@@ -104,7 +111,8 @@ def unpack(data: bytes, where: str) -> Outline:
         base_record = record["base"]
         base = None if list(base_record) == ["seq"] else _decode_state(record, base_record)
         lake, put, base_seq = text(record["lake"]), text(record["put"]), number(base_record["seq"])
-        outline = Outline(lake, put, base, base_seq, _steps(record))
+        given_up = decode_set(record.get("given_up", ()))
+        outline = Outline(lake, put, base, base_seq, _steps(record), given_up)
         _check(base_seq, outline.steps, number(record["seq"]))
         return outline
     except (KeyError, TypeError, AttributeError) as error:
@@ -122,10 +130,12 @@ def unpack_past(data: bytes, where: str) -> Packed:
         raise Corrupt(f"{where} does not tell earlier states of the lake: {error!r}") from error
 
 
-def _encode(packed: Packed, base: Mapping[str, Any], more: Mapping[str, Any]) -> bytes:
+def _encode(
+    packed: Packed, base: Mapping[str, Any], more: Mapping[str, Any], number_of_format: int = FORMAT
+) -> bytes:
     steps = [encode_step(step) for step in packed.steps]
     record = {"lake": packed.base.lake, "seq": packed.seq, **more, "base": base, "steps": steps}
-    return encode(record, FORMAT)
+    return encode(record, number_of_format)
 
 
 def _encode_state(state: Head) -> dict[str, Any]:
@@ -133,7 +143,7 @@ def _encode_state(state: Head) -> dict[str, Any]:
         "seq": state.seq,
         "time_ms": state.time_ms,
         **{part: encode_map(part, getattr(state, part)) for part in MAPS},
-        **{part: sorted(getattr(state, part)) for part in SETS},
+        **{part: sorted(getattr(state, part)) for part in SETS if part not in LATER or getattr(state, part)},
         **{part: getattr(state, part) for part in NUMBERS},
     }
 

@@ -35,8 +35,10 @@ class Head:
     are known to belong to this lake, so that nobody has to ask them again. `time_ms` is when the last entry
     was written, never earlier than the one before; 0 where that is not known. `tags` are names of entries
     whose instants are kept; of others, those before the entry `horizon` may be gone. `ticket` is the newest
-    place in the queue for the lake's slots that an entry used up. On the store it is packed, see `packing`;
-    who adds a part here adds it in `differences`.
+    place in the queue for the lake's slots that an entry used up. `doomed` are dropped locations whose files
+    vacuum deletes, or has deleted: no table can be there any more. On the store it is packed, see `packing`;
+    a new part is added in `differences` too. `given_up` is not part of the instant: of the next entry, which
+    is not settled yet, these locations were found out of reach (see `settle.completion`).
     """
 
     lake: str
@@ -51,6 +53,12 @@ class Head:
     tags: Mapping[str, int] = field(default_factory=dict)
     horizon: int = 0
     ticket: int = 0
+    given_up: frozenset[str] = frozenset()
+    doomed: frozenset[str] = frozenset()
+
+
+GONE = -1
+"""The version of a table below the root whose log cannot be read any more: it cannot be told of its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +90,8 @@ class DropTable:
     """A table loses its name.
 
     `base` is the version at which a table below the lake's root was seen: its log gets an empty entry
-    that tells of it, so that clients which still know the old name do not go by it. None for a table
-    elsewhere, which is not touched.
+    that tells of it, so that clients which still know the old name do not go by it; `GONE` if it cannot be
+    read. None for a table elsewhere, which is not touched.
     """
 
     table: TableRef

@@ -37,6 +37,11 @@ def find(head: Head | None, name: str) -> TableRef | None:
     return next((ref for known, ref in head.tables.items() if known.casefold() == folded), None)
 
 
+def is_made_up(location: str) -> bool:
+    """Whether `folder_for` made this folder's name up: such a name is used once."""
+    return _MADE_UP.search(location) is not None
+
+
 def may_lie_at(head: Head | None, location: str) -> bool:
     """Whether an unregistered table may be found in this folder below the root.
 
@@ -45,7 +50,7 @@ def may_lie_at(head: Head | None, location: str) -> bool:
     """
     if head is None:
         return True
-    if _MADE_UP.search(location) or location in head.dropped:
+    if is_made_up(location) or location in head.dropped:
         return False
     return all(ref.location != location for ref in head.tables.values())
 
@@ -60,25 +65,38 @@ def folder_for(
     return name if may_lie_at(head, name) and is_free(name) else f"{name}-lv{fresh}"
 
 
-def check(head: Head, change: RegistryChange | Commit | TagChange) -> None:
-    """Raise InvalidInput if this change makes no sense on this HEAD."""
+def check(
+    head: Head,
+    change: RegistryChange | Commit | TagChange,
+    place_of: Callable[[str], str] = lambda location: location,
+) -> None:
+    """Raise InvalidInput if this change makes no sense on this HEAD.
+
+    `place_of` tells what a location leads to: registries of earlier releases hold several spellings of one
+    place.
+    """
     match change:
-        case Commit(writes=writes, drops=drops):
+        case Commit(writes=writes, reads=reads, drops=drops):
             for drop in drops:
-                check(head, DropTable(drop.table, drop.base))
+                check(head, DropTable(drop.table, drop.base), place_of)
             # A name that the commit itself gives up is free.
             left = replace(head, tables=_without(head, drops))
             for write in writes:
                 if write.creates:
-                    check(left, CreateTable(write.table, ""))
-                elif write.table.location in head.dropped:
-                    raise InvalidInput(f"another client dropped the table {write.table.name!r}")
+                    check(left, CreateTable(write.table, ""), place_of)
+                else:
+                    _refuse_dropped(head, write.table)
+            for read in reads:
+                _refuse_dropped(head, read.table)
         case CreateTable(table=ref) | RegisterTable(table=ref):
             _refuse_taken(head, ref.name)
-            user = next((r for r in head.tables.values() if r.location == ref.location), None)
+            refuse_doomed(head, ref.location)
+            place = place_of(ref.location)
+            user = next((r for r in head.tables.values() if place_of(r.location) == place), None)
             if user is not None:
                 raise InvalidInput(
                     f"the location {ref.location!r} already belongs to the table {user.name!r} of this lake"
+                    + ("" if user.location == ref.location else f", as {user.location!r}")
                 )
         case RenameTable(table=ref, to=to):
             if to.casefold() != ref.name.casefold():
@@ -96,6 +114,15 @@ def check(head: Head, change: RegistryChange | Commit | TagChange) -> None:
         case Untag(name=name):
             if name not in head.tags:
                 raise InvalidInput(f"the lake has no tag {name!r}: it has {sorted(head.tags) or 'none'}")
+
+
+def refuse_doomed(head: Head | None, location: str) -> None:
+    """Raise InvalidInput if vacuum deletes what lies in this folder."""
+    if head is not None and location in head.doomed:
+        raise InvalidInput(
+            f"vacuum deletes the files of the dropped table at {location!r}, or has deleted them: restore "
+            "them elsewhere from a backup, or choose another location"
+        )
 
 
 def refuse_expired(head: Head, seq: int) -> None:
@@ -126,6 +153,7 @@ def apply(head: Head, entry: Entry, settled: Settled, put: str) -> Head:
         dropped=head.dropped | settled.dropped,
         owned=head.owned | settled.owned,
         time_ms=max(head.time_ms, entry.time_ms),
+        given_up=frozenset(),
     )
     if isinstance(entry.change, Commit):
         moved = replace(moved, ticket=max(head.ticket, entry.change.ticket or 0))
@@ -148,8 +176,13 @@ def apply(head: Head, entry: Entry, settled: Settled, put: str) -> Head:
             return replace(moved, tags={**head.tags, name: seq})
         case Untag(name=name):
             return replace(moved, tags={tag: seq for tag, seq in head.tags.items() if tag != name})
-        case Expire(before=before):
-            return replace(moved, horizon=max(head.horizon, before))
+        case Expire(before=before, doomed=doomed, forgotten=forgotten):
+            return replace(
+                moved,
+                horizon=max(head.horizon, before),
+                dropped=head.dropped - forgotten,
+                doomed=(head.doomed | doomed) - forgotten,
+            )
         case DropTable(table=ref, base=base):
             tables.pop(ref.name, None)
             return _forget(replace(moved, tables=tables), [Drop(ref, base)])
@@ -183,9 +216,13 @@ def _after_commit(head: Head, commit: Commit, published: bool) -> Head:
 def _unnamed(head: Head, refs: Sequence[TableRef]) -> dict[str, TableRef]:
     """Those of these tables that were found in their folders, by name.
 
-    Not under a name that one lost since: who renamed it came first.
+    Not under a name that one lost since: the rename came first. A table elsewhere has only the name that an
+    entry gave it.
     """
-    return {ref.name: ref for ref in refs if find(head, ref.name) is None and may_lie_at(head, ref.location)}
+    inside = [ref for ref in refs if ref.is_inside]
+    return {
+        ref.name: ref for ref in inside if find(head, ref.name) is None and may_lie_at(head, ref.location)
+    }
 
 
 def _forget(head: Head, drops: Sequence[Drop]) -> Head:
@@ -196,6 +233,7 @@ def _forget(head: Head, drops: Sequence[Drop]) -> Head:
         dropped=head.dropped | {drop.table.location for drop in drops if drop.base is not None},
         versions={place: version for place, version in head.versions.items() if place not in gone},
         owned=head.owned - gone,
+        torn=head.torn - gone,
     )
 
 
@@ -211,6 +249,14 @@ def _refuse_taken(head: Head, name: str) -> None:
         raise InvalidInput(
             f"the lake already has a table {taken.name!r}: drop it first, or choose another name"
         )
+
+
+def _refuse_dropped(head: Head, ref: TableRef) -> None:
+    """A table below the root is there unless HEAD says that it was dropped; one elsewhere only if HEAD has
+    it, perhaps under another name."""
+    known = any(other.location == ref.location for other in head.tables.values())
+    if ref.location in head.dropped or not (known or ref.is_inside):
+        raise InvalidInput(f"another client dropped the table {ref.name!r}")
 
 
 def _refuse_moved(head: Head, ref: TableRef) -> None:

@@ -28,13 +28,17 @@ class Untag:
 
 @dataclass(frozen=True, slots=True)
 class Expire:
-    """Instants before entry `before` are not kept any more, but for those that have names.
+    """Instants before entry `before` are not kept any more, but for those that have names. `doomed` are
+    locations of dropped tables whose files vacuum deletes after this; `forgotten` are such whose files are
+    deleted, and which HEAD need not list any more.
 
     It comes before anything is deleted: whoever names an instant after it finds out whether that is still
     kept, and whoever deletes after it knows every name that counts.
     """
 
     before: int
+    doomed: frozenset[str] = frozenset()
+    forgotten: frozenset[str] = frozenset()
 
 
 TagChange = Tag | Untag | Expire
@@ -60,8 +64,9 @@ def encode_tag(change: TagChange) -> dict[str, Any]:
             return {"kind": "tag", "tag": name, "at": seq}
         case Untag(name):
             return {"kind": "untag", "tag": name}
-        case Expire(before):
-            return {"kind": "expire", "before": before}
+        case Expire(before, doomed, forgotten):
+            parts = {"doomed": sorted(doomed), "forgotten": sorted(forgotten)}
+            return {"kind": "expire", "before": before, **{part: at for part, at in parts.items() if at}}
 
 
 def decode_tag(record: Mapping[str, Any]) -> TagChange | None:
@@ -72,8 +77,13 @@ def decode_tag(record: Mapping[str, Any]) -> TagChange | None:
         case "untag":
             return Untag(text(record["tag"]))
         case "expire":
-            return Expire(number(record["before"]))
+            doomed, forgotten = (_locations(record, part) for part in ("doomed", "forgotten"))
+            return Expire(number(record["before"]), doomed, forgotten)
     return None
+
+
+def _locations(record: Mapping[str, Any], part: str) -> frozenset[str]:
+    return frozenset(text(location) for location in record.get(part, ()))
 
 
 def _is_time(name: str) -> bool:

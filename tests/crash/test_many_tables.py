@@ -54,10 +54,10 @@ def settler(session: Session) -> None:
     making.place_foreign_table(session.client, "s0")
 
 
-def outsider(session: Session) -> None:
+def outsider(session: Session, table: str = "right") -> None:
     """A row that tells nothing of itself, by a client that knows nothing of us: it concerns every update."""
     writer = LegacyWriter(session.client, session.history, encode_json)
-    writer.append("right", "right", [{"k": tables.STRANGER, "items": ""}], statistics=False)
+    writer.append(table, table, [{"k": tables.STRANGER, "items": ""}], statistics=False)
 
 
 TWO = transfer(("left", 0, False), ("right", 1, False))

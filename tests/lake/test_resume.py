@@ -289,8 +289,8 @@ def test_log_that_was_cleaned_up_is_a_conflict(root: Path, table_format: str, be
 def test_record_of_a_newer_format_is_refused(root: Path) -> None:
     old = abandon(root, add(3, 1), add(4, 1))
     path = root / records(root)[0]
-    path.write_text(json.dumps({**json.loads(path.read_text()), "format": 2}))
-    with pytest.raises(lv.Unsupported, match="record format 2"):
+    path.write_text(json.dumps({**json.loads(path.read_text()), "format": 3}))
+    with pytest.raises(lv.Unsupported, match="record format 3"):
         open_lake(root).resume(old.id)
 
 

@@ -213,3 +213,74 @@ def test_commit_whose_outcome_is_unknown_is_cleared_up_by_resume(
         assert other.outcome(old.id).state == "undecided"
         other.resume(old.id).commit()
     assert values(other, 3, 4) == [1, 1]
+
+
+def _left_behind(root: Path) -> list[str]:
+    return sorted(str(path.relative_to(root)) for path in (root / keys.TXNS).rglob("*.json"))
+
+
+def test_abort_after_a_resume_leaves_nothing_behind(root: Path) -> None:
+    old = abandon(root, add(3, 1), add(4, 1))
+    lake = open_lake(root)
+    lake.resume(old.id).abort()
+    lake.close()
+    assert _left_behind(root) == []
+
+
+def test_client_that_took_over_from_one_that_aborts_keeps_its_lease(root: Path) -> None:
+    old = abandon(root, add(3, 1), add(4, 1))
+    first, second = open_lake(root), open_lake(root)
+    middle = first.resume(old.id)
+    last = second.resume(old.id)
+    middle.abort()
+    first.close()
+    assert [path for path in _left_behind(root) if path.endswith("lease.json")]
+    with pytest.raises(lv.Fenced):
+        old._leave_records()
+    last.commit()
+    assert values(second, 3, 4) == [1, 1]
+
+
+def test_resume_that_fails_does_not_fence_the_old_client(root: Path) -> None:
+    lake = open_lake(root)
+    old = lake.transaction(lv.R)
+    values(old, 3)
+    values(old, 4)
+    lake.close()
+    with pytest.raises(lv.InvalidInput, match="changed nothing"):
+        open_lake(root).resume(old.id)
+    old._leave_records()
+    add(3, 1)(old)
+    old.commit()
+    assert values(lake, 3) == [1]
+
+
+def test_recover_tells_which_transactions_cannot_be_resumed(root: Path) -> None:
+    def look(tx: lv.Transaction) -> None:
+        values(tx, 1)
+
+    changed = abandon(root, add(3, 1), add(4, 1))
+    idle = abandon(root, look, look)
+    undone = abandon(root, lambda tx: tx.savepoint("a"), add(3, 1), look, lambda tx: tx.rollback_to("a"))
+    lake, store = hooked(root)
+    done = lake.transaction(lv.R)
+    add(5, 1)(done)
+    add(6, 1)(done)
+    lake.close()
+
+    def die(kind: str, key: str) -> None:
+        if kind == "delete":
+            raise Unavailable("the client died right after its commit")
+
+    store.hook = die
+    done.commit()
+    lake.close()
+    other = open_lake(root)
+    report = other.recover()
+    obstacles = {one.transaction: one.obstacle for one in report.transactions}
+    assert {txn for txn, obstacle in obstacles.items() if not obstacle} == {changed.id}
+    assert set(obstacles) == {changed.id, idle.id, undone.id, done.id}
+    assert str(report).count("lake.resume goes on with it") == 1
+    for txn in (idle.id, undone.id, done.id):
+        with pytest.raises(lv.InvalidInput):
+            other.resume(txn)

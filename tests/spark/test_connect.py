@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,17 @@ import pytest
 import lakevilla as lv
 from bench.jars import S3A, JarsMissing, resolve
 from bench.seaweed import S3Server
+from lakevilla.engines.spark import bypaths
 from lakevilla.engines.spark.connect import is_connect
 from lakevilla.engines.spark.places import Access
+from tests.conformance.engines.pruned import settings
 from tests.golden.tables import GOLDEN, needed
 from tests.quick_spark import INTERPRETED, YOUNG_JVM
 from tests.spark.both import Both, content
 from tests.spark.interrupting import SLEEP_SECONDS, interrupted
 from tests.spark.processes import free_ports, running, wait_for
 from tests.spark.test_changes import CHANGES
+from tests.spark.test_names import NAMES, run_every_statement
 from tests.spark.test_queries import QUERIES
 from tests.spark.test_spreading import written
 from tests.spark.test_tables import VECTORS
@@ -154,6 +158,54 @@ def test_frames_and_braces_travel_through_connect(remote: Any, tmp_path: Path) -
     assert [tuple(row) for row in found] == [(0, "[ü/{0"), (1000, "{}"), (2000, "x")]
     judge = lv.Lake(tmp_path, engine="local")
     assert content(lake.read("t")) == content(judge.read("t"))
+
+
+def test_every_letter_in_a_partition_value_is_found_again_through_connect(
+    remote: Any, tmp_path: Path
+) -> None:
+    lake = lv.Lake(tmp_path, spark=remote)
+    codes = [*range(1, 0x180), 0x200B, 0x2028, 0x3000, 0xFEFF, 0xE000, 0xFFFD, 0x1F600, 0xE0001, 0x10FFFF]
+    rows = [{"id": code, "p": chr(code) + "z"} for code in codes]
+    lake.create("t", "id BIGINT, p STRING", partition_by=["p"])
+    lake.append("t", rows)
+    assert {row.id: row.p for row in lake.read("t").collect()} == {row["id"]: row["p"] for row in rows}
+
+
+def test_file_that_comes_back_under_another_path_fails_the_read_through_connect(
+    remote: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = lv.Lake(tmp_path, spark=remote)
+    lake.create("t", [{"id": 1}])
+    monkeypatch.setattr(bypaths, "_as_told", lambda path: path + "?")
+    with pytest.raises(lv.Corrupt):
+        lake.read("t").collect()
+    with pytest.raises(lv.Corrupt):
+        lake.sql("UPDATE t SET id = 2")
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
+def test_changes_in_a_zone_find_what_select_finds_through_connect(
+    remote: Any, tmp_path: Path, zone: str
+) -> None:
+    lake = lv.Lake(tmp_path, spark=remote)
+    lake.create("t", "id INT, ts TIMESTAMP, p TIMESTAMP", partition_by=["p"])
+    for hour in range(-12, 13, 6):
+        at = datetime(2024, 1, 1, 2, tzinfo=UTC) + timedelta(hours=hour)
+        lake.append("t", [{"id": hour, "ts": at, "p": at}])
+    with settings(remote, {"spark.sql.session.timeZone": zone}):
+        assert [row.id for row in lake.sql("SELECT id FROM t WHERE ts <> p").collect()] == []
+        found = lake.sql("SELECT id FROM t WHERE ts >= '2024-01-01 00:00:00'").count()
+        assert 0 < found < 5
+        with lake.transaction() as tx:
+            assert tx.sql("UPDATE t SET id = 0 WHERE p >= '2024-01-01 00:00:00'").updated == found
+            assert tx.sql("DELETE FROM t WHERE ts >= '2024-01-01 00:00:00'").deleted == found
+            assert tx.sql("DELETE FROM t WHERE NOT (id = 100)").deleted == 5 - found
+            tx.abort()
+
+
+def test_columns_of_any_name_work_through_connect(remote: Any, tmp_path: Path) -> None:
+    run_every_statement(remote, tmp_path / "a", NAMES[0], "delta")
+    run_every_statement(remote, tmp_path / "b", NAMES[1], "delta")
 
 
 @needed

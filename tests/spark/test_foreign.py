@@ -16,8 +16,9 @@ from pyiceberg.types import LongType, NestedField, StructType, UUIDType
 
 import lakevilla as lv
 from lakevilla.engines.port import Source
+from lakevilla.engines.spark.names import Names
 from lakevilla.engines.spark.places import Access
-from lakevilla.engines.spark.reading import FILE, ROW, Reader
+from lakevilla.engines.spark.reading import Reader
 from lakevilla.environment import SystemEnvironment
 from lakevilla.errors import Unsupported
 from lakevilla.files.mapping import BY_ID, DEFAULT, FIELD_ID, NAMES, encode_default
@@ -101,8 +102,8 @@ def test_files_of_all_kinds_are_read_as_one_table(quick: Any, mixed: Folder) -> 
 
 
 def test_rows_for_a_change_name_their_file_and_their_place_in_it(quick: Any, mixed: Folder) -> None:
-    frame = Reader(quick, Access(), SystemEnvironment()).files(mixed.source, mixed.files)
-    assert rows(frame.select(FILE, ROW, "a")) == [
+    frame = Reader(quick, Access(), SystemEnvironment()).files(mixed.source, mixed.files, Names())
+    assert rows(frame.select(Names().file, Names().row, "a")) == [
         (0, 1, 11), (0, 2, 12), (1, 0, 20), (1, 2, 22), (2, 0, 30), (2, 1, 31), (3, 0, 40)
     ]  # fmt: skip
 
@@ -152,7 +153,7 @@ def test_names_that_differ_in_case_alone_are_refused(quick: Any, tmp_path: Path)
 def test_file_that_nobody_reads_is_refused_before_anything_runs(quick: Any, mixed: Folder) -> None:
     mixed.put(with_ids(a=(1, [50])), "avro")
     with pytest.raises(Unsupported, match="avro"):
-        Reader(quick, Access(), SystemEnvironment()).files(mixed.source, mixed.files)
+        Reader(quick, Access(), SystemEnvironment()).files(mixed.source, mixed.files, Names())
 
 
 def uuids(*values: UUID | None) -> pa.Array:

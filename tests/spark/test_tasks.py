@@ -14,13 +14,11 @@ import pyspark
 import pytest
 
 from lakevilla.engines.spark import tasks
+from lakevilla.engines.spark.names import Names
 from lakevilla.engines.spark.places import Access
 from lakevilla.engines.spark.tasks import (
     DELETED,
     KEPT,
-    KIND,
-    REFUSED,
-    SOURCE_FILE,
     UPDATED,
     Report,
     WriteTask,
@@ -30,6 +28,7 @@ from lakevilla.engines.spark.writing import joined
 from lakevilla.errors import InvalidInput
 from lakevilla.model import Partitioning
 
+KIND, REFUSED, SOURCE_FILE = Names().kind, Names().refused, Names().file
 SCHEMA = pa.schema([("id", pa.int64())])
 
 

@@ -34,6 +34,8 @@ PLAIN: st.SearchStrategy[Any] = (
     | st.dates()
     | st.datetimes(timezones=_ZONES).map(lambda moment: moment.replace(fold=0))
     | st.timedeltas()
+    | st.times().map(lambda moment: moment.replace(fold=0))
+    | st.uuids()
 )
 VALUES = st.recursive(PLAIN, lambda inner: st.lists(inner) | st.dictionaries(_TEXT, inner))
 _COLUMNS = st.lists(_TEXT, min_size=1, max_size=3).map(tuple)

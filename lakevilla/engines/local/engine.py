@@ -24,6 +24,7 @@ from lakevilla.errors import InvalidInput
 from lakevilla.files.conforming import together
 from lakevilla.model import Counts
 from lakevilla.predicates import ANYTHING
+from lakevilla.sql.row_expressions import refuse_beyond_rows, refuse_in_merge
 
 
 class LocalEngine:
@@ -111,6 +112,7 @@ class LocalEngine:
         now_ms: int,
     ) -> Rewritten:
         """Replace the rows for which `where` is true by the data."""
+        refuse_beyond_rows(where)
         change = self._change(target, source, {}, now_ms)
         count = _Count()
         pieces = self._given(target, data)
@@ -133,6 +135,7 @@ class LocalEngine:
         sources: Mapping[str, Source],
         now_ms: int,
     ) -> Rewritten:
+        refuse_beyond_rows(where, *set.values())
         point, values = point_of(self._environment, source, where), literals_of(target, set)
         if point is not None and values:
             return point.update(target, values)
@@ -146,6 +149,7 @@ class LocalEngine:
         sources: Mapping[str, Source],
         now_ms: int,
     ) -> Rewritten:
+        refuse_beyond_rows(where)
         return delete(self._change(target, source, sources, now_ms), where)
 
     def merge(
@@ -157,6 +161,7 @@ class LocalEngine:
         sources: Mapping[str, Source],
         now_ms: int,
     ) -> Rewritten:
+        refuse_in_merge(clauses)
         if isinstance(using, exp.Query):
             rows = self.query(using, sources, now_ms).toArrow()
         else:

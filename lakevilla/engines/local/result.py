@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakevilla.engines.local.showing import drawn
+from lakevilla.errors import Unsupported
 from lakevilla.files.conforming import together
 
 
@@ -97,7 +98,7 @@ class LocalResult:
     def collect(self) -> list[Row]:
         table = self.toArrow()
         names = tuple(table.schema.names)
-        columns = [_values(column) for column in table.columns]
+        columns = [_values(name, column) for name, column in zip(names, table.columns, strict=True)]
         return [Row(values, names) for values in zip(*columns, strict=True)]
 
     def count(self) -> int:
@@ -107,7 +108,8 @@ class LocalResult:
     def show(self, n: int = 20, truncate: bool | int = True) -> None:
         """Print the first rows in Spark's layout."""
         head, more = self._head(n)
-        rows = [list(values) for values in zip(*(_values(c) for c in head.columns), strict=True)]
+        columns = [_values(name, column) for name, column in zip(self.columns, head.columns, strict=True)]
+        rows = [list(values) for values in zip(*columns, strict=True)]
         print(drawn(head.schema, rows, truncate, n if more else None))
 
     def _head(self, n: int) -> tuple[pa.Table, bool]:
@@ -120,9 +122,15 @@ class LocalResult:
         return table.slice(0, n), table.num_rows > n
 
 
-def _values(column: pa.ChunkedArray) -> list[Any]:
+def _values(name: str, column: pa.ChunkedArray) -> list[Any]:
     data_type = column.type
-    values: list[Any] = column.to_pylist()
+    try:
+        values: list[Any] = column.to_pylist()
+    except (ValueError, OverflowError) as error:
+        raise Unsupported(
+            f"column {name!r} holds a value that Python does not have ({error}), such as a date beyond the "
+            "years 1 to 9999; toArrow() gives it"
+        ) from error
     return [_value(value, data_type) for value in values] if pa.types.is_nested(data_type) else values
 
 

@@ -1,5 +1,7 @@
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.util.Arrays;
@@ -8,7 +10,9 @@ import java.util.function.Function;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.LocalTableScanExec;
+import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.SQLExecution$;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.arrow.ArrowBatchStreamWriter;
@@ -31,13 +35,14 @@ public class DriverSide {
   /**
    * A DataFrame over the files that the lister gives, see SnapshotIndex.
    *
-   * Asked: {"partition", "data", "options", "bytes", "where", "columns"}, see fileindex.py.
+   * Asked: {"partition", "data", "options", "bytes", "where", "columns", "mark"}, see fileindex.py.
    */
   public Dataset frame(SparkSession session, Function lister, String asked) throws IOException {
     JsonNode wanted = JSON.readTree(asked);
     StructType partition = (StructType) DataType.fromJson(text(wanted, "partition"));
     StructType data = (StructType) DataType.fromJson(text(wanted, "data"));
-    FileIndex index = new SnapshotIndex(lister, partition, ((JsonNode) wanted.get("bytes")).asLong());
+    FileIndex index = new SnapshotIndex(lister, partition, ((JsonNode) wanted.get("bytes")).asLong(),
+        text(wanted, "mark"));
     Map options = (Map) JSON.convertValue(wanted.get("options"), Map.class);
     HadoopFsRelation relation = new HadoopFsRelation(index, partition, data, Option.empty(), new ParquetFileFormat(),
         scala.collection.immutable.Map$.MODULE$.from(CollectionConverters.asScala(options)), session);
@@ -47,6 +52,32 @@ public class DriverSide {
       frame = frame.where(where);
     }
     return frame.selectExpr((String[]) JSON.convertValue(wanted.get("columns"), String[].class));
+  }
+
+  /**
+   * How a plan reads the index with this mark: {"deterministic", "empty", "scans"}, the filters of each scan as the lister
+   * gets them. Nothing runs.
+   */
+  public String scans(Dataset frame, String mark) throws IOException {
+    QueryExecution execution = frame.queryExecution();
+    ObjectNode found = JSON.createObjectNode();
+    Option rows = execution.optimizedPlan().maxRows();
+    found.put("deterministic", execution.analyzed().deterministic());
+    found.put("empty", rows.isDefined() && ((Long) rows.get()).longValue() == 0L);
+    ArrayNode scans = JSON.createArrayNode();
+    java.util.Iterator leaves = CollectionConverters.asJava(execution.sparkPlan().collectLeaves()).iterator();
+    while (leaves.hasNext()) {
+      Object leaf = leaves.next();
+      if (leaf instanceof FileSourceScanExec) {
+        FileSourceScanExec scan = (FileSourceScanExec) leaf;
+        FileIndex index = scan.relation().location();
+        if (index instanceof SnapshotIndex && ((SnapshotIndex) index).isMarked(mark)) {
+          scans.add(SnapshotIndex.described(scan.partitionFilters(), scan.dataFilters()));
+        }
+      }
+    }
+    found.set("scans", scans);
+    return JSON.writeValueAsString(found);
   }
 
   /** The rows of a DataFrame as an Arrow stream. Rows that the plan holds already need no job. */
@@ -77,6 +108,6 @@ public class DriverSide {
 
   private static String text(JsonNode of, String name) {
     JsonNode found = (JsonNode) of.get(name);
-    return found.isNull() ? null : found.asText();
+    return found == null || found.isNull() ? null : found.asText();
   }
 }

@@ -35,12 +35,29 @@ public class SnapshotIndex implements FileIndex {
   private final Function lister;
   private final StructType partitionSchema;
   private final long sizeInBytes;
+  private final String mark;
 
-  /** The lister takes filters as JSON and gives files as JSON: [{"path", "size", "values"}]. */
-  public SnapshotIndex(Function lister, StructType partitionSchema, long sizeInBytes) {
+  /**
+   * The lister takes filters as JSON and gives files as JSON: [{"path", "size", "values"}]. The mark finds the index in a
+   * plan; null if nothing looks for it.
+   */
+  public SnapshotIndex(Function lister, StructType partitionSchema, long sizeInBytes, String mark) {
     this.lister = lister;
     this.partitionSchema = partitionSchema;
     this.sizeInBytes = sizeInBytes;
+    this.mark = mark;
+  }
+
+  public boolean isMarked(String wanted) {
+    return wanted.equals(mark);
+  }
+
+  /** The filters of a scan as JSON, as the lister gets them. */
+  public static ArrayNode described(Seq partitionFilters, Seq dataFilters) {
+    ArrayNode filters = JSON.createArrayNode();
+    addAll(filters, partitionFilters);
+    addAll(filters, dataFilters);
+    return filters;
   }
 
   public Seq rootPaths() {
@@ -49,9 +66,7 @@ public class SnapshotIndex implements FileIndex {
 
   /** Spark does not ask a partition filter of rows again, so these hold exactly; data filters may be weakened. */
   public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
-    ArrayNode filters = JSON.createArrayNode();
-    addAll(filters, partitionFilters);
-    addAll(filters, dataFilters);
+    ArrayNode filters = described(partitionFilters, dataFilters);
     List bound = bound(partitionFilters);
     List directories = new ArrayList();
     Iterator files = ask(filters).elements();
@@ -205,7 +220,37 @@ public class SnapshotIndex implements FileIndex {
     if (filter instanceof BinaryComparison) {
       return compared(filter);
     }
-    return null;
+    if (filter instanceof Not) {
+      return negated(child(filter));
+    }
+    return isFlag(filter) ? node("=", column(filter), flag(true)) : null;
+  }
+
+  /** What is false. Spark has turned most negations into their opposites before. */
+  private static JsonNode negated(Expression filter) {
+    if (filter instanceof EqualTo) {
+      return node("<>", compared(filter));
+    }
+    if (filter instanceof EqualNullSafe) {
+      return node("or", node("<>", compared(filter)), node("null", compared(filter)));
+    }
+    if (filter instanceof In) {
+      return node("not in", column(((In) filter).value()), literals(((In) filter).list()));
+    }
+    return isFlag(filter) ? node("=", column(filter), flag(false)) : null;
+  }
+
+  private static boolean isFlag(Expression filter) {
+    return filter.dataType() instanceof BooleanType && column(filter) != null;
+  }
+
+  private static JsonNode flag(boolean wanted) {
+    return value(Boolean.valueOf(wanted), DataTypes.BooleanType);
+  }
+
+  /** Another operator between the sides of a comparison. */
+  private static JsonNode node(String operator, JsonNode compared) {
+    return node(operator, field(compared, "left"), field(compared, "right"));
   }
 
   private static JsonNode compared(Expression filter) {
@@ -267,8 +312,13 @@ public class SnapshotIndex implements FileIndex {
     return literal.value() == null ? null : value(literal.value(), literal.dataType());
   }
 
+  /** Null for a text that is not UTF-8: what Java makes of it is another text. */
   private static JsonNode value(Object value, DataType type) {
-    return JSON.createArrayNode().add(type.typeName()).add(value.toString());
+    String text = value.toString();
+    if (value instanceof UTF8String && !value.equals(UTF8String.fromString(text))) {
+      return null;
+    }
+    return JSON.createArrayNode().add(type.typeName()).add(text);
   }
 
   private static JsonNode literals(Seq expressions) {
@@ -291,7 +341,11 @@ public class SnapshotIndex implements FileIndex {
       Object one = each.next();
       // NULL in the list makes the filter null where it is not true: it matches no row.
       if (one != null) {
-        found.add(value(one, child(set).dataType()));
+        JsonNode described = value(one, child(set).dataType());
+        if (described == null) {
+          return null;
+        }
+        found.add(described);
       }
     }
     return found;

@@ -31,8 +31,11 @@ class Assigned:
     bad: str | None = None
 
 
-def assign(value: Value, field: pa.Field) -> Assigned:
-    """The value as the column stores it; InvalidInput if the column takes no value of its type."""
+def assign(value: Value, field: pa.Field, is_ansi: bool = True) -> Assigned:
+    """The value as the column stores it; InvalidInput if the column takes no value of its type.
+
+    Inside nested values Spark's CAST judges what fits, and without ANSI mode it would cut them.
+    """
     if not _assignable(value.type, field.type):
         raise InvalidInput(
             f"column {field.name}: a {type_name(value.type)} cannot be stored as {type_name(field.type)}; "
@@ -41,6 +44,11 @@ def assign(value: Value, field: pa.Field) -> Assigned:
     if types.logical(value.type) == types.logical(field.type):
         return Assigned(value.sql)
     wanted = types.sql_type(field.type)
+    if pa.types.is_nested(field.type) and not is_ansi and not _all_fit(value.type, field.type):
+        raise InvalidInput(
+            f"column {field.name!r}: a {type_name(value.type)} may not fit into {type_name(field.type)}, and "
+            "without ANSI mode Spark does not say so; set spark.sql.ansi.enabled=true, or write a CAST"
+        )
     if pa.types.is_null(value.type) or pa.types.is_nested(field.type) or _always_fits(value.type, field.type):
         return Assigned(f"CAST({value.sql} AS {wanted})")
     tried = f"try_cast({value.sql} AS {wanted})"
@@ -71,6 +79,16 @@ def _is_number(data_type: pa.DataType) -> bool:
     return bool(
         pa.types.is_integer(data_type) or pa.types.is_floating(data_type) or pa.types.is_decimal(data_type)
     )
+
+
+def _all_fit(source: pa.DataType, to: pa.DataType) -> bool:
+    """Whether every value inside a nested value fits, by the types alone."""
+    if pa.types.is_null(source) or types.logical(source) == types.logical(to):
+        return True
+    if not pa.types.is_nested(source):
+        return _always_fits(source, to)
+    inside = range(source.num_fields)
+    return all(_all_fit(source.field(i).type, to.field(i).type) for i in inside)
 
 
 def _always_fits(source: pa.DataType, to: pa.DataType) -> bool:

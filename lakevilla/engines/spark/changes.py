@@ -14,14 +14,15 @@ from lakevilla.engines.port import Rewritten, Source, Target
 from lakevilla.engines.spark import tasks, types
 from lakevilla.engines.spark.assigning import Assigned, Value, assign
 from lakevilla.engines.spark.failures import explained
+from lakevilla.engines.spark.names import Names
+from lakevilla.engines.spark.pruning import Pruning
 from lakevilla.engines.spark.queries import Statement
-from lakevilla.engines.spark.reading import FILE
 from lakevilla.engines.spark.types import quoted
 from lakevilla.engines.spark.writing import Done, Writer, new_rows, rows_of
 from lakevilla.errors import InvalidInput
 from lakevilla.model import Counts, DataFile, WrittenFile
 from lakevilla.predicates import ANYTHING, conjunction
-from lakevilla.sql.predicates_of import Resolve, columns_in, predicate_of, predicate_unless
+from lakevilla.sql.predicates_of import columns_in
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Change:
     writer: Writer
     target: Target
     source: Source
+    names: Names
 
     @property
     def called(self) -> str:
@@ -42,7 +44,7 @@ class Change:
         given = named(self.target, assigned)
         if not given:
             raise InvalidInput("UPDATE sets no column")
-        files = self.source.files(predicate_of(where, self._columns()))
+        files = self.source.files(self._pruning().matching(where, self._rows_where))
         done, touched = self._rewrite(files, where, given, tasks.UPDATED)
         return Rewritten(done.added, touched, Counts(updated=done.counts[tasks.UPDATED]))
 
@@ -58,11 +60,13 @@ class Change:
 
     def _candidates(self, where: exp.Expr | None) -> tuple[list[DataFile], list[DataFile]]:
         """The files whose rows all go, and those of which some rows may."""
-        predicate = predicate_of(where, self._columns())
+        predicate = self._pruning().matching(where, self._rows_where)
         candidates = list(self.source.files(predicate))
         if where is None:
             return candidates, []
-        unless = predicate_unless(where, self._columns())
+        if not candidates:
+            return [], []
+        unless = self._pruning().remaining(where, self._rows_where)
         if unless == ANYTHING:
             return [], candidates
         partly = {file.identity for file in self.source.files(conjunction([predicate, unless]))}
@@ -74,7 +78,7 @@ class Change:
         rows = sum(file.living_rows or 0 for file in files)
         unknown = [file for file in files if file.living_rows is None]
         if unknown:
-            frame = self.statement.reader.files(self.source, unknown)
+            frame = self.statement.reader.files(self.source, unknown, self.names)
             with explained():
                 rows += self.writer.session.run(frame.count)
         return rows
@@ -93,54 +97,59 @@ class Change:
             files = self._matching(files, condition)
             if not files:
                 return Done((), (0, 0, 0, 0), frozenset()), ()
-        view = self.statement.view(self.statement.reader.files(self.source, files))
+        names = self.names
+        view = self.statement.view(self.statement.reader.files(self.source, files, names))
         changes = f"coalesce(({condition}), FALSE)"
-        number = f"CASE WHEN {changes} THEN {kind} ELSE {tasks.KEPT} END AS {tasks.KIND}"
+        number = f"CASE WHEN {changes} THEN {kind} ELSE {tasks.KEPT} END AS {names.kind}"
         marked = f"(SELECT *, {number} FROM {view} AS {self.called}) AS {self.called}"
-        hit = f"{tasks.KIND} = {kind}"
+        hit = f"{names.kind} = {kind}"
         values: dict[str, Value | Assigned] = {
             field.name: Value(f"{self.called}.{quoted(field.name)}", field.type)
             for field in self.source.schema
         }
-        for name, value in self._values(texts, view).items():
-            values[name] = chosen(hit, value, f"{self.called}.{quoted(name)}")
-        extra = {tasks.KIND: tasks.KIND, FILE: FILE}
-        rows = new_rows(self.statement, self.target, values, marked, extra, hit)
+        if texts:
+            marked = self._computed(texts, marked, hit, values)
+        extra = {names.kind: names.kind, names.file: names.file}
+        rows = new_rows(self.statement, self.target, values, marked, extra, hit, names=names)
         done = self.writer.write(self.target, rows, rows_of(files), files if in_order else None)
         if not in_order:
             return done, tuple(files)
         return done, tuple(file for number, file in enumerate(files) if number in done.changed)
 
-    def _values(self, texts: Mapping[str, str], view: str) -> dict[str, Assigned]:
-        """The new values; their types are those that Spark finds."""
-        if not texts:
-            return {}
-        sql = ", ".join(f"{text} AS c{number}" for number, text in enumerate(texts.values()))
-        found = self.statement.run(f"SELECT {sql} FROM {view} AS {self.called}").schema.fields
-        return {
-            name: assign(Value(f"({text})", types.arrow_type(field.dataType)), self.target.schema.field(name))
-            for (name, text), field in zip(texts.items(), found, strict=True)
-        }
+    def _computed(
+        self, texts: Mapping[str, str], marked: str, hit: str, values: dict[str, Value | Assigned]
+    ) -> str:
+        """The rows with the new values in columns of their own, which go into `values`: each is evaluated
+        once, whatever is asked of it later. CASE, for a value must not be computed where it does not apply.
+        """
+        new = {name: self.names.value(number) for number, name in enumerate(texts)}
+        listed = ", ".join(f"CASE WHEN {hit} THEN ({texts[name]}) END AS {new[name]}" for name in texts)
+        frame = self.statement.run(f"SELECT *, {listed} FROM {marked}")
+        kinds = {field.name: field.dataType for field in frame.schema.fields}
+        for name, column in new.items():
+            value = Value(column, types.arrow_type(kinds[column]))
+            assigned = assign(value, self.target.schema.field(name), self.statement.is_ansi)
+            kept = f"{self.called}.{quoted(name)}"
+            values[name] = Assigned(
+                f"CASE WHEN {hit} THEN {assigned.sql} ELSE {kept} END",
+                None if assigned.bad is None else f"CASE WHEN {hit} THEN {assigned.bad} ELSE FALSE END",
+            )
+        return f"{self.statement.view(frame)} AS {self.called}"
 
     def _matching(self, files: Sequence[DataFile], condition: str) -> list[DataFile]:
-        view = self.statement.view(self.statement.reader.files(self.source, files))
-        sql = f"SELECT DISTINCT {FILE} FROM {view} AS {self.called} WHERE {condition}"
+        view = self.statement.view(self.statement.reader.files(self.source, files, self.names))
+        sql = f"SELECT DISTINCT {self.names.file} FROM {view} AS {self.called} WHERE {condition}"
         frame = self.statement.run(sql)
         with explained():
             found = {row[0] for row in self.writer.session.run(frame.collect)}
         return [file for number, file in enumerate(files) if number in found]
 
-    def _columns(self) -> Resolve:
-        return columns_in(self.source.schema, (self.source.name, self.source.name.rpartition(".")[2]))
+    def _pruning(self) -> Pruning:
+        names = (self.source.name, self.source.name.rpartition(".")[2])
+        return Pruning(self.statement, self.source, columns_in(self.source.schema, names))
 
-
-def chosen(condition: str, value: Assigned, kept: str) -> Assigned:
-    """The value where the condition is true, else what is kept.
-
-    CASE, for the new value must not be computed where it does not apply.
-    """
-    bad = None if value.bad is None else f"CASE WHEN {condition} THEN {value.bad} ELSE FALSE END"
-    return Assigned(f"CASE WHEN {condition} THEN {value.sql} ELSE {kept} END", bad)
+    def _rows_where(self, view: str) -> str:
+        return f"SELECT 1 FROM {view} AS {self.called} WHERE"
 
 
 def named(target: Target, given: Mapping[str, exp.Expr]) -> dict[str, exp.Expr]:

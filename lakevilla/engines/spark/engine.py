@@ -17,7 +17,9 @@ from lakevilla.engines.spark import data as given
 from lakevilla.engines.spark import types
 from lakevilla.engines.spark.assigning import Value
 from lakevilla.engines.spark.changes import Change, column_of
+from lakevilla.engines.spark.failures import explained, explaining
 from lakevilla.engines.spark.merging import Merge
+from lakevilla.engines.spark.names import beside, names_in
 from lakevilla.engines.spark.places import Access
 from lakevilla.engines.spark.queries import statement
 from lakevilla.engines.spark.reading import Reader
@@ -27,6 +29,7 @@ from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput
 from lakevilla.files.conforming import together
 from lakevilla.model import Counts
+from lakevilla.sql.row_expressions import refuse_beyond_rows, refuse_in_merge
 
 P = ParamSpec("P")
 
@@ -34,10 +37,11 @@ P = ParamSpec("P")
 def _stoppable(
     change: "Callable[Concatenate[SparkEngine, P], Rewritten]",
 ) -> "Callable[Concatenate[SparkEngine, P], Rewritten]":
-    """A change that Ctrl-C ends, wherever it is."""
+    """A change that Ctrl-C ends, wherever it is, and whose failures are ours."""
 
     def run(self: "SparkEngine", /, *args: P.args, **kwargs: P.kwargs) -> Rewritten:
-        return self._session.run(lambda: change(self, *args, **kwargs))
+        with explained():
+            return self._session.run(lambda: change(self, *args, **kwargs))
 
     return wraps(change)(run)
 
@@ -68,7 +72,7 @@ class SparkEngine:
 
     def read(self, source: Source) -> Any:
         """The table as a DataFrame."""
-        return self._reader().table(source)
+        return explaining(self._reader().table(source))
 
     def result(self, table: pa.Table) -> Any:
         return given.frame_of(self._session(), table)
@@ -76,7 +80,7 @@ class SparkEngine:
     def query(self, query: exp.Query, sources: Mapping[str, Source], now_ms: int) -> Any:
         """A SELECT as a DataFrame: analysed now, run when rows are asked for."""
         with self._statement(sources, now_ms) as opened:
-            return opened.run(opened.text(query))
+            return explaining(opened.run(opened.text(query)))
 
     def query_schema(self, query: exp.Query, sources: Mapping[str, Source], now_ms: int) -> pa.Schema:
         """The schema of a query's result, without running it."""
@@ -126,9 +130,10 @@ class SparkEngine:
         self, target: Target, source: Source, data: object, where: exp.Expr | None, now_ms: int
     ) -> Rewritten:
         """Replace the rows for which `where` is true by the data."""
+        refuse_beyond_rows(where)
         new = self._given(target, data, where)
         with self._statement({}, now_ms) as opened:
-            gone = Change(opened, self._writer, target, source).delete(where)
+            gone = self._change(opened, target, source).delete(where)
         counts = Counts(inserted=new.counts[1], deleted=gone.counts.deleted)
         return Rewritten(new.added + gone.added, gone.removed, counts)
 
@@ -142,8 +147,9 @@ class SparkEngine:
         sources: Mapping[str, Source],
         now_ms: int,
     ) -> Rewritten:
+        refuse_beyond_rows(where, *set.values())
         with self._statement(sources, now_ms) as opened:
-            return Change(opened, self._writer, target, source).update(set, where)
+            return self._change(opened, target, source).update(set, where)
 
     @_stoppable
     def delete(
@@ -154,8 +160,9 @@ class SparkEngine:
         sources: Mapping[str, Source],
         now_ms: int,
     ) -> Rewritten:
+        refuse_beyond_rows(where)
         with self._statement(sources, now_ms) as opened:
-            return Change(opened, self._writer, target, source).delete(where)
+            return self._change(opened, target, source).delete(where)
 
     @_stoppable
     def merge(
@@ -167,12 +174,18 @@ class SparkEngine:
         sources: Mapping[str, Source],
         now_ms: int,
     ) -> Rewritten:
+        refuse_in_merge(clauses)
         with self._statement(sources, now_ms) as opened:
             if isinstance(using, exp.Query):
                 rows = opened.run(opened.text(using))
             else:
                 rows = using if given.is_frame(using) else self._frame(using, arrow.schema_of(using))
-            return Merge(Change(opened, self._writer, target, source), clauses, rows).run()
+            return Merge(self._change(opened, target, source, rows.columns), clauses, rows).run()
+
+    def _change(self, opened: Any, target: Target, source: Source, columns: Sequence[str] = ()) -> Change:
+        """A change of the target's rows; `columns` are those that it meets beside the target's."""
+        names = beside(names_in(source.schema), target.schema.names, columns)
+        return Change(opened, self._writer, target, source, names)
 
     def _given(self, target: Target, data: object, where: exp.Expr | None) -> Done:
         """Write rows given as data, by name: a frame as store assignment has it, others without loss."""
@@ -181,7 +194,8 @@ class SparkEngine:
                 return self._writer.write_here(target, arrow.batches_of(data, target.schema))
             data = self._frame(data, target.schema)
         frame: Any = data
-        return self._session.run(lambda: self._given_frame(target, frame, where))
+        with explained():
+            return self._session.run(lambda: self._given_frame(target, frame, where))
 
     def _given_frame(self, target: Target, frame: Any, where: exp.Expr | None) -> Done:
         with self._statement({}, target.now_ms()) as opened:

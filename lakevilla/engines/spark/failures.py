@@ -1,8 +1,10 @@
 """Spark's exceptions as ours: what the user got wrong, what the store has lost, and the rest as it came."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache, wraps
+from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import (
@@ -17,7 +19,8 @@ from pyspark.errors import (
     SparkRuntimeException,
 )
 
-from lakevilla.errors import Corrupt, InvalidInput, Unavailable, Unsupported
+from lakevilla import errors
+from lakevilla.errors import Corrupt, InvalidInput, LakeVillaError, Unsupported
 
 _USERS = (
     AnalysisException,
@@ -30,12 +33,24 @@ _USERS = (
 )
 
 
-_KINDS = {kind.__name__: kind for kind in (Corrupt, InvalidInput, Unavailable, Unsupported)}
-_OURS = re.compile(rf"lakevilla\.errors\.({'|'.join(_KINDS)}): (.*)")
+_OURS = re.compile(r"lakevilla\.errors\.(\w+): (.*)")
+LOST_FILE = "LakeVilla does not know the data file that Spark reads as "
+# With a path behind it: plans, which messages of Spark may show, have the sentence alone.
+_LOST = re.compile(re.escape(LOST_FILE) + r"\w+:/")
 _UNREADABLE = "a data file cannot be read: {}"
 _NOT_INSTALLED = (
     "the Python of Spark's executors has no lakevilla: install it there, in the version that you have here, "
     "or let PYSPARK_PYTHON name an interpreter that has it"
+)
+
+
+_GONE = (
+    "; it was deleted after the table was read, or the table has lost it: read the table again, and if that "
+    "fails too, run `lakevilla doctor`"
+)
+_ACTIONS = (
+    *("collect", "count", "first", "foreach", "foreachPartition", "head", "isEmpty", "show", "tail", "take"),
+    *("toArrow", "toPandas"),
 )
 
 
@@ -44,27 +59,70 @@ def explained() -> Iterator[None]:
     """Work with Spark whose failures are told in our words."""
     try:
         yield
-    except Py4JJavaError as error:
-        # The JVM's own exception, where PySpark has none of its kind.
-        text = _sentence(str(error.java_exception.toString()))
-        if "[FAILED_READ_FILE" in text:
-            raise Corrupt(_UNREADABLE.format(text)) from error
-        raise
-    except PySparkException as error:
-        condition = error.getCondition() or ""
-        text = _sentence(str(error))
-        if condition.startswith(("FAILED_READ_FILE", "PATH_NOT_FOUND")):
-            raise Corrupt(_UNREADABLE.format(text)) from error
-        if "No module named 'lakevilla'" in str(error):
-            raise InvalidInput(_NOT_INSTALLED) from error
-        if isinstance(error, PythonException) and (ours := _OURS.findall(str(error))):
-            # What a task of ours raised in a Python worker.
-            raise _KINDS[ours[-1][0]](ours[-1][1]) from error
-        if condition.startswith(("UNSUPPORTED", "NOT_SUPPORTED")):
-            raise Unsupported(f"Spark cannot do this: {text}") from error
-        if isinstance(error, _USERS):
-            raise InvalidInput(text) from error
-        raise
+    except (Py4JJavaError, PySparkException) as error:
+        ours = _translated(error)
+        if ours is None:
+            raise
+        raise ours from error
+
+
+def explaining(frame: Any) -> Any:
+    """The frame, whose own actions fail with our exceptions. Frames that are made of it are Spark's alone."""
+    kind: Any = type(frame)
+    frame.__class__ = _explaining(kind)
+    return frame
+
+
+@cache
+def _explaining(kind: type) -> type:
+    """A class that does the same as this one and is called the same."""
+
+    def explains(action: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(action)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            with explained():
+                return action(*args, **kwargs)
+
+        return run
+
+    actions = {name: explains(getattr(kind, name)) for name in _ACTIONS if hasattr(kind, name)}
+    return type(kind.__name__, (kind,), {"__module__": kind.__module__, "__doc__": kind.__doc__, **actions})
+
+
+def _translated(error: Exception) -> LakeVillaError | None:
+    """Our exception for one of Spark's; None for what we know nothing about."""
+    java = isinstance(error, Py4JJavaError)
+    # The JVM's own exception, where PySpark has none of its kind.
+    text = _sentence(str(error.java_exception.toString() if isinstance(error, Py4JJavaError) else error))
+    whole = str(error)
+    condition = (error.getCondition() or "") if isinstance(error, PySparkException) else ""
+    if "[FAILED_READ_FILE.FILE_NOT_EXIST" in whole or condition.startswith("PATH_NOT_FOUND"):
+        return Corrupt(_UNREADABLE.format(text) + _GONE)
+    if (ours := _OURS.findall(whole)) and (java or isinstance(error, PythonException)):
+        # What a task of ours raised in a Python worker, or the choice of files in this process.
+        return _kind(ours[-1][0])(ours[-1][1].strip())
+    if condition.startswith("FAILED_READ_FILE") or "[FAILED_READ_FILE" in whole or _LOST.search(whole):
+        return Corrupt(_UNREADABLE.format(text))
+    if "No module named 'lakevilla'" in whole:
+        return InvalidInput(_NOT_INSTALLED)
+    if isinstance(error, PythonException):
+        return InvalidInput(f"a Python function of the statement failed: {_last_line(whole)}")
+    if condition.startswith(("UNSUPPORTED", "NOT_SUPPORTED")):
+        return Unsupported(f"Spark cannot do this: {text}")
+    return InvalidInput(text) if isinstance(error, _USERS) else None
+
+
+def _kind(name: str) -> Callable[[str], LakeVillaError]:
+    found = getattr(errors, name, None)
+    known = isinstance(found, type) and issubclass(found, LakeVillaError)
+    return found if known and found is not None else LakeVillaError
+
+
+def _last_line(message: str) -> str:
+    """The exception at the end of a Python traceback, without the stack of the JVM behind it."""
+    python = message.split("\n\tat ")[0].split("JVM stacktrace:")[0]
+    lines = [line.strip() for line in python.splitlines() if line.strip()]
+    return lines[-1] if lines else message
 
 
 def _sentence(message: str) -> str:

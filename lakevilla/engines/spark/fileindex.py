@@ -26,9 +26,11 @@ def relation(
     size_bytes: int,
     where: str | None,
     columns: Sequence[str],
+    mark: str | None = None,
 ) -> Any:
     """A lazy DataFrame over the files that `answer` gives for the filters of whatever is done with it: those
-    of their rows that satisfy `where`, and of these the columns, which are expressions."""
+    of their rows that satisfy `where`, and of these the columns, which are expressions. The
+    mark finds the relation in the plan of whatever is done with it."""
     asked = {
         "partition": partition.json(),
         "data": data.json(),
@@ -36,6 +38,7 @@ def relation(
         "bytes": size_bytes,
         "where": where,
         "columns": list(columns),
+        "mark": mark,
     }
     made = driver_side(session).frame(session._jsparkSession, _Lister(answer), json.dumps(asked))
     return DataFrame(made, session)

@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from lakevilla.files.mapping import physical_name
@@ -35,7 +36,8 @@ _VALUES: dict[str, Callable[[str], Any]] = {
     "short": int,
     "integer": int,
     "long": int,
-    "float": float,
+    # The shortest text of a float, read as a double, is another number.
+    "float": lambda text: float(np.float32(text)),
     "double": float,
     "boolean": lambda text: text == "true",
     "string": str,
@@ -64,14 +66,25 @@ def _predicate(node: Any, schema: pa.Schema) -> Predicate:
         return IsNull(column)
     if kind == "not null":
         return IsNotNull(column)
-    if kind == "in":
-        return ANYTHING if right is None else _one_of(column, [_value(*item) for item in right])
+    if kind in ("in", "not in"):
+        values = [None] if right is None else [_value(*item) for item in right]
+        return _one_of(column, values) if kind == "in" else _none_of(column, values)
     value = None if right is None else _value(*right)
     if value is None:
         return ANYTHING
     if kind == "prefix":
         return Compare(column, ">=", value) if value else IsNotNull(column)
-    return Compare(column, _OPERATORS[kind], value)
+    return _different(column, value) if kind == "<>" else Compare(column, _OPERATORS[kind], value)
+
+
+def _different(column: Column, value: Any) -> Predicate:
+    return disjunction([Compare(column, "<", value), Compare(column, ">", value)])
+
+
+def _none_of(column: Column, values: list[Any]) -> Predicate:
+    if len(values) > _FEW or any(value is None for value in values):
+        return ANYTHING
+    return conjunction([_different(column, value) for value in values])
 
 
 def _one_of(column: Column, values: list[Any]) -> Predicate:

@@ -1,41 +1,41 @@
-"""Which rows of a MERGE's target can matter: the condition itself, and the keys that the source holds."""
+"""Which rows of a MERGE's target can matter: those with the keys that the source holds."""
 
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import functions as F
+from pyspark.sql.types import StringType
 from sqlglot import exp
 
 from lakevilla.engines.port import MergeClauses
 from lakevilla.engines.spark import types
 from lakevilla.engines.spark.types import quoted
 from lakevilla.predicates import NOTHING, Compare, Predicate, conjunction, disjunction
-from lakevilla.sql.predicates_of import Found, find_column, predicate_of
+from lakevilla.sql.predicates_of import Found, find_column
 
 _FEW = 64
 
 
-def merge_predicate(clauses: MergeClauses, schema: pa.Schema, data: Any) -> Predicate:
-    """What a target row satisfies that matches a row of the source. Asks Spark for the keys of the source."""
-    sides = _Sides(clauses, schema, types.arrow_schema(data.schema))
-    on = clauses.on
-    parts = [predicate_of(on, sides.target)]
-    for conjunct in on.flatten() if isinstance(on, exp.And) else [on]:
-        node = conjunct.unnest()
-        if isinstance(node, exp.EQ):
-            for one, other in ((node.this, node.expression), (node.expression, node.this)):
-                column, key = sides.target(one), sides.source(other)
-                if column is not None and key is not None and len(key.path) == 1 and _alike(column, key):
-                    parts.append(_keys(column, data, key.path[0]))
-    return conjunction(parts)
-
-
-class _Sides:
+class Sides:
     """Tells a column of the target from one of the source; a bare name must be in one of them alone."""
 
-    def __init__(self, clauses: MergeClauses, target: pa.Schema, source: pa.Schema) -> None:
+    def __init__(self, clauses: MergeClauses, target: pa.Schema, source: Any) -> None:
+        self._on = clauses.on
         self._aliases = clauses.target_alias.lower(), clauses.source_alias.lower()
-        self._schemas = target, source
+        self._schemas = target, types.arrow_schema(source)
+        self._source = source
+
+    def keys(self, data: Any) -> Predicate:
+        """What a target row satisfies whose keys are equal to those of a source row. Asks Spark for them."""
+        parts: list[Predicate] = []
+        for conjunct in self._on.flatten() if isinstance(self._on, exp.And) else [self._on]:
+            node = conjunct.unnest()
+            if isinstance(node, exp.EQ):
+                for one, other in ((node.this, node.expression), (node.expression, node.this)):
+                    column, key = self.target(one), self.source(other)
+                    if column is not None and key is not None and self._alike(column, key):
+                        parts.append(_keys(column, data, key.path[0]))
+        return conjunction(parts)
 
     def target(self, node: exp.Expr) -> Found | None:
         return self._found(node, 0)
@@ -53,12 +53,15 @@ class _Sides:
             return None
         return find_column(self._schemas[side], parts)
 
-
-def _alike(column: Found, key: Found) -> bool:
-    """Only types in which equal means the same to all."""
-    both_integers = pa.types.is_integer(column.type) and pa.types.is_integer(key.type)
-    plain = pa.types.is_string(column.type) or pa.types.is_temporal(column.type)
-    return bool(both_integers or (plain and column.type == key.type))
+    def _alike(self, column: Found, key: Found) -> bool:
+        """Only types in which equal means the same to all, and texts without a collation."""
+        if len(key.path) != 1:
+            return False
+        if pa.types.is_integer(column.type) and pa.types.is_integer(key.type):
+            return True
+        if pa.types.is_string(column.type):
+            return bool(self._source[key.path[0]].dataType == StringType())
+        return bool(pa.types.is_temporal(column.type) and column.type == key.type)
 
 
 def _keys(column: Found, data: Any, name: str) -> Predicate:

@@ -13,20 +13,22 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from lakevilla.engines.port import MergeClauses, Rewritten
+from lakevilla.engines.port import MergeClauses, Rewritten, Target
 from lakevilla.engines.spark import tasks, types
 from lakevilla.engines.spark.assigning import Assigned, Value, assign
 from lakevilla.engines.spark.changes import Change, column_of, named
 from lakevilla.engines.spark.failures import explained
-from lakevilla.engines.spark.keys import merge_predicate
-from lakevilla.engines.spark.reading import FILE, ROW
+from lakevilla.engines.spark.keys import Sides
+from lakevilla.engines.spark.names import Names
+from lakevilla.engines.spark.pruning import Pruning, by_chance, is_deterministic, refuse_chance
+from lakevilla.engines.spark.queries import Statement
+from lakevilla.engines.spark.settled import settled
 from lakevilla.engines.spark.types import quoted
 from lakevilla.engines.spark.writing import NewRows, new_rows, rows_in, rows_of
 from lakevilla.errors import InvalidInput
 from lakevilla.model import Counts, DataFile
-from lakevilla.predicates import ANYTHING, Predicate
+from lakevilla.predicates import ANYTHING, Predicate, conjunction
 
-_FOUND, _CLAUSE, _RANK, _FLAG = "lakevilla_found", "lakevilla_clause", "lakevilla_rank", "lakevilla_flag_"
 _NONE = -1
 
 
@@ -57,20 +59,18 @@ class Merge:
     data: Any
 
     def run(self) -> Rewritten:
-        kept = self.data.persist()
-        try:
-            return self._run(kept)
-        finally:
-            kept.unpersist()
+        changes = (*self.clauses.matched, *self.clauses.not_matched_by_source)
+        refuse_chance(self.clauses.on, *(clause.condition for clause in changes))
+        refuse_chance(*(clause.condition for clause in self.clauses.not_matched))
+        with settled(self.data) as data:
+            return self._run(data)
 
     def _run(self, data: Any) -> Rewritten:
         statement, source = self.change.statement, self.change.source
-        view = statement.view(data.selectExpr("*", f"TRUE AS {_FOUND}"))
+        view = statement.view(data.selectExpr("*", f"TRUE AS {self.change.names.found}"))
         predicate: Predicate = ANYTHING
         if not self.clauses.not_matched_by_source:
-            with explained():
-                run = self.change.writer.session.run
-                predicate = run(lambda: merge_predicate(self.clauses, source.schema, data))
+            predicate = self._predicate(data, view)
         found = self._matches(source.files(predicate), view)
         parts = [self._rewriting(found, view)] if found.touched else []
         if self.clauses.not_matched:
@@ -83,18 +83,37 @@ class Merge:
         counts = Counts(*(done.counts[kind] for kind in (tasks.INSERTED, tasks.UPDATED, tasks.DELETED)))
         return Rewritten(done.added, tuple(found.touched), counts)
 
+    def _predicate(self, data: Any, view: str) -> Predicate:
+        """What a row of the target satisfies that matches a row of the source."""
+        clauses, source = self.clauses, self.change.source
+        sides = Sides(clauses, source.schema, data.schema)
+        target, alias = quoted(clauses.target_alias), quoted(clauses.source_alias)
+        on = Pruning(self.change.statement, source, sides.target).matching(
+            clauses.on, lambda planned: f"SELECT 1 FROM {planned} AS {target} JOIN {view} AS {alias} ON"
+        )
+        with explained():
+            keys = self.change.writer.session.run(lambda: sides.keys(data))
+        return conjunction([on, keys])
+
     def _matches(self, files: Sequence[DataFile], view: str) -> _Matches:
         if not files:
             return _Matches((), (), False)
-        number = self._clauses()[1]
+        names, number = self.change.names, self._clauses()[1]
         join = self._joined(files, view, "LEFT" if self.clauses.not_matched_by_source else "INNER")
-        joined = f"SELECT {FILE}, {ROW}, {_FOUND}, {number} AS {_CLAUSE} FROM {join}"
+        joined = f"SELECT {names.file}, {names.row}, {names.found}, {number} AS {names.clause} FROM {join}"
+        applies = f"{names.clause} <> {_NONE}"
         by_row = (
-            f"SELECT {FILE}, count_if({_FOUND}) AS partners, count_if({_CLAUSE} <> {_NONE}) AS applied, "
-            f"count_if({_FOUND} AND {_CLAUSE} <> {_NONE}) AS matched FROM ({joined}) GROUP BY {FILE}, {ROW}"
+            f"SELECT {names.file}, count_if({names.found}) AS partners, count_if({applies}) AS applied, "
+            f"count_if({names.found} AND {applies}) AS matched FROM ({joined}) "
+            f"GROUP BY {names.file}, {names.row}"
         )
-        by_file = f"SELECT {FILE}, max(partners), max(applied), max(matched) FROM ({by_row}) GROUP BY {FILE}"
+        by_file = (
+            f"SELECT {names.file}, max(partners), max(applied), max(matched) FROM ({by_row}) "
+            f"GROUP BY {names.file}"
+        )
         frame = self.change.statement.run(by_file)
+        if not is_deterministic(frame):
+            raise by_chance()
         with explained():
             found = self.change.writer.session.run(frame.collect)
         if any(row[3] > 1 for row in found) and not self._only_deletes():
@@ -113,7 +132,7 @@ class Merge:
     def _joined(self, files: Sequence[DataFile], view: str, kind: str) -> str:
         """Target rows with their partners."""
         statement, clauses = self.change.statement, self.clauses
-        target = statement.view(statement.reader.files(self.change.source, files))
+        target = statement.view(statement.reader.files(self.change.source, files, self.change.names))
         return (
             f"{target} AS {quoted(clauses.target_alias)} {kind} JOIN "
             f"{view} AS {quoted(clauses.source_alias)} ON {statement.text(clauses.on)}"
@@ -121,18 +140,25 @@ class Merge:
 
     def _rewriting(self, found: _Matches, view: str) -> NewRows:
         """The rows of files in which a clause applies, as they are afterwards."""
+        statement, target, names = self.change.statement, self.change.target, self.change.names
         clauses, number = self._clauses()
-        joined = self._joined(found.touched, view, "LEFT")
-        values = self._values(clauses, number, joined, kept=quoted(self.clauses.target_alias))
+        kept = quoted(self.clauses.target_alias)
+        listed = [f"{kept}.{quoted(c)} AS {names.old(n)}" for n, c in enumerate(target.schema.names)]
+        listed += [names.file, names.row, f"{number} AS {names.clause}"]
+        new = _New(statement, target, names, clauses)
+        frame = new.computed(listed, self._joined(found.touched, view, "LEFT"), number)
         deletes = [str(n) for n, clause in enumerate(clauses) if clause.values is None]
-        gone = f"WHEN {number} IN ({', '.join(deletes)}) THEN {tasks.DELETED} " if deletes else ""
-        kind = f"CASE WHEN {number} = {_NONE} THEN {tasks.KEPT} {gone}ELSE {tasks.UPDATED} END"
+        gone = f"WHEN {names.clause} IN ({', '.join(deletes)}) THEN {tasks.DELETED} " if deletes else ""
+        kind = f"CASE WHEN {names.clause} = {_NONE} THEN {tasks.KEPT} {gone}ELSE {tasks.UPDATED} END"
+        rows = statement.view(frame)
         if found.several:
-            values, joined = _one_each(values, joined, kind, number)
-            kind = tasks.KIND
-        changed = f"{tasks.KIND} = {tasks.UPDATED}"
-        statement, target = self.change.statement, self.change.target
-        return new_rows(statement, target, values, joined, {tasks.KIND: kind}, changed)
+            # One result row for each row of the target: that with a clause if there is one.
+            order = f"PARTITION BY {names.file}, {names.row} ORDER BY {names.clause} DESC"
+            ranked = f"SELECT *, row_number() OVER ({order}) AS {names.rank} FROM {rows}"
+            rows = f"({ranked}) AS lakevilla_ranked WHERE {names.rank} = 1"
+        values = new.assigned(frame, [names.old(n) for n in range(len(target.schema))])
+        changed = f"{names.kind} = {tasks.UPDATED}"
+        return new_rows(statement, target, values, rows, {names.kind: kind}, changed, names=names)
 
     def _clauses(self) -> tuple[list[_Clause], str]:
         """The clauses for rows of the target, and the number of the one that applies to a joined row."""
@@ -140,7 +166,7 @@ class Merge:
         clauses = [_Clause(self._condition(c.condition), self._unfolded(c.set)) for c in (*matched, *alone)]
         some = len(matched)
         with_partner, without = _number(clauses[:some], 0), _number(clauses[some:], some)
-        return clauses, f"CASE WHEN {_FOUND} THEN {with_partner} ELSE {without} END"
+        return clauses, f"CASE WHEN {self.change.names.found} THEN {with_partner} ELSE {without} END"
 
     def _inserting(self, matched: Sequence[DataFile], view: str) -> NewRows:
         """Source rows without a partner, as new rows of the target."""
@@ -148,23 +174,21 @@ class Merge:
         s = quoted(clauses.source_alias)
         alone = f"{view} AS {s}"
         if matched:
-            target = statement.view(statement.reader.files(self.change.source, matched))
+            old = statement.view(statement.reader.files(self.change.source, matched, self.change.names))
             on = statement.text(clauses.on)
-            t = f"{target} AS {quoted(clauses.target_alias)}"
+            t = f"{old} AS {quoted(clauses.target_alias)}"
             alone = f"(SELECT * FROM {alone} LEFT ANTI JOIN {t} ON {on}) AS {s}"
         inserts = [
             _Clause(self._condition(clause.condition), self._unfolded(clause.values))
             for clause in clauses.not_matched
         ]
-        number = _number(inserts, 0)
-        values = self._values(inserts, number, alone, kept=None)
-        return new_rows(
-            statement,
-            self.change.target,
-            values,
-            f"{alone} WHERE {number} <> {_NONE}",
-            {tasks.KIND: f"{tasks.INSERTED}"},
-        )
+        target, names = self.change.target, self.change.names
+        numbered = f"(SELECT *, {_number(inserts, 0)} AS {names.clause} FROM {alone}) AS {s}"
+        new = _New(statement, target, names, inserts)
+        frame = new.computed([names.clause], numbered, names.clause)
+        values = new.assigned(frame, None)
+        rows = f"{statement.view(frame)} WHERE {names.clause} <> {_NONE}"
+        return new_rows(statement, target, values, rows, {names.kind: f"{tasks.INSERTED}"}, names=names)
 
     def _condition(self, condition: exp.Expr | None) -> str:
         return "TRUE" if condition is None else f"({self.change.statement.text(condition)})"
@@ -187,46 +211,50 @@ class Merge:
             for name in target.schema.names
         }
 
-    def _values(
-        self, clauses: Sequence[_Clause], number: str, source_sql: str, kept: str | None
-    ) -> dict[str, Assigned]:
+
+@dataclass(frozen=True)
+class _New:
+    """The values that clauses give to columns. Each is computed in a column of its own, once, and only where
+    its clause applies; then it is brought to the type of the target's column."""
+
+    statement: Statement
+    target: Target
+    names: Names
+    clauses: Sequence[_Clause]
+
+    def _wanted(self) -> list[tuple[int, str, exp.Expr]]:
+        """Of each value the number of its clause, its column, and the expression."""
+        return [(n, c, node) for n, one in enumerate(self.clauses) for c, node in (one.values or {}).items()]
+
+    def computed(self, listed: Sequence[str], source_sql: str, number: str) -> Any:
+        """The listed columns and the values over these rows; `number` tells the clause that applies."""
+        columns = [*listed]
+        for position, (n, _, node) in enumerate(self._wanted()):
+            text = self.statement.text(node)
+            columns.append(f"CASE WHEN {number} = {n} THEN ({text}) END AS {self.names.value(position)}")
+        return self.statement.run(f"SELECT {', '.join(columns)} FROM {source_sql}")
+
+    def assigned(self, frame: Any, kept: Sequence[str] | None) -> dict[str, Assigned]:
         """For each column of the target what the clause that applies gives it, else what it has."""
-        wanted = [(n, c, node) for n, one in enumerate(clauses) for c, node in (one.values or {}).items()]
-        texts = [self.change.statement.text(node) for _, _, node in wanted]
-        kinds: list[Any] = []
-        if texts:
-            listed = ", ".join(f"{text} AS c{i}" for i, text in enumerate(texts))
-            kinds = self.change.statement.run(f"SELECT {listed} FROM {source_sql}").schema.fields
+        kinds = {field.name: field.dataType for field in frame.schema.fields}
         values = {}
-        for field in self.change.target.schema:
+        for column, field in enumerate(self.target.schema):
             branches, bad = "", ""
-            for (n, column, _), text, kind in zip(wanted, texts, kinds, strict=True):
-                if column == field.name:
-                    value = assign(Value(f"({text})", types.arrow_type(kind.dataType)), field)
-                    branches += f"WHEN {n} THEN {value.sql} "
-                    bad += f"WHEN {n} THEN {value.bad} " if value.bad else ""
-            old = "NULL" if kept is None else f"{kept}.{quoted(field.name)}"
+            for position, (n, name, _) in enumerate(self._wanted()):
+                if name == field.name:
+                    sql = self.names.value(position)
+                    value = Value(sql, types.arrow_type(kinds[sql]))
+                    given = assign(value, field, self.statement.is_ansi)
+                    branches += f"WHEN {n} THEN {given.sql} "
+                    bad += f"WHEN {n} THEN {given.bad} " if given.bad else ""
+            old = "NULL" if kept is None else kept[column]
             if branches:
-                flag = f"CASE {number} {bad}ELSE FALSE END" if bad else None
-                values[field.name] = Assigned(f"CASE {number} {branches}ELSE {old} END", flag)
+                clause = self.names.clause
+                flag = f"CASE {clause} {bad}ELSE FALSE END" if bad else None
+                values[field.name] = Assigned(f"CASE {clause} {branches}ELSE {old} END", flag)
             else:
-                values[field.name] = assign(Value(old, field.type if kept else pa.null()), field)
+                values[field.name] = assign(Value(old, pa.null() if kept is None else field.type), field)
         return values
-
-
-def _one_each(
-    values: Mapping[str, Assigned], joined: str, kind: str, number: str
-) -> tuple[dict[str, Assigned], str]:
-    """One result row for each row of the target: that with a clause if there is one."""
-    first = f"row_number() OVER (PARTITION BY {FILE}, {ROW} ORDER BY {number} DESC) AS {_RANK}"
-    listed = [f"{value.sql} AS {quoted(name)}" for name, value in values.items()]
-    listed += [f"{value.bad} AS {_FLAG}{n}" for n, value in enumerate(values.values()) if value.bad]
-    inner = f"SELECT {', '.join(listed)}, {kind} AS {tasks.KIND}, {first} FROM {joined}"
-    after = {
-        name: Assigned(quoted(name), f"{_FLAG}{n}" if value.bad else None)
-        for n, (name, value) in enumerate(values.items())
-    }
-    return after, f"({inner}) AS lakevilla_ranked WHERE {_RANK} = 1"
 
 
 def _number(clauses: Sequence[_Clause], first: int) -> str:
@@ -239,13 +267,14 @@ def _number(clauses: Sequence[_Clause], first: int) -> str:
 
 def _union(parts: Sequence[NewRows]) -> NewRows:
     """All rows; each part numbers its refusals from where the one before ended."""
-    frame, refusals = None, list[str]()
+    frame, refusals, names = None, list[str](), parts[0].names
     for part in parts:
-        columns = [c for c in part.frame.columns if c != tasks.REFUSED]
+        columns = [c for c in part.frame.columns if c != names.refused]
         refused = "CAST(NULL AS INT)"
-        if tasks.REFUSED in part.frame.columns:
-            refused = f"{tasks.REFUSED} + {len(refusals)}"
-        shifted = part.frame.selectExpr(*(quoted(c) for c in columns), f"{refused} AS {tasks.REFUSED}")
-        frame = shifted if frame is None else frame.unionByName(shifted)
+        if names.refused in part.frame.columns:
+            refused = f"{names.refused} + {len(refusals)}"
+        shifted = part.frame.selectExpr(*(quoted(c) for c in columns), f"{refused} AS {names.refused}")
+        # By position: Spark's union by name takes a name apart at its dots.
+        frame = shifted if frame is None else frame.union(shifted)
         refusals += part.refusals
-    return NewRows(frame, tuple(refusals))
+    return NewRows(frame, tuple(refusals), names)

@@ -64,7 +64,19 @@ class Statement:
                 column.set("catalog", None)
         for node in list(holder.find_all(exp.Anonymous, *_NODES)):
             _stop_the_clock(node, self.now_ms)
+        odd = [node for node in holder.find_all(exp.Literal, exp.RawString) if _needs_escapes(node)]
+        if odd and self._has("spark.sql.parser.escapedStringLiterals"):
+            for node in odd:
+                node.replace(_as_bytes(node.name))
         return str(holder.this.sql(dialect=DIALECT, normalize_functions=False))
+
+    @property
+    def is_ansi(self) -> bool:
+        """Whether casts in this session fail on what does not fit."""
+        return self._has("spark.sql.ansi.enabled")
+
+    def _has(self, setting: str) -> bool:
+        return str(self.reader.session.conf.get(setting)).lower() == "true"
 
     def run(self, sql: str) -> Any:
         """The text as a DataFrame, analysed."""
@@ -108,6 +120,17 @@ def statement(
         yield opened
     finally:
         opened.close()
+
+
+def _needs_escapes(node: exp.Expr) -> bool:
+    """Whether the text of the literal has a backslash, which a session may take as it is."""
+    special = isinstance(node, exp.RawString) or node.is_string
+    return special and any(letter in "\\'" or letter < " " for letter in node.name)
+
+
+def _as_bytes(text: str) -> exp.Expr:
+    """A string that is written the same whatever a backslash means."""
+    return exp.cast(exp.HexString(this=text.encode().hex()), exp.DType.TEXT)
 
 
 def _stop_the_clock(node: exp.Expr, now_ms: int) -> None:

@@ -22,6 +22,7 @@ from lakevilla.engines.spark import bypaths, fileindex, foreign, types
 from lakevilla.engines.spark.filters import predicate_of
 from lakevilla.engines.spark.foreign import Numbered
 from lakevilla.engines.spark.jvm import driver_side
+from lakevilla.engines.spark.names import Names, beside, metadata_beside, names_in
 from lakevilla.engines.spark.places import Access, hadoop_path
 from lakevilla.engines.spark.types import quoted
 from lakevilla.environment import Environment
@@ -31,16 +32,8 @@ from lakevilla.files.partitioning import partition_text
 from lakevilla.model import DataFile, Deletes
 from lakevilla.predicates import ANYTHING
 
-FILE = "lakevilla_file"
-ROW = "lakevilla_row"
-_DELETED = "lakevilla_deleted"
-
 _BITS = 7
 """Deleted rows are bits, seven to a byte, so that every byte is a character that Spark's `ascii` reads."""
-
-_ROW_INDEX = "_metadata.row_index"
-_BYTE = f"ascii(CAST(substring({_DELETED}, CAST({_ROW_INDEX} DIV {_BITS} AS INT) + 1, 1) AS STRING))"
-_LIVING = f"{_DELETED} IS NULL OR ({_BYTE} & shiftleft(1, CAST({_ROW_INDEX} % {_BITS} AS INT))) = 0"
 
 _CASE_SENSITIVE = "spark.sql.caseSensitive"
 _OPTIONS = {
@@ -69,15 +62,21 @@ class Reader:
         """
         self._refuse_ambiguous(source)
         if foreign.may_be_foreign(source):
-            return self._divided(source, list(enumerate(source.files(ANYTHING))), ())
-        return self._frame(source, None, ())
+            return self._divided(source, list(enumerate(source.files(ANYTHING))), None)
+        return self._frame(source, None, None)
 
-    def files(self, source: Source, files: Sequence[DataFile]) -> Any:
-        """These files of the table, with columns FILE, their position here, and ROW, the row's in the
+    def planned(self, source: Source, mark: str) -> Any:
+        """The table for a plan that is looked at and never runs; the mark finds it there."""
+        self._refuse_ambiguous(source)
+        return self._frame(source, [], None, mark)
+
+    def files(self, source: Source, files: Sequence[DataFile], names: Names) -> Any:
+        """These files of the table, with two columns more: a file's position here, and a row's in its
         file."""
+        self._refuse_ambiguous(source)
         if foreign.may_be_foreign(source):
-            return self._divided(source, list(enumerate(files)), (FILE, ROW))
-        return self._frame(source, list(enumerate(files)), (FILE, ROW))
+            return self._divided(source, list(enumerate(files)), names)
+        return self._frame(source, list(enumerate(files)), names)
 
     def _refuse_ambiguous(self, source: Source) -> None:
         """Names that differ in case alone are one name to Spark, unless its session tells them apart."""
@@ -87,15 +86,18 @@ class Reader:
                 f"only with {_CASE_SENSITIVE}=true"
             )
 
-    def _divided(self, source: Source, files: Sequence[Numbered], extra: Sequence[str]) -> Any:
+    def _divided(self, source: Source, files: Sequence[Numbered], names: Names | None) -> Any:
         ours, others = foreign.divided(source, files, self.environment)
-        frames = [self._frame(source, ours, extra)] if ours or not others else []
+        frames = [self._frame(source, ours, names)] if ours or not others else []
         if others:
-            wanted = [name if name in extra else None for name in (FILE, ROW)]
+            wanted = [None, None] if names is None else [names.file, names.row]
             frames.append(foreign.relation(self.session, self.access, source, others, *wanted))
         return frames[0] if len(frames) == 1 else frames[0].union(frames[1])
 
-    def _frame(self, source: Source, files: Sequence[Numbered] | None, extra: Sequence[str]) -> Any:
+    def _frame(
+        self, source: Source, files: Sequence[Numbered] | None, names: Names | None, mark: str | None = None
+    ) -> Any:
+        own_names = names or beside(names_in(source.schema))
         ids = by_id(source.schema)
         own = [source.schema.field(name) for name in source.partition_columns]
         data = [
@@ -104,12 +106,19 @@ class Reader:
             if field.name not in source.partition_columns and not pa.types.is_null(field.type)
         ]
         partition = [spark.StructField(physical_name(f), types.logical(f.type)) for f in own]
-        if FILE in extra:
-            partition.append(spark.StructField(FILE, spark.IntegerType()))
+        # Fields of columns that the files may hold too: under other names.
+        unstored = [field for field in source.schema if field.name in source.unstored()]
+        known = {field.name: own_names.known(at) for at, field in enumerate(unstored)}
+        partition += [spark.StructField(known[field.name], types.logical(field.type)) for field in unstored]
+        if names is not None:
+            partition.append(spark.StructField(names.file, spark.IntegerType()))
         deletes = source.has_deletes if files is None else any(file.deletes for _, file in files)
         if deletes:
-            partition.append(spark.StructField(_DELETED, spark.BinaryType()))
-        listing = _Listing(source, files, tuple(field.name for field in partition), self.environment)
+            partition.append(spark.StructField(own_names.deleted, spark.BinaryType()))
+        told = {physical_name(field): field for field in own} | {known[f.name]: f for f in unstored}
+        listing = _Listing(
+            source, files, tuple(field.name for field in partition), told, own_names, self.environment
+        )
         floats = any(pa.types.is_floating(leaf) for field in source.schema for leaf in _leaves(field.type))
         options = {
             **_OPTIONS,
@@ -118,23 +127,30 @@ class Reader:
             **self.access.hadoop_options(),
         }
         structs = spark.StructType(partition), spark.StructType(data)
-        living = _LIVING if deletes else None
-        columns = [_column(field, source) for field in source.schema]
-        columns += [f"{_ROW_INDEX} AS {ROW}" if name == ROW else name for name in extra]
+        metadata = metadata_beside(field.name for struct in structs for field in struct.fields)
+        living = _living(own_names.deleted, f"{metadata}.row_index") if deletes else None
+        columns = [_column(field, source, known.get(field.name)) for field in source.schema]
+        if names is not None:
+            columns += [names.file, f"{metadata}.row_index AS {names.row}"]
         if driver_side(self.session) is not None:
             size = source.about_bytes() if files is None else sum(file.size for _, file in files)
-            return fileindex.relation(self.session, listing.answer, *structs, options, size, living, columns)
-        frame = bypaths.relation(self.session, listing.files(ANYTHING), *structs, options)
+            return fileindex.relation(
+                self.session, listing.answer, *structs, options, size, living, columns, mark
+            )
+        frame = bypaths.relation(self.session, listing.files(ANYTHING), *structs, options, metadata)
         return (frame.where(living) if living else frame).selectExpr(*columns)
 
 
 @dataclass(frozen=True)
 class _Listing:
-    """Answers the file index: which files, with which values of these partition columns."""
+    """Answers the file index: which files, with which values of these partition columns. `told` are those
+    that are columns of the table."""
 
     source: Source
     fixed: Sequence[Numbered] | None
     columns: tuple[str, ...]
+    told: Mapping[str, pa.Field]
+    names: Names
     environment: Environment
 
     def answer(self, filters: str) -> str:
@@ -143,28 +159,39 @@ class _Listing:
     def files(self, predicate: Any) -> list[dict[str, Any]]:
         # Files that a statement has chosen already are all given, under the same numbers each time.
         chosen = enumerate(self.source.files(predicate)) if self.fixed is None else self.fixed
-        if _DELETED not in self.columns:
+        if self.names.deleted not in self.columns:
             return [self._described(number, file) for number, file in chosen]
         # Deleted rows are read from the store.
         return self.environment.fan_out([partial(self._described, number, file) for number, file in chosen])
 
     def _described(self, number: int, file: DataFile) -> dict[str, Any]:
         store, key = self.source.open(file)
-        own = {physical_name(self.source.schema.field(n)): n for n in self.source.partition_columns}
         values = []
         for column in self.columns:
-            if column in own:
-                values.append(_text(file.partition, self.source.schema.field(own[column])))
+            if column in self.told:
+                values.append(_text(file.partition, self.told[column]))
             else:
-                values.append(str(number) if column == FILE else _deleted(file.deletes))
+                values.append(str(number) if column == self.names.file else _deleted(file.deletes))
         return {"path": hadoop_path(store, key), "size": file.size, "values": values}
 
 
-def _column(field: pa.Field, source: Source) -> str:
-    """The table's column over the relation's; a cast gives the members of structs their names."""
+def _living(deleted: str, row: str) -> str:
+    """The condition for rows that are not among the deleted."""
+    byte = f"ascii(CAST(substring({deleted}, CAST({row} DIV {_BITS} AS INT) + 1, 1) AS STRING))"
+    return f"{deleted} IS NULL OR ({byte} & shiftleft(1, CAST({row} % {_BITS} AS INT))) = 0"
+
+
+def _column(field: pa.Field, source: Source, known: str | None) -> str:
+    """The table's column over the relation's; a cast gives the members of structs their names.
+
+    `known` names the log's value for the whole file: where there is one, all rows of the file have it,
+    whether the file holds the column or not.
+    """
     if pa.types.is_null(field.type):
         return f"NULL AS {quoted(field.name)}"
     found = quoted(physical_name(field))
+    if known is not None:
+        return f"coalesce({known}, {found}) AS {quoted(field.name)}"
     if field.name not in source.partition_columns and _renamed(field.type):
         found = f"CAST({found} AS {types.sql_type(field.type)})"
     return f"{found} AS {quoted(field.name)}"

@@ -11,23 +11,22 @@ from pyspark.sql.functions import expr
 from pyspark.sql.pandas.functions import arrow_udf
 
 from lakevilla.engines.port import Target
+from lakevilla.engines.spark.names import Names
 from lakevilla.engines.spark.types import quoted
 from lakevilla.files.partitioning import type_of
 from lakevilla.files.transforms import PERIODS, apply, parsed
 from lakevilla.model import PartitionField
 
-_KEY = "lakevilla_key_"
 
-
-def spread(frame: Any, target: Target) -> Any:
+def spread(frame: Any, target: Target, names: Names) -> Any:
     """The rows, those of one partition in few tasks; columns may be added to them."""
     keys, added = [], {}
     for number, field in enumerate(target.partitioning.fields):
         if field.transform == "identity" and len(field.source) == 1:
             keys.append(quoted(field.source[0]))
         elif field.transform != "void":
-            added[f"{_KEY}{number}"] = _expression(field, type_of(target.schema, field.source))
-            keys.append(f"{_KEY}{number}")
+            added[names.key(number)] = _expression(field, type_of(target.schema, field.source))
+            keys.append(names.key(number))
     frame = frame.withColumns(added) if added else frame
     return frame.hint("rebalance", *keys) if keys else frame
 

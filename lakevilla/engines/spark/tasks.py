@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 import pyspark
 from pyspark import TaskContext, cloudpickle
 
+from lakevilla.engines.spark.names import Names
 from lakevilla.engines.spark.places import Access
 from lakevilla.environment import SystemEnvironment
 from lakevilla.errors import InvalidInput
@@ -31,16 +32,8 @@ from lakevilla.files.writing import write_files
 from lakevilla.model import Partitioning, WrittenFile
 from lakevilla.store.port import Store
 
-KIND = "lakevilla_kind"
-"""What becomes of a row: see the numbers below. Rows without the column are new."""
-
-SOURCE_FILE = "lakevilla_file"
-"""The number of the file that a row comes from, where files without a changed row shall stay."""
-
-REFUSED = "lakevilla_refused"
-"""The position of the sentence that says why a row is refused; null for good rows."""
-
 KEPT, INSERTED, UPDATED, DELETED = range(4)
+"""What becomes of a row, see `Names.kind`."""
 
 REPORT = "report binary"
 _BUFFER_BYTES = 64 * 1024 * 1024
@@ -48,7 +41,7 @@ _BUFFER_BYTES = 64 * 1024 * 1024
 
 @dataclass
 class Report:
-    """What one task did. `counts` go by KIND, `changed` by file.
+    """What one task did. `counts` go by kind, `changed` by file.
 
     `doubtful` are files that hold all rows of a part of a source file, of which another task must say
     whether a row changed; they count only if one did.
@@ -67,7 +60,8 @@ class WriteTask:
     (`packed_place`), not the store.
 
     `whole_rows` has the number of rows of each source file, where known: only a task that sees all of them
-    may leave a file alone. None if every source file given is known to change.
+    may leave a file alone. None if every source file given is known to change. `columns` are the names of the
+    columns that the task gets, where these come under other names.
     """
 
     place: bytes = field(repr=False)
@@ -78,6 +72,8 @@ class WriteTask:
     file_rows: int
     refusals: tuple[str, ...] = ()
     whole_rows: Mapping[int, int | None] | None = None
+    names: Names = field(default_factory=Names)
+    columns: tuple[str, ...] = ()
 
     def function(self) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
         """The task as `mapInArrow` wants it."""
@@ -145,12 +141,16 @@ class _Running:
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Report:
         try:
-            rows = (pa.Table.from_batches([batch]) for batch in batches if batch.num_rows)
+            rows = (self._named(batch) for batch in batches if batch.num_rows)
             sure = map(self._taken, rows) if self._task.whole_rows is None else self._changed(rows)
             self._report.written = self._write(sure)
         except InvalidInput as error:
             self._report.refused = str(error)
         return self._report
+
+    def _named(self, batch: pa.RecordBatch) -> pa.Table:
+        table = pa.Table.from_batches([batch])
+        return table.rename_columns(self._task.columns) if self._task.columns else table
 
     def _write(self, pieces: Iterable[pa.Table]) -> tuple[WrittenFile, ...]:
         task = self._task
@@ -167,15 +167,16 @@ class _Running:
 
     def _taken(self, piece: pa.Table) -> pa.Table:
         """Count a piece's rows, refuse what must be refused, and keep what is to be written."""
-        if REFUSED in piece.schema.names:
-            reasons = piece.column(REFUSED).drop_null()
+        ours = self._task.names
+        if ours.refused in piece.schema.names:
+            reasons = piece.column(ours.refused).drop_null()
             if len(reasons):
                 raise InvalidInput(self._task.refusals[reasons[0].as_py()])
         names = [field.name for field in self._task.schema]
-        if KIND not in piece.schema.names:
+        if ours.kind not in piece.schema.names:
             self._report.counts[INSERTED] += piece.num_rows
             return piece.select(names)
-        kinds = piece.column(KIND).to_numpy()
+        kinds = piece.column(ours.kind).to_numpy()
         for kind, rows in enumerate(np.bincount(kinds, minlength=4)):
             self._report.counts[kind] += int(rows)
         gone = kinds == DELETED
@@ -185,8 +186,8 @@ class _Running:
         """The rows of files that surely change. Spark gives a file's rows one after another, but it may
         split a large file between tasks: see `Report.doubtful`."""
         assert self._task.whole_rows is not None
-        for number, pieces in _by_file(rows):
-            part = _Part(pieces)
+        for number, pieces in _by_file(rows, self._task.names.file):
+            part = _Part(pieces, self._task.names.kind)
             waiting = part.until_change(_BUFFER_BYTES)
             if part.changed:
                 yield from map(self._taken, chain(waiting, part))
@@ -200,8 +201,9 @@ class _Running:
 class _Part:
     """Consecutive rows of one source file, counted as they pass."""
 
-    def __init__(self, pieces: Iterator[pa.Table]) -> None:
+    def __init__(self, pieces: Iterator[pa.Table], kind: str) -> None:
         self._pieces = pieces
+        self._kind = kind
         self.rows = 0
         self.changed = 0
         self.ended = False
@@ -215,7 +217,7 @@ class _Part:
             self.ended = True
             raise StopIteration
         self.rows += piece.num_rows
-        self.changed += pc.sum(pc.not_equal(piece.column(KIND), KEPT)).as_py() or 0
+        self.changed += pc.sum(pc.not_equal(piece.column(self._kind), KEPT)).as_py() or 0
         return piece
 
     def until_change(self, limit_bytes: int) -> list[pa.Table]:
@@ -231,9 +233,9 @@ class _Part:
         return taken
 
 
-def _by_file(rows: Iterator[pa.Table]) -> Iterator[tuple[int, Iterator[pa.Table]]]:
+def _by_file(rows: Iterator[pa.Table], file: str) -> Iterator[tuple[int, Iterator[pa.Table]]]:
     """Runs of rows with one file number."""
-    runs = (run for piece in rows for run in _runs(piece))
+    runs = (run for piece in rows for run in _runs(piece, file))
     first = next(runs, None)
     while first is not None:
         number = first[0]
@@ -255,8 +257,8 @@ def _by_file(rows: Iterator[pa.Table]) -> Iterator[tuple[int, Iterator[pa.Table]
         first = after[0] if after else None
 
 
-def _runs(piece: pa.Table) -> Iterator[tuple[int, pa.Table]]:
-    numbers = piece.column(SOURCE_FILE).to_numpy()
+def _runs(piece: pa.Table, file: str) -> Iterator[tuple[int, pa.Table]]:
+    numbers = piece.column(file).to_numpy()
     starts = np.flatnonzero(np.diff(numbers, prepend=-1))
     for start, end in zip(starts, [*starts[1:], len(numbers)], strict=True):
         yield int(numbers[start]), piece.slice(start, end - start)

@@ -6,7 +6,7 @@ process does what a task would do with them. Rows that are in this process alrea
 
 import pickle
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +20,7 @@ from lakevilla.engines.spark.batches import bounded_by_rows
 from lakevilla.engines.spark.connect import is_connect
 from lakevilla.engines.spark.failures import explained
 from lakevilla.engines.spark.jvm import driver_side
+from lakevilla.engines.spark.names import Names, beside
 from lakevilla.engines.spark.places import Access, refuse_memory
 from lakevilla.engines.spark.queries import Statement
 from lakevilla.engines.spark.session import Session
@@ -31,8 +32,6 @@ from lakevilla.model import DataFile, WrittenFile
 from lakevilla.sql.dialect import spark_text
 from lakevilla.sql.types import type_name
 
-_BAD = "lakevilla_bad_"
-
 FEW_ROWS = 10_000
 """So many rows are written here. Judged, not measured: a job with Python workers costs more than they do."""
 _FEW_BYTES = 8 * 1024 * 1024
@@ -41,10 +40,11 @@ _TOO_LARGE = "is bigger than spark.driver.maxResultSize"
 
 @dataclass(frozen=True)
 class NewRows:
-    """A DataFrame of the target's columns and those that `tasks` names, and why rows may be refused."""
+    """A DataFrame of the target's columns and of some of our own, and why rows may be refused."""
 
     frame: Any
     refusals: tuple[str, ...]
+    names: Names
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,7 @@ def new_rows(
     extra: Mapping[str, str] | None = None,
     only_if: str = "TRUE",
     matching: exp.Expr | None = None,
+    names: Names | None = None,
 ) -> NewRows:
     """SELECT the values, assigned to the target's columns, FROM `source_sql`; a missing column is NULL.
 
@@ -71,17 +72,18 @@ def new_rows(
     are in the table already. `matching` is a condition that every row must satisfy.
     """
     _refuse_uuids(target)
+    names = names or beside(target.schema.names)
     extra = extra or {}
     listed: list[str] = []
     refusals: list[str] = []
     tests: list[str] = []
     for column in target.schema:
         value = values.get(column.name, Value("NULL", pa.null()))
-        given = value if isinstance(value, Assigned) else assign(value, column)
+        given = value if isinstance(value, Assigned) else assign(value, column, statement.is_ansi)
         listed.append(f"{given.sql} AS {quoted(column.name)}")
         if given.bad is not None:
-            listed.append(f"{given.bad} AS {_BAD}{len(tests)}")
-            tests.append(f"{_BAD}{len(tests)}")
+            listed.append(f"{given.bad} AS {names.bad(len(tests))}")
+            tests.append(names.bad(len(tests)))
             refusals.append(f"column {column.name}: a value does not fit into {type_name(column.type)}")
     for name, check in target.checks.items():
         # As Delta has it, a constraint that is NULL is violated.
@@ -98,8 +100,8 @@ def new_rows(
         kept = ", ".join([*(quoted(name) for name in target.schema.names), *extra])
         cases = " ".join(f"WHEN {test} THEN {number}" for number, test in enumerate(tests))
         called = quoted(target.name.rpartition(".")[2])
-        sql = f"SELECT {kept}, CASE {cases} END AS {tasks.REFUSED} FROM ({sql}) AS {called}"
-    return NewRows(statement.run(sql), tuple(refusals))
+        sql = f"SELECT {kept}, CASE {cases} END AS {names.refused} FROM ({sql}) AS {called}"
+    return NewRows(statement.run(sql), tuple(refusals), names)
 
 
 @dataclass(frozen=True)
@@ -136,12 +138,16 @@ class Writer:
             file_rows=target.file_rows,
             refusals=rows.refusals,
             whole_rows=whole,
+            names=rows.names,
         )
         few = self._few(rows.frame, at_most)
         if few is not None:
             return joined([task.run_here(few, target.store)])
-        frame = spread_out(rows.frame, target) if spread else rows.frame
-        written = frame.mapInArrow(task.function(), tasks.REPORT)
+        frame = spread_out(rows.frame, target, rows.names) if spread else rows.frame
+        # PySpark takes the names of columns apart at dots and backquotes.
+        numbered = frame.toDF(*(f"c{number}" for number in range(len(frame.columns))))
+        task = replace(task, columns=tuple(frame.columns))
+        written = numbered.mapInArrow(task.function(), tasks.REPORT)
 
         def collect() -> Any:
             with bounded_by_rows(self.session(), target.schema):

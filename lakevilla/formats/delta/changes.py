@@ -37,6 +37,7 @@ def inverse(base: DeltaSnapshot, change: Change, now_ms: int) -> Change:
         added=tuple(_written(_added_again(remove), root) for remove in commit.removes),
         removed=tuple(_removed(add, root) for add in commit.adds),
         metadata=base.metadata if commit.metadata is not None else None,
+        inverse=True,
     )
 
 

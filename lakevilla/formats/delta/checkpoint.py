@@ -22,9 +22,10 @@ from lakevilla.formats.delta.actions import Commit
 from lakevilla.formats.delta.checkpoint_reading import gather, part_readers
 from lakevilla.formats.delta.checkpoint_rows import Shape, checkpoint_tables, remove_column
 from lakevilla.formats.delta.checkpoint_schema import REMOVE
-from lakevilla.formats.delta.entry import VECTOR_MARK, identity_of, parse_entry
+from lakevilla.formats.delta.entry import VECTOR_MARK, identity_of
 from lakevilla.formats.delta.log import Checkpoint, list_log, read_hint
 from lakevilla.formats.delta.paths import LAST_CHECKPOINT, LOG, checkpoint_key, checkpoint_v2_key
+from lakevilla.formats.delta.pieces import piece_readers
 from lakevilla.formats.delta.properties import whole_number
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.uuids import dashed
@@ -91,17 +92,9 @@ def _tombstones(store: Store, environment: Environment, version: int, oldest_ms:
     segment = listing.segment(version)
     if segment is None:
         raise Corrupt(f"the Delta log that held version {version} is gone")
-    reads = [lambda key=piece.key, end=piece.end: _commit(store, key, end) for piece in segment.tail]
-    commits = environment.fan_out(reads)
+    commits = [commit for part in environment.fan_out(piece_readers(store, segment.tail)) for commit in part]
     old = checkpoint_removes(store, environment, segment.checkpoint)
     return _reconciled(old, commits, oldest_ms)
-
-
-def _commit(store: Store, key: str, version: int) -> Commit:
-    found = store.get(key)
-    if found is None:
-        raise Corrupt(f"{store.url}/{key} was listed and is gone")
-    return parse_entry(version, found.data)
 
 
 def checkpoint_removes(

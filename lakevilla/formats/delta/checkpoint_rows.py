@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakevilla.errors import Corrupt
 from lakevilla.files.mapping import Match, physical_name
 from lakevilla.files.projection import adapt_column
 from lakevilla.formats.delta.checkpoint_schema import ADD, REMOVE, checkpoint_schema
@@ -118,7 +119,10 @@ def _few(snapshot: DeltaSnapshot, shape: Shape) -> pa.Table:
     if shape.v2:
         rows.insert(0, {"checkpointMetadata": {"version": snapshot.version}})
     plain = [{kind: _with_pairs(body) for kind, body in row.items()} for row in rows]
-    return pa.Table.from_pylist(plain, shape.schema)
+    try:
+        return pa.Table.from_pylist(plain, shape.schema)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise Corrupt(f"the Delta log has a field of the wrong type: {error}") from error
 
 
 def _with_pairs(body: Mapping[str, Any]) -> dict[str, Any]:

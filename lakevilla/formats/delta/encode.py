@@ -81,6 +81,11 @@ def attempt_of(info: Mapping[str, Any] | None) -> str | None:
     return None if marker_of(info) is not None else authorship.attempt_of(_ours(info))
 
 
+def put_of(info: Mapping[str, Any] | None) -> str | None:
+    """The put-id that a `commitInfo` of ours names."""
+    return authorship.put_of(_ours(info))
+
+
 def txn_of(info: Mapping[str, Any] | None) -> str | None:
     """The LakeVilla transaction that a `commitInfo` names; None for markers, and for others' commits."""
     return None if marker_of(info) is not None else authorship.txn_of(_ours(info))

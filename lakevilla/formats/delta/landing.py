@@ -78,7 +78,9 @@ def _definition(change: Change, ground: Ground | None) -> tuple[Metadata, Protoc
 
 
 def _refuse_removal(change: Change, ground: Ground) -> None:
-    if change.removed and _changes_data(change) and is_true(ground.metadata.configuration, APPEND_ONLY):
+    if change.inverse or not change.removed or not _changes_data(change):
+        return
+    if is_true(ground.metadata.configuration, APPEND_ONLY):
         raise InvalidInput(
             f"the table is append-only, and {change.operation} would remove rows: "
             f"ALTER TABLE t UNSET TBLPROPERTIES ('{APPEND_ONLY}') first if that is what you want"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lakevilla.errors import Corrupt
+from lakevilla.errors import Corrupt, Unsupported
 from lakevilla.files.mapping import physical_name
 from lakevilla.formats.delta.actions import Metadata, Protocol
 from lakevilla.formats.delta.bounds import Leaf
@@ -107,5 +107,8 @@ def _fields(fields: list[pa.Field], above: tuple[str, ...]) -> Iterator[tuple[tu
 def _invariant(text: str) -> str:
     try:
         return str(json.loads(text)["expression"]["expression"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise Corrupt(f"the column invariant {text!r} cannot be parsed") from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise Unsupported(
+            f"the column invariant {text!r} is not one that LakeVilla understands, so new rows cannot be "
+            "checked against it; the table can only be read"
+        ) from error

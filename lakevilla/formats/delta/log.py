@@ -74,7 +74,13 @@ class Listing:
         start = 0 if checkpoint is None else checkpoint.version + 1
         if version is not None and (wanted > newest or (not usable and 0 not in self.commits)):
             raise InvalidInput(f"version {version} is not available; {self._available()}")
-        return Segment(wanted, checkpoint, self._tail(start, wanted))
+        try:
+            return Segment(wanted, checkpoint, self._tail(start, wanted))
+        except Corrupt as gap:
+            # Entries below a later checkpoint are cleaned up one by one: a gap there is not damage.
+            if version is None or max(self.checkpoints, default=-1) <= wanted:
+                raise
+            raise InvalidInput(f"version {version} is not available; {self._available()}") from gap
 
     def oldest(self) -> int | None:
         """The oldest version that can still be read."""
@@ -102,7 +108,7 @@ def list_log(store: Store, start: int = 0) -> Listing:
     """All files of the log from this version on."""
     listing = Listing()
     parts: dict[tuple[int, int], dict[int, Meta]] = {}
-    for meta in _log_files(store, start):
+    for meta in log_files(store, start):
         name = parse_log_key(meta.key)
         if name is None:
             continue
@@ -166,7 +172,8 @@ def newest_at(times: Sequence[tuple[int, int]], timestamp_ms: int) -> int | None
     return max((version for version, time in times if time <= timestamp_ms), default=None)
 
 
-def _log_files(store: Store, start: int) -> Iterable[Meta]:
+def log_files(store: Store, start: int) -> Iterable[Meta]:
+    """All objects of the log's folder from this version on that have a version in their names."""
     for meta in store.list(LOG, version_prefix(start) if start else ""):
         # Names of log files start with a digit; folders such as `_sidecars/` sort behind them.
         if meta.key.removeprefix(LOG)[:1] > "9":

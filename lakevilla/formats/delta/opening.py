@@ -9,8 +9,9 @@ Both ways end before the first pending marker (placement `log`): its entry is st
 client that went past it would never see with what.
 """
 
-from collections.abc import Callable, Sequence
-from itertools import takewhile
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain, takewhile
 from typing import Any
 
 from lakevilla.environment import Environment
@@ -19,8 +20,9 @@ from lakevilla.formats.delta.actions import Commit
 from lakevilla.formats.delta.checkpoint_reading import gather, part_readers
 from lakevilla.formats.delta.encode import is_pending
 from lakevilla.formats.delta.entry import parse_entry
-from lakevilla.formats.delta.log import Checkpoint, Piece, Segment, list_log, read_hint
+from lakevilla.formats.delta.log import Checkpoint, Segment, list_log, read_hint
 from lakevilla.formats.delta.paths import entry_key
+from lakevilla.formats.delta.pieces import piece_readers
 from lakevilla.formats.delta.replay import State
 from lakevilla.store.port import Store
 
@@ -28,12 +30,27 @@ _AHEAD_MAX = 8
 
 
 def open_state(store: Store, environment: Environment, version: int | None = None) -> State | None:
-    """The state at this version (the newest if None), or None if there is no table here."""
+    """The state at this version (the newest if None), or None if there is no table here.
+
+    Another client may write a checkpoint and clean the log below it between our LIST and our GETs. So a log
+    counts as damaged only if a fresh LIST leads to damage too.
+    """
+    try:
+        return _open(store, environment, version)
+    except Corrupt:
+        return _open_by_list(store, environment, version)
+
+
+def _open(store: Store, environment: Environment, version: int | None) -> State | None:
     hint = read_hint(store)
     if hint is not None and (version is None or hint.version <= version):
         state = _open_by_hint(store, environment, hint, version)
         if state is not None:
             return state
+    return _open_by_list(store, environment, version)
+
+
+def _open_by_list(store: Store, environment: Environment, version: int | None) -> State | None:
     segment = list_log(store).segment(version)
     if segment is None:
         if version is not None:
@@ -46,7 +63,7 @@ def load(store: Store, environment: Environment, segment: Segment) -> State:
     """The state that these files of the log make, up to the first pending marker."""
     checkpoint = segment.checkpoint
     parts = [] if checkpoint is None else part_readers(store, checkpoint)
-    tasks: list[Callable[[], Any]] = [*parts, *(_piece_reader(store, piece) for piece in segment.tail)]
+    tasks: list[Callable[[], Any]] = [*parts, *piece_readers(store, segment.tail)]
     results = environment.fan_out(tasks)
     state = State.empty()
     if checkpoint is not None:
@@ -76,6 +93,27 @@ def follow(store: Store, environment: Environment, start: int) -> list[Commit]:
         start, ahead = end, min(2 * ahead, _AHEAD_MAX)
 
 
+def is_same(store: Store, environment: Environment, known: State, *, rewritten: bool) -> bool:
+    """Whether the table here is the one of this state, and has this version. One GET if its entry is as it
+    was.
+
+    `rewritten` says that entries of the table may be, because markers lie in its log.
+    """
+    commit = read_entry(store, known.version) if known.info is not None else None
+    unchanged = commit is not None and bool(commit.info == _as_stored(known.info))
+    if commit is not None and (unchanged or not rewritten):
+        return unchanged
+    there = open_state(store, environment)
+    if there is None or there.version < known.version:
+        return False
+    return there.definition[1].id == known.definition[1].id
+
+
+def _as_stored(info: Mapping[str, Any] | None) -> Any:
+    """A `commitInfo` as it is read back."""
+    return json.loads(json.dumps(info))
+
+
 def _open_by_hint(
     store: Store, environment: Environment, hint: Checkpoint, version: int | None
 ) -> State | None:
@@ -92,12 +130,12 @@ def _open_by_hint(
     if segment is None or segment.checkpoint is None or segment.checkpoint.version != hint.version:
         # There is a newer checkpoint, or the log has no trace of this one.
         return None if segment is None else _exactly(version, load(store, environment, segment))
-    tail = environment.fan_out([_piece_reader(store, piece) for piece in segment.tail])
+    tail = environment.fan_out(piece_readers(store, segment.tail))
     return _exactly(version, State.of_checkpoint(hint.version, content).after(_readable(tail)))
 
 
-def _readable(tail: Sequence[Commit]) -> list[Commit]:
-    return list(takewhile(lambda commit: not is_pending(commit.info), tail))
+def _readable(tail: Iterable[Sequence[Commit]]) -> list[Commit]:
+    return list(takewhile(lambda commit: not is_pending(commit.info), chain.from_iterable(tail)))
 
 
 def _exactly(version: int | None, state: State) -> State:
@@ -110,13 +148,3 @@ def _exactly(version: int | None, state: State) -> State:
 
 def _entry_reader(store: Store, version: int) -> Callable[[], Commit | None]:
     return lambda: read_entry(store, version)
-
-
-def _piece_reader(store: Store, piece: Piece) -> Callable[[], Commit]:
-    def read() -> Commit:
-        found = store.get(piece.key)
-        if found is None:
-            raise Corrupt(f"{store.url}/{piece.key} vanished while the log was read; open the table again")
-        return parse_entry(piece.end, found.data)
-
-    return read

@@ -10,12 +10,16 @@ import re
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakevilla.errors import Corrupt
 
 _FRACTION = re.compile(r"(\.\d{6})\d+")
+_FAR = re.compile(r"([+-]\d{4,7}|0000|\d{5,7})-\d{2}-\d{2}([ T]\d{2}:\d{2}:\d{2}(\.\d{1,9})?)?")
+_MOST_YEARS = 290_000
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 def parse_values(texts: pa.Array, data_type: pa.DataType) -> pa.Array:
@@ -39,14 +43,31 @@ def _parse_distinct(texts: pa.Array, data_type: pa.DataType) -> pa.Array:
         raise Corrupt(f"a partition value is not of the type {data_type}: {error}") from error
 
 
+def _moment(text: str) -> int:
+    """Microseconds since 1970, in UTC."""
+    far = _far(text.removesuffix("Z"), "us")
+    if far is not None:
+        return far
+    moment = datetime.datetime.fromisoformat(_FRACTION.sub(r"\1", text))
+    zoned = moment.replace(tzinfo=datetime.UTC) if moment.tzinfo is None else moment
+    return (zoned - _EPOCH) // datetime.timedelta(microseconds=1)
+
+
+def _far(text: str, unit: str) -> int | None:
+    """Days or microseconds since 1970 of a year that Python's calendar does not have; None for others."""
+    found = _FAR.fullmatch(text)
+    if found is None:
+        return None
+    if unit != "D" and abs(int(found[1])) > _MOST_YEARS:
+        raise ValueError(f"{text!r} has no place in 64 bits of microseconds")
+    return int(np.array([found[0].replace(" ", "T")], f"datetime64[{unit}]").astype(np.int64)[0])
+
+
 def _parse_one(text: str, data_type: pa.DataType) -> Any:
     if pa.types.is_timestamp(data_type):
-        moment = datetime.datetime.fromisoformat(_FRACTION.sub(r"\1", text.strip()))
-        if moment.tzinfo is not None:
-            moment = moment.astimezone(datetime.UTC)
-        return moment.replace(tzinfo=None if data_type.tz is None else datetime.UTC)
+        return _moment(text.strip())
     if pa.types.is_date(data_type):
-        return datetime.date.fromisoformat(text.strip()[:10])
+        return _far(text.strip(), "D") or datetime.date.fromisoformat(text.strip()[:10])
     if pa.types.is_boolean(data_type):
         return {"true": True, "false": False}[text.strip().lower()]
     if pa.types.is_decimal(data_type):

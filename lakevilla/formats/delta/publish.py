@@ -7,18 +7,19 @@ wrote it; if it names somebody else's, the version is taken.
 from dataclasses import replace
 
 from lakevilla.environment import Environment
-from lakevilla.formats.creating import create_version, held
+from lakevilla.errors import Corrupt, Unsupported
+from lakevilla.formats.creating import Damaged, create_version, held, was_used
 from lakevilla.formats.delta.actions import Commit
-from lakevilla.formats.delta.encode import Action, attempt_of, commit_info, encode_entry, is_pending
+from lakevilla.formats.delta.encode import Action, attempt_of, commit_info, encode_entry, is_pending, put_of
 from lakevilla.formats.delta.entry import commit_of, parse_entry
 from lakevilla.formats.delta.footprint import footprint_of
 from lakevilla.formats.delta.landing import ground_of, land
-from lakevilla.formats.delta.log import list_log
+from lakevilla.formats.delta.log import list_log, log_files
 from lakevilla.formats.delta.opening import read_entry
-from lakevilla.formats.delta.paths import entry_key
+from lakevilla.formats.delta.paths import entry_key, parse_log_key
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.port import Published, Taken
-from lakevilla.model import Author, Change, Notice
+from lakevilla.model import Author, Change, Footprint, Notice
 from lakevilla.store.port import Store
 
 
@@ -29,15 +30,21 @@ def publish(
     base.refuse_writes()
     version = base.version + 1
     actions = land(change, author, ground_of(base), environment.now_ms())
-    in_the_way = _create(store, version, encode_entry(actions), author.txn)
+    try:
+        in_the_way = _create(store, version, encode_entry(actions), author.txn)
+    except Damaged as error:
+        return Taken(Footprint.of_damaged(version, str(error)), error)
     if in_the_way is None:
         return Published(base.advance([commit_of(version, actions)]))
     if is_pending(in_the_way.info):
         raise held(store, version)
-    after = base.advance([in_the_way])
     if attempt_of(in_the_way.info) == author.attempt:
-        return Published(after)
-    return Taken(footprint_of(in_the_way, base), after)
+        return Published(base.advance([in_the_way]))
+    footprint = footprint_of(in_the_way, base)
+    try:
+        return Taken(footprint, base.advance([in_the_way]))
+    except (Unsupported, Corrupt) as error:
+        return Taken(footprint, error)
 
 
 def encode_first(change: Change, author: Author) -> bytes:
@@ -50,7 +57,10 @@ def encode_first(change: Change, author: Author) -> bytes:
 
 def publish_first(store: Store, data: bytes, attempt: str) -> bool:
     """Create version 0. True if version 0 is this attempt's, whoever wrote it."""
-    in_the_way = _create(store, 0, data, attempt)
+    try:
+        in_the_way = _create(store, 0, data, attempt)
+    except Damaged:
+        return False
     return in_the_way is None or attempt_of(in_the_way.info) == attempt
 
 
@@ -60,7 +70,11 @@ def publish_notice(store: Store, environment: Environment, base: int, notice: No
     Every version on the way is read; one that names this attempt ends the walk. Whatever else happened to
     the table since does not matter: what became of its name is decided already.
     """
-    commits = list_log(store, base).commits
+    listing = list_log(store, base)
+    commits = listing.commits
+    if listing.newest is None:
+        # The log that had this version is gone: an entry here would be a gap in the log of a new table.
+        raise Corrupt(f"the Delta log in {store.url} has no version {base} or later any more")
     version = max([base, *commits])
     for number in sorted(found for found in commits if found > base):
         commit = read_entry(store, number)
@@ -76,6 +90,21 @@ def publish_notice(store: Store, environment: Environment, base: int, notice: No
             return
 
 
+def retract(store: Store, version: int, put: str | None, orphaned: bool) -> bool:
+    """Delete our entry of this version if its number had been used; see `Table.retract`."""
+    commit, key = read_entry(store, version), entry_key(version)
+    if commit is None or (put is not None and put_of(commit.info) != put):
+        return False
+    found = [(meta, name) for meta in log_files(store, 0) if (name := parse_log_key(meta.key))]
+    ours = next((meta for meta, _ in found if meta.key == key), None)
+    covering = {name.end: meta for meta, name in found if meta.key != key and name.end >= version}
+    has_base = version == 0 or len(found) > 1
+    if ours is None or not was_used(ours, covering, version, has_base and not orphaned):
+        return False
+    store.delete(key)
+    return True
+
+
 def _told(notice: Notice, author: Author, version: int, before: Commit | None, now_ms: int) -> Action:
     """The only action of such an entry, with a time of its own where the one before has."""
     previous = None if before is None else (before.info or {}).get("inCommitTimestamp")
@@ -89,6 +118,14 @@ def _told(notice: Notice, author: Author, version: int, before: Commit | None, n
 
 
 def _create(store: Store, version: int, data: bytes, txn: str) -> Commit | None:
-    """None if we created the entry of this version, else the entry that is there: perhaps our own."""
+    """None if we created the entry of this version, else the entry that is there: perhaps our own.
+
+    Damaged if that one cannot be parsed.
+    """
     found = create_version(store, entry_key(version), data, version, txn)
-    return None if found is None else parse_entry(version, found)
+    if found is None:
+        return None
+    try:
+        return parse_entry(version, found)
+    except Corrupt as error:
+        raise Damaged(str(error)) from error

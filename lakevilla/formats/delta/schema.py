@@ -14,11 +14,12 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from lakevilla.errors import Corrupt, InvalidInput, Unsupported
-from lakevilla.files.mapping import BY_ID, FIELD_ID, PHYSICAL_NAME
+from lakevilla.files.mapping import BY_ID, COMMENT, FIELD_ID, PHYSICAL_NAME
 
 DELTA = b"delta"
 """Field metadata key: the column's metadata in Delta's schema, as JSON."""
 
+_COMMENT = "comment"
 COLUMN_ID = "delta.columnMapping.id"
 COLUMN_PHYSICAL_NAME = "delta.columnMapping.physicalName"
 
@@ -126,6 +127,8 @@ def _field_to_arrow(field: dict[str, Any], mode: MappingMode) -> pa.Field:
 
 def _annotations(metadata: Mapping[str, Any], name: str, mode: MappingMode) -> dict[bytes, bytes] | None:
     annotations: dict[bytes, bytes] = {}
+    if isinstance(metadata.get(_COMMENT), str):
+        annotations[COMMENT] = metadata[_COMMENT].encode()
     if metadata:
         annotations[DELTA] = json.dumps(metadata, separators=(",", ":"), ensure_ascii=False).encode()
     if mode != "none":
@@ -174,8 +177,13 @@ def _field_to_delta(field: pa.Field) -> dict[str, Any]:
         "name": field.name,
         "type": _type_to_delta(field.type, field.name),
         "nullable": field.nullable,
-        "metadata": delta_metadata(field),
+        "metadata": delta_metadata(field) | _comment(field),
     }
+
+
+def _comment(field: pa.Field) -> dict[str, str]:
+    text = (field.metadata or {}).get(COMMENT)
+    return {} if text is None else {_COMMENT: text.decode()}
 
 
 def _type_to_delta(arrow: pa.DataType, column: str) -> Any:

@@ -3,6 +3,7 @@
 Immutable. Pruning is done in columns; only files that may match become objects.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,8 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakevilla.errors import Corrupt, Unsupported
+from lakevilla.errors import Corrupt
 from lakevilla.files.mapping import physical_name
+from lakevilla.files.partitioning import plain_values
 from lakevilla.formats.delta.actions import Commit, Metadata, Protocol
 from lakevilla.formats.delta.blocks import CORE
 from lakevilla.formats.delta.bounds import Leaf, partition_bounds
@@ -36,12 +38,14 @@ _MAPS = [field.name for field in CORE if pa.types.is_map(field.type)]
 
 @dataclass(frozen=True, eq=False)
 class DeltaSnapshot:
-    """One version. `locate` finds the store of a key that may lie outside the table's root."""
+    """One version. `locate` finds the store of a key that may lie outside the table's root. `seen_at` is when
+    the table was last seen to be this one, on the environment's clock."""
 
     state: State
     layout: Layout
     store: Store
     locate: Locate
+    seen_at: float = math.inf
 
     @staticmethod
     def of(state: State, store: Store, locate: Locate) -> "DeltaSnapshot":
@@ -59,6 +63,10 @@ class DeltaSnapshot:
     @property
     def version(self) -> int:
         return self.state.version
+
+    @property
+    def table_id(self) -> str:
+        return self.metadata.id
 
     @property
     def protocol(self) -> Protocol:
@@ -142,6 +150,9 @@ class DeltaSnapshot:
     def formats(self) -> frozenset[str]:
         return frozenset({"parquet"})
 
+    def unstored(self) -> frozenset[str]:
+        return frozenset()
+
     def about_bytes(self) -> int:
         total = sum(int(add.get("size", 0)) for add in self.state.added.values())
         for live in self.state.blocks:
@@ -191,14 +202,10 @@ class DeltaSnapshot:
         )
 
     def _partitions(self, live: LiveBlock, chosen: pa.Array) -> dict[str, list[Any]]:
-        result = {}
-        for name, field in self.layout.partition_fields.items():
-            values = live.bounds.partition(physical_name(field), field.type).take(chosen)
-            try:
-                result[name] = values.to_pylist()
-            except (ValueError, OverflowError) as error:
-                raise Unsupported(f"a value of the partition column {name!r} is out of range") from error
-        return result
+        return {
+            name: plain_values(live.bounds.partition(physical_name(field), field.type).take(chosen))
+            for name, field in self.layout.partition_fields.items()
+        }
 
     def _matching(self, live: LiveBlock, predicate: Predicate) -> Mask:
         fields = self.layout.partition_fields

@@ -2,6 +2,8 @@
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -20,11 +22,12 @@ from lakevilla.formats.delta.entry import identity_of
 from lakevilla.formats.delta.filling import DeltaMarkerEntries, fill
 from lakevilla.formats.delta.footprint import footprint_of
 from lakevilla.formats.delta.log import Listing, adjusted_times, list_log, newest_at
-from lakevilla.formats.delta.opening import follow, open_state, read_entry
-from lakevilla.formats.delta.publish import encode_first, publish, publish_first, publish_notice
+from lakevilla.formats.delta.opening import follow, is_same, open_state, read_entry
+from lakevilla.formats.delta.publish import encode_first, publish, publish_first, publish_notice, retract
 from lakevilla.formats.delta.references import DeltaReferences
 from lakevilla.formats.delta.replay import State
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
+from lakevilla.formats.identity import must_look, must_look_before_publish, recreated
 from lakevilla.formats.port import Displaced, Published, Snapshot, Taken
 from lakevilla.formats.urls import Opener, located
 from lakevilla.model import (
@@ -59,17 +62,20 @@ class DeltaTable:
 
     def latest(self, base: Snapshot | None = None) -> DeltaSnapshot | None:
         if base is not None:
-            return _ours(base).advance(follow(self._store, self._environment, base.version + 1))
+            known, commits = self._follow(_ours(base))
+            return known.advance(commits)
+        now = self._environment.elapsed()
         state = open_state(self._store, self._environment)
-        return None if state is None else DeltaSnapshot.of(state, self._store, self._locate)
+        return None if state is None else self._snapshot(state, now)
 
     def at_version(self, version: int) -> DeltaSnapshot:
         if version < 0:
             raise InvalidInput(f"a version cannot be {version}")
+        now = self._environment.elapsed()
         state = open_state(self._store, self._environment, version)
         if state is None:
             raise InvalidInput(f"there is no Delta table in {self._store.url}")
-        return DeltaSnapshot.of(state, self._store, self._locate)
+        return self._snapshot(state, now)
 
     def at_time(self, timestamp_ms: int) -> DeltaSnapshot:
         newest = self.latest()
@@ -83,11 +89,17 @@ class DeltaTable:
         # Pending markers lie above the newest version.
         return newest if version >= newest.version else self.at_version(version)
 
-    def history(self, limit: int | None = None) -> Sequence[HistoryEntry]:
+    def history(
+        self,
+        limit: int | None = None,
+        before: int | None = None,
+        *,
+        brief: bool = False,  # noqa: ARG002
+    ) -> Sequence[HistoryEntry]:
         """The versions whose entries still exist, newest first; nothing from a pending marker on."""
         commits = list_log(self._store).commits
         times = dict(adjusted_times(commits))
-        versions = sorted(commits, reverse=True)
+        versions = [v for v in sorted(commits, reverse=True) if before is None or v < before]
         found: list[HistoryEntry] = []
         while versions and (limit is None or len(found) < limit):
             some = versions if limit is None else versions[: limit - len(found)]
@@ -117,7 +129,7 @@ class DeltaTable:
         )
 
     def describe(self, first: Change) -> DeltaSnapshot:
-        return DeltaSnapshot.of(State(-1, first.protocol, first.metadata), self._store, self._locate)
+        return self._snapshot(State(-1, first.protocol, first.metadata), self._environment.elapsed())
 
     def encode_first(self, first: Change, author: Author) -> bytes:
         return encode_first(first, author)
@@ -133,7 +145,10 @@ class DeltaTable:
         return alter(_ours(snapshot), action, self._environment.new_id)
 
     def publish(self, base: Snapshot, change: Change, author: Author) -> Published | Taken:
-        return publish(self._store, self._environment, _ours(base), change, author)
+        answer = publish(self._store, self._environment, self.look(base), change, author)
+        if isinstance(answer, Taken):
+            self._looked_at(_ours(base))
+        return answer
 
     def marker_entries(self, snapshot: Snapshot) -> DeltaMarkerEntries:  # noqa: ARG002
         return DeltaMarkerEntries(self._store)
@@ -159,15 +174,28 @@ class DeltaTable:
         return decode_change(record, self._store.url)
 
     def since(self, base: Snapshot) -> list[Taken]:
-        before, found = _ours(base), []
-        for commit in follow(self._store, self._environment, base.version + 1):
+        before, commits = self._follow(_ours(base))
+        found = []
+        for commit in commits:
             after = before.advance([commit])
             found.append(Taken(footprint_of(commit, before), after))
             before = after
         return found
 
-    def missing(self, files: Sequence[WrittenFile]) -> list[str]:
-        return missing(self._store, self._environment, files)
+    def look(self, snapshot: Snapshot) -> DeltaSnapshot:
+        known = _ours(snapshot)
+        due = must_look_before_publish(self._environment, known.seen_at, self._store.url)
+        return self._looked_at(known) if due else known
+
+    def has(self, snapshot: Snapshot) -> bool:
+        known = _ours(snapshot)
+        return is_same(self._store, self._environment, known.state, rewritten=known.markers_in_log)
+
+    def missing(self, files: Sequence[WrittenFile], published: Snapshot | None = None) -> list[str]:  # noqa: ARG002
+        return missing(self._store, self._environment, [file.key for file in files])
+
+    def retract(self, version: int, put: str | None, orphaned: bool = False) -> bool:
+        return retract(self._store, version, put, orphaned)
 
     def references(self, snapshot: Snapshot, since_ms: int, also: Collection[int] = ()) -> DeltaReferences:
         newest = _ours(snapshot)
@@ -188,6 +216,28 @@ class DeltaTable:
 
     def renew_hint(self, snapshot: Snapshot) -> None:
         """Readers list what lies above the last checkpoint: they need none."""
+
+    def _follow(self, base: DeltaSnapshot) -> tuple[DeltaSnapshot, list[Commit]]:
+        """The entries after this version, in the same round as a look at it if that is due. Recreated if it
+        is no version of the table here any more."""
+        after = partial(follow, self._store, self._environment, base.version + 1)
+        if not must_look(self._environment, base.seen_at):
+            # Entries of another table in the same place look like those that would follow.
+            commits = after()
+            return (self._looked_at(base) if commits else base), commits
+        tasks: list[Callable[[], Any]] = [after, partial(self._looked_at, base)]
+        found, looked_at = self._environment.fan_out(tasks)
+        return looked_at, found
+
+    def _looked_at(self, base: DeltaSnapshot) -> DeltaSnapshot:
+        """This version, seen once more to be one of the table here; Recreated if it is not."""
+        now = self._environment.elapsed()
+        if base.version >= 0 and not self.has(base):
+            raise recreated(self._store.url, base.version)
+        return replace(base, seen_at=now)
+
+    def _snapshot(self, state: State, seen_at: float) -> DeltaSnapshot:
+        return replace(DeltaSnapshot.of(state, self._store, self._locate), seen_at=seen_at)
 
     def _locate(self, key: str) -> tuple[Store, str]:
         return located(key, self._store, self._opener)

@@ -6,12 +6,14 @@ doubles.
 
 import io
 import json
+import re
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime, time
 from functools import cache
 from typing import Any
 
 import fastavro
+from fastavro.schema import SchemaParseException, UnknownType
 from pyiceberg.manifest import (
     MANIFEST_LIST_FILE_SCHEMAS,
     data_file_with_partition,
@@ -19,34 +21,78 @@ from pyiceberg.manifest import (
 )
 from pyiceberg.schema import Schema
 from pyiceberg.types import StructType
-from pyiceberg.utils.datetime import date_to_days, datetime_to_micros, time_to_micros
 from pyiceberg.utils.schema_conversion import AvroSchemaConversion
 
 from lakevilla.errors import Corrupt
 from lakevilla.formats.iceberg.entries import ADDED, DATA, DELETED, EXISTING, Entry
 from lakevilla.formats.iceberg.specs import Spec
+from lakevilla.formats.iceberg.values import counted
 
 Record = Mapping[str, Any]
 
 _KEPT_SCHEMAS = 256
 
 
+_UNREADABLE = (
+    ValueError,
+    EOFError,
+    KeyError,
+    TypeError,
+    IndexError,
+    AttributeError,
+    StopIteration,
+    OverflowError,
+    RecursionError,
+    MemoryError,
+    AssertionError,
+    zlib.error,
+    SchemaParseException,
+    UnknownType,
+)
+_SYNC_BYTES = 16
+_CALENDAR = re.compile(rb'"logicalType"(?=\s*:\s*"(date|timestamp|local-timestamp))')
+_UNKNOWN = b'"logicalName"'
+
+
 def read_records(data: bytes, name: str) -> list[dict[str, Any]]:
-    """The records of an Avro file; `name` is for errors."""
+    """The records of an Avro file; `name` is for errors. Days and moments may be counts, see `_as_counts`."""
     try:
         return list(fastavro.reader(io.BytesIO(data)))  # type: ignore[arg-type]
-    except (ValueError, EOFError, KeyError, TypeError, IndexError, StopIteration, OverflowError) as error:
-        raise Corrupt(f"{name} is not a readable Avro file: {error!r}") from error
+    except _UNREADABLE as error:
+        try:
+            return list(fastavro.reader(io.BytesIO(_as_counts(data))))  # type: ignore[arg-type]
+        except _UNREADABLE:
+            raise Corrupt(f"{name} is not a readable Avro file: {error!r}") from error
+
+
+def _as_counts(data: bytes) -> bytes:
+    """The file with days and moments as plain numbers.
+
+    fastavro fails on those that Python's calendar does not have. It goes by annotations in the file's header,
+    which ends with the marker that also ends the file: there another word of the same length stands for them.
+    """
+    header = data.find(data[-_SYNC_BYTES:])
+    return _CALENDAR.sub(_UNKNOWN, data[:header]) + data[header:]
 
 
 def entries_of(records: Iterable[Record], manifest: Record, spec: Spec) -> list[Entry]:
     """The live files that a manifest tells of; `manifest` is its record in the manifest list."""
-    return [_entry(record, manifest, spec) for record in records if record["status"] != DELETED]
+    try:
+        return [_entry(record, manifest, spec) for record in records if record["status"] != DELETED]
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        path = manifest.get("manifest_path")
+        raise Corrupt(
+            f"the manifest {path} tells of a file in a way that makes no sense: {error!r}"
+        ) from error
 
 
 def _entry(record: Record, manifest: Record, spec: Spec) -> Entry:
     """What the record leaves out it has from its manifest (inheritance, as Iceberg's spec has it)."""
     file = record["data_file"]
+    if not (
+        isinstance(file["file_path"], str) and _are_counts(file["record_count"], file["file_size_in_bytes"])
+    ):
+        raise TypeError(f"{file['file_path']!r} has no path, rows or size")
     inherited = manifest.get("sequence_number") or 0
     sequence, file_sequence = record.get("sequence_number"), record.get("file_sequence_number")
     snapshot_id = record.get("snapshot_id")
@@ -63,6 +109,10 @@ def _entry(record: Record, manifest: Record, spec: Spec) -> Entry:
         snapshot_id=manifest["added_snapshot_id"] if snapshot_id is None else snapshot_id,
         file=file,
     )
+
+
+def _are_counts(*values: Any) -> bool:
+    return all(isinstance(value, int) and value >= 0 for value in values)
 
 
 def encode_manifest(format_version: int, spec: Spec, schema: Schema, records: Sequence[Record]) -> bytes:
@@ -106,20 +156,8 @@ def record_of(entry: Entry, status: int, snapshot_id: int, spec: Spec) -> dict[s
 
 
 def _partition_record(values: Sequence[Any], spec: Spec) -> dict[str, Any]:
-    return dict(zip(spec.avro_names, map(_counted, values), strict=True))
-
-
-def _counted(value: Any) -> Any:
-    """Dates and times as Avro counts them: fastavro would take a time without a zone for our own zone's."""
-    match value:
-        case datetime():
-            plain = value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
-            return datetime_to_micros(plain)
-        case date():
-            return date_to_days(value)
-        case time():
-            return time_to_micros(value)
-    return value
+    # As counts: fastavro would take a time without a zone for our own zone's.
+    return dict(zip(spec.avro_names, map(counted, values), strict=True))
 
 
 def _encoded(schema: Any, records: Sequence[Record], metadata: Mapping[str, str]) -> bytes:

@@ -17,9 +17,11 @@ from lakevilla.environment import Environment
 from lakevilla.errors import CommitUnknown, Corrupt, Unavailable, Unsupported
 from lakevilla.formats.iceberg.catalogs import Applied, Cataloged, Refused
 from lakevilla.formats.iceberg.log import Keeper, Made, Version
-from lakevilla.formats.iceberg.metadata import Raw, parse
+from lakevilla.formats.iceberg.metadata import Raw, parse, table_id
 from lakevilla.formats.iceberg.paths import METADATA, Places, metadata_name
 from lakevilla.formats.iceberg.updates import lets_pass, requirements_of, updates_of
+from lakevilla.formats.identity import recreated
+from lakevilla.formats.port import CatalogRefusal
 from lakevilla.formats.urls import Opener, located
 from lakevilla.store.port import Store
 
@@ -51,6 +53,8 @@ class CatalogLog:
         if key == version.key:
             return []
         newest = self._read(key)
+        if table_id(newest.raw) != table_id(version.raw):
+            raise recreated(str(self._table), version.number)
         keys = self._between(version, newest)
         read = self._environment.fan_out([partial(self._read, key) for key in keys])
         found, before = list[Version](), version
@@ -71,6 +75,14 @@ class CatalogLog:
                 return None if found is None else self._placed(found)
             known = self._read_if_there(earlier[min(earlier)]) if earlier else None
         return None
+
+    def alone(self, number: int) -> Version | None:  # noqa: ARG002 - the port's signature
+        """Only the newest metadata file tells where earlier ones are."""
+        return None
+
+    def has(self, version: Version) -> bool:  # noqa: ARG002 - the port's signature
+        """The catalog tells the current version with each request, and a commit names the one before."""
+        return True
 
     def written(self, newest: Version) -> dict[int, int]:
         """By a LIST; of metadata files that lie elsewhere their own times are told."""
@@ -103,10 +115,14 @@ class CatalogLog:
             if later and (isinstance(answer, Refused) or not self._passes(base, later[-1])):
                 return later[0]
             if isinstance(answer, Refused):
-                raise Unsupported(f"the catalog refuses to change {self._table}: {reason}")
+                raise CatalogRefusal(f"the catalog refuses to change {self._table}: {reason}")
             logger.warning("a commit of %s went unanswered: %s", self._table, reason)
             self._environment.sleep(_PAUSE_SECONDS * 2**tries)
         raise self._unknown(txn, reason)
+
+    def retract(self, number: int, put: str | None, orphaned: bool) -> bool:  # noqa: ARG002
+        """The catalog compares: no number is used twice."""
+        return False
 
     def leave_hint(self, version: Version) -> None:
         """Who asks the catalog needs none."""

@@ -15,15 +15,16 @@ from collections.abc import Callable
 from functools import partial
 
 from lakevilla.environment import Environment
-from lakevilla.errors import Corrupt, LakeVillaError
-from lakevilla.formats.creating import create_version
+from lakevilla.errors import Corrupt, LakeVillaError, Unsupported
+from lakevilla.formats.authorship import put_of
+from lakevilla.formats.creating import Damaged, create_version, was_used
 from lakevilla.formats.iceberg.log import FIRST, Keeper, Made, Version
 from lakevilla.formats.iceberg.marking import show_above
-from lakevilla.formats.iceberg.metadata import Raw, encode, parse, properties
+from lakevilla.formats.iceberg.metadata import Raw, encode, parse, properties, table_id
 from lakevilla.formats.iceberg.numbered import read, read_up, understand, written
 from lakevilla.formats.iceberg.paths import HINT, METADATA, MetadataName, metadata_key, parse_metadata_key
 from lakevilla.formats.properties import markers_in_log
-from lakevilla.store.port import Store
+from lakevilla.store.port import Object, Store
 
 logger = logging.getLogger("lakevilla.iceberg")
 
@@ -78,6 +79,22 @@ class FileLog:
                 return self._named(key, name)
         return None
 
+    def alone(self, number: int) -> Version | None:
+        found = self._read(number) or self._read(number, compressed=True)
+        return None if found is None or found.marker is not None else found
+
+    def has(self, version: Version) -> bool:
+        """One GET if its metadata file is as it was; of one that may be rewritten or has no number, the
+        newest version tells."""
+        plain = version.keeper is Keeper.FILES and version.freed_above is None
+        found = self._read(version.number, version.compressed) if plain else None
+        if found is not None and (found.raw == version.raw or not markers_in_log(properties(version.raw))):
+            return found.raw == version.raw
+        newest = self.newest()
+        if newest is None or newest.number < version.number:
+            return False
+        return table_id(newest.raw) == table_id(version.raw)
+
     def written(self, newest: Version) -> dict[int, int]:
         """One LIST."""
         return written(self._store, by_files=newest.keeper is Keeper.FILES)
@@ -91,8 +108,26 @@ class FileLog:
         found = create_version(self._store, key, encode(raw, compressed), number, txn)
         if found is None:
             return Made(Version(number, key, raw, compressed=compressed), base)
-        there = understand(self._store, number, found, compressed)
+        try:
+            there = understand(self._store, number, found, compressed)
+        except (Corrupt, Unsupported) as error:
+            # Of a format that we do not know: for a client that knows it, the upgrade is in the way too.
+            raise Damaged(str(error)) from error
         return there if there.is_pending else there.after(base)
+
+    def retract(self, number: int, put: str | None, orphaned: bool) -> bool:
+        listed = [(meta, parse_metadata_key(meta.key)) for meta in self._store.list(METADATA)]
+        numbered = {name.version: meta for meta, name in listed if name is not None and name.by_files}
+        ours = numbered.get(number)
+        there = None if ours is None else self._read(number, ours.key != metadata_key(number))
+        if ours is None or there is None or (put is not None and put_of(there.info) != put):
+            return False
+        covering = {version: meta for version, meta in numbered.items() if version > number}
+        has_base = number == FIRST or sum(name is not None for _, name in listed) > 1
+        if not was_used(ours, covering, number, has_base and not orphaned):
+            return False
+        self._store.delete(ours.key)
+        return True
 
     def leave_hint(self, version: Version) -> None:
         """One put."""
@@ -102,18 +137,29 @@ class FileLog:
             logger.warning("no hint of version %d of %s: %s", version.number, self._store.url, error)
 
     def renew_hint(self, version: Version) -> None:
-        """One GET that misses if nothing came since, and one of the hint, which may be right already."""
+        """One GET of the hint, which may be right already, and one that misses if nothing came since.
+
+        In this order, and by a conditional write: so the hint is never set back. A version that it names is
+        found by the second GET, and one that another client names meanwhile stays.
+        """
         try:
+            hint = self._store.get(HINT)
             newest = (self.follow(version) or [version])[-1]
-            hint, right = self._store.get(HINT), _hint_of(newest)
-            put = partial(self._store.put, HINT, right)
-            self._tell(newest, *([] if hint is not None and hint.data == right else [put]))
+            self._tell(newest, *self._correction(hint, _hint_of(newest)))
         except LakeVillaError as error:
             logger.warning(
                 "no hint of what follows version %d of %s: %s", version.number, self._store.url, error
             )
 
-    def _tell(self, version: Version, *tasks: Callable[[], None]) -> None:
+    def _correction(self, hint: Object | None, right: bytes) -> list[Callable[[], object]]:
+        """What makes a hint right that was read so; nothing if it is."""
+        if hint is None:
+            return [partial(self._store.create, HINT, right)]
+        if hint.data.strip() == right:
+            return []
+        return [partial(self._store.replace, HINT, right, hint.etag)]
+
+    def _tell(self, version: Version, *tasks: Callable[[], object]) -> None:
         """Besides, where others hold versions above this one by markers: one GET that misses, or the replace
         of those that were freed and show less."""
         if markers_in_log(properties(version.raw)):

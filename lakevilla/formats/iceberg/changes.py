@@ -41,6 +41,7 @@ def inverse(base: IcebergSnapshot, change: Change) -> Change:
         added=tuple(_written(removed_entry(file), file.key) for file in change.removed),
         removed=tuple(_live(entry_of(file, layout, raw), file.key) for file in change.added),
         metadata=back if change.metadata is not None else None,
+        inverse=True,
     )
 
 

@@ -28,7 +28,7 @@ def told(raw: Raw) -> Info:
         return {}
     try:
         info = json.loads(text)
-    except ValueError:
+    except (ValueError, TypeError, RecursionError):
         # Somebody else's property of that name says nothing to us.
         return {}
     return info if isinstance(info, dict) else {}

@@ -8,6 +8,7 @@ from collections.abc import Collection
 
 from lakevilla.formats.iceberg.metadata import Raw, properties
 from lakevilla.formats.iceberg.properties import whole_number
+from lakevilla.formats.iceberg.versions import history_of
 from lakevilla.model import Change
 
 _AT_LEAST = "history.expire.min-snapshots-to-keep"
@@ -29,7 +30,7 @@ def expire(raw: Raw, since_ms: int, also: Collection[int]) -> Change | None:
     left = [snapshot for snapshot in snapshots if snapshot["snapshot-id"] in kept]
     metadata = {
         "snapshots": left,
-        "snapshot-log": [one for one in raw.get("snapshot-log") or () if one["snapshot-id"] in kept],
+        "snapshot-log": history_of(left, raw.get("snapshot-log") or ()),
     }
     for key in ("statistics", "partition-statistics"):
         if key in raw:

@@ -14,12 +14,17 @@ from lakevilla.model import HistoryEntry
 
 
 def history(
-    log: Log, environment: Environment, newest: IcebergSnapshot, limit: int | None
+    log: Log,
+    environment: Environment,
+    newest: IcebergSnapshot,
+    limit: int | None,
+    before: int | None = None,
+    brief: bool = False,
 ) -> Sequence[HistoryEntry]:
-    """The versions whose metadata still exists, newest first; which files came and went is told of those
-    whose manifests still exist."""
+    """The versions below `before` whose metadata still exists, newest first; unless it is brief, with the
+    files that came and went, for those whose manifests still exist."""
     numbers = sorted(log.written(newest.at), reverse=True)
-    wanted = [number for number in numbers if number <= newest.version]
+    wanted = [n for n in numbers if n <= newest.version and (before is None or n < before)]
     # One more than is told: what a version did is its difference to the one before.
     some = wanted if limit is None else wanted[: limit + 1]
     read = environment.fan_out([partial(log.at, number, newest.at) for number in some])
@@ -28,9 +33,9 @@ def history(
         newest.advance(version) if version.number != newest.version else newest for version in versions
     ]
     told = snapshots if limit is None else snapshots[:limit]
-    before: list[IcebergSnapshot | None] = [*snapshots[1:], None]
-    pairs = zip(told, before[: len(told)], strict=True)
-    return environment.fan_out([partial(_entry, snapshot, previous) for snapshot, previous in pairs])
+    previous: list[IcebergSnapshot | None] = [*snapshots[1:], None]
+    pairs = zip(told, previous[: len(told)], strict=True)
+    return environment.fan_out([partial(_entry, snapshot, last, brief) for snapshot, last in pairs])
 
 
 def version_at(log: Log, newest: IcebergSnapshot, timestamp_ms: int) -> int | None:
@@ -60,10 +65,10 @@ def _search(log: Log, newest: IcebergSnapshot, timestamp_ms: int) -> int | None:
     return numbers[low - 1] if low else None
 
 
-def _entry(snapshot: IcebergSnapshot, before: IcebergSnapshot | None) -> HistoryEntry:
+def _entry(snapshot: IcebergSnapshot, before: IcebergSnapshot | None, brief: bool) -> HistoryEntry:
     info = snapshot.at.info
     operation, engine = operation_and_engine(before, snapshot)
-    removed, added = _files(before, snapshot)
+    removed, added = ((), ()) if brief else _files(before, snapshot)
     return HistoryEntry(
         version=snapshot.version,
         timestamp_ms=snapshot.timestamp_ms,

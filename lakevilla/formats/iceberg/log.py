@@ -129,6 +129,14 @@ class Log(Protocol):
         """An earlier version of the table whose newest is this; None if it is not there any more."""
         ...
 
+    def alone(self, number: int) -> Version | None:
+        """An earlier version of a table whose newest cannot be read; None if it cannot be found so."""
+        ...
+
+    def has(self, version: Version) -> bool:
+        """Whether this version, which was read before, is still one of the table here."""
+        ...
+
     def written(self, newest: Version) -> Mapping[int, int]:
         """When versions were written whose metadata is still there, by the store's clock, in their order."""
         ...
@@ -136,6 +144,10 @@ class Log(Protocol):
     def create(self, base: Version, raw: Raw, txn: str) -> Made | Version:
         """Make the version after `base`; what it needs is uploaded. Otherwise the version that came first:
         perhaps our own, perhaps a marker that holds it. CommitUnknown if nobody tells."""
+        ...
+
+    def retract(self, number: int, put: str | None, orphaned: bool) -> bool:
+        """Delete our version of this number if the number had been used, see `Table.retract`."""
         ...
 
     def leave_hint(self, version: Version) -> None:

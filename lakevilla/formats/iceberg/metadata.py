@@ -13,6 +13,7 @@ from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 
 from lakevilla.errors import Corrupt, Unsupported
+from lakevilla.formats.iceberg.shape import misshapen
 
 Raw = Mapping[str, Any]
 """A metadata document."""
@@ -29,6 +30,9 @@ def parse(data: bytes, name: str) -> dict[str, Any]:
         raise Corrupt(f"{name} is no Iceberg metadata: {error}") from error
     if not isinstance(raw, dict) or not isinstance(raw.get("location"), str):
         raise Corrupt(f"{name} is no Iceberg metadata: it names no location")
+    wrong = misshapen(raw)
+    if wrong is not None:
+        raise Corrupt(f"{name} is no Iceberg metadata: its {wrong!r} makes no sense")
     if raw.get("format-version") not in FORMATS:
         raise Unsupported(
             f"{name} is of Iceberg's format {raw.get('format-version')!r}; this version reads 1, 2 and 3"
@@ -48,7 +52,7 @@ def format_version(raw: Raw) -> int:
 
 def schemas(raw: Raw) -> dict[int, Schema]:
     """The table's schemas by id."""
-    given = raw.get("schemas") or [raw["schema"]]
+    given = raw.get("schemas") or [raw.get("schema") or {}]
     return {schema.schema_id: schema for schema in map(_schema, given)}
 
 
@@ -58,7 +62,7 @@ def current_schema(raw: Raw) -> Schema:
     for given in raw.get("schemas") or ():
         if given.get("schema-id", 0) == wanted:
             return _schema(given)
-    if "schema" not in raw:
+    if raw.get("schema") is None:
         raise Corrupt(f"the Iceberg metadata has no schema {wanted!r}")
     return _schema(raw["schema"])
 
@@ -73,7 +77,7 @@ def specs(raw: Raw) -> dict[int, PartitionSpec]:
 
 def default_spec(raw: Raw) -> PartitionSpec:
     """The spec of new files."""
-    wanted = raw.get("default-spec-id", 0)
+    wanted = raw.get("default-spec-id") or 0
     found = specs(raw).get(wanted)
     if found is None:
         raise Corrupt(f"the Iceberg metadata has no partition spec {wanted!r}")
@@ -121,3 +125,8 @@ def _reason(error: Exception) -> str:
         return str(error)
     first = error.errors()[0]
     return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+
+
+def table_id(raw: Raw) -> str:
+    """The table's `table-uuid`, which the first format version need not have."""
+    return str(raw.get("table-uuid") or "")

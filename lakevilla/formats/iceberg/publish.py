@@ -12,16 +12,16 @@ from functools import partial
 from typing import Any
 
 from lakevilla.environment import Environment
-from lakevilla.errors import Corrupt
+from lakevilla.errors import Corrupt, Unsupported
 from lakevilla.formats.authorship import attempt_of
-from lakevilla.formats.creating import held
+from lakevilla.formats.creating import Damaged, held
 from lakevilla.formats.iceberg.footprint import footprint_of
 from lakevilla.formats.iceberg.landing import land
 from lakevilla.formats.iceberg.log import Log, Made, Version
 from lakevilla.formats.iceberg.marking import free_next
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
 from lakevilla.formats.port import Published, Taken
-from lakevilla.model import Author, Change, Notice
+from lakevilla.model import Author, Change, Footprint, Notice
 from lakevilla.store.port import Store
 
 
@@ -32,17 +32,23 @@ def publish(
     base.refuse_writes()
     landing = land(base, change, author, environment)
     upload(store, environment, landing.objects)
-    in_the_way = log.create(base.at, landing.raw, author.txn)
+    try:
+        in_the_way = log.create(base.at, landing.raw, author.txn)
+    except Damaged as error:
+        return Taken(Footprint.of_damaged(base.version + 1, str(error)), error)
     if isinstance(in_the_way, Made):
         made = in_the_way
         before = base if made.before is base.at else base.advance(made.before)
         return Published(base.advance(made.version, landing.manifests), before)
     if in_the_way.is_pending:
         raise held(store, in_the_way.number)
-    after = base.advance(in_the_way)
     if attempt_of(in_the_way.info) == author.attempt:
-        return Published(after, base)
-    return Taken(footprint_of(base, after), after)
+        return Published(base.advance(in_the_way), base)
+    try:
+        after = base.advance(in_the_way)
+        return Taken(footprint_of(base, after), after)
+    except (Unsupported, Corrupt) as error:
+        return Taken(Footprint.of_damaged(in_the_way.number, str(error)), error)
 
 
 def encode_first(base: IcebergSnapshot, first: Change, author: Author, environment: Environment) -> bytes:
@@ -61,7 +67,10 @@ def publish_first(log: Log, store: Store, environment: Environment, data: bytes,
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Corrupt(f"the record of a new table is malformed: {error!r}") from error
     upload(store, environment, objects)
-    in_the_way = log.create(Version.not_made(raw), raw, attempt)
+    try:
+        in_the_way = log.create(Version.not_made(raw), raw, attempt)
+    except Damaged:
+        return False
     if isinstance(in_the_way, Made):
         log.leave_hint(in_the_way.version)
         return True

@@ -38,11 +38,8 @@ from pyiceberg.types import (
 )
 
 from lakevilla.errors import Corrupt, InvalidInput, Unsupported
-from lakevilla.files.mapping import BY_ID, DEFAULT, FIELD_ID, NAMES, encode_default
+from lakevilla.files.mapping import BY_ID, COMMENT, DEFAULT, FIELD_ID, NAMES, encode_default
 from lakevilla.formats.iceberg.names import names_by_id
-
-COMMENT = b"comment"
-"""Field metadata key: what a person says of the column."""
 
 _PRIMITIVES: Mapping[IcebergType, pa.DataType] = {
     BooleanType(): pa.bool_(),

@@ -4,6 +4,7 @@ Immutable. Manifests are read when files are first asked for, and shared with th
 A change that is not published yet lies over the version that it is for, as files added and hidden.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -26,6 +27,7 @@ from lakevilla.formats.iceberg.paths import Places
 from lakevilla.formats.iceberg.properties import NO_MARKERS, refuse_write, retention_ms, shown
 from lakevilla.formats.iceberg.pruning import matching
 from lakevilla.formats.iceberg.skipping import worth_reading
+from lakevilla.formats.iceberg.unstored import unstored_columns
 from lakevilla.formats.lazily import lazy_property
 from lakevilla.formats.properties import EXCLUSIVE, is_true, markers_in_log
 from lakevilla.model import DataFile, Notice, Partitioning
@@ -55,10 +57,16 @@ class IcebergSnapshot:
     whole: tuple[Manifest, ...] | None = field(default=None, repr=False)
     added: tuple[Entry, ...] = ()
     hidden: frozenset[str] = frozenset()
+    seen_at: float = math.inf
+    """When the table was last seen to be this one, on the environment's clock."""
 
     @staticmethod
-    def of(version: Version, ground: Ground) -> "IcebergSnapshot":
-        return IcebergSnapshot(version, Layout.of(version.raw), ground)
+    def of(version: Version, ground: Ground, seen_at: float = math.inf) -> "IcebergSnapshot":
+        return IcebergSnapshot(version, Layout.of(version.raw), ground, seen_at=seen_at)
+
+    @property
+    def table_id(self) -> str:
+        return metadata.table_id(self.raw)
 
     def advance(self, version: Version, whole: tuple[Manifest, ...] | None = None) -> "IcebergSnapshot":
         """A later version of this table; `whole` are its manifests, where we wrote it."""
@@ -66,7 +74,8 @@ class IcebergSnapshot:
         if version.raw is self.raw:
             # A version that was freed: the same files once more.
             whole = self.__dict__.get("manifests", self.whole)
-        return IcebergSnapshot(version, self.layout_of(version.raw), self.ground, known, whole)
+        layout = self.layout_of(version.raw)
+        return IcebergSnapshot(version, layout, self.ground, known, whole, seen_at=self.seen_at)
 
     def layout_of(self, raw: Raw) -> Layout:
         """The layout of a version near this one."""
@@ -90,6 +99,14 @@ class IcebergSnapshot:
     @property
     def raw(self) -> Raw:
         return self.at.raw
+
+    def metadata_keys(self) -> list[str]:
+        """The manifest list of this version, and the manifests that its snapshot brought."""
+        current = metadata.current_snapshot(self.raw)
+        if current is None or "manifest-list" not in current:
+            return []
+        made = [m.path for m in self.manifests if m.record.get("added_snapshot_id") == current["snapshot-id"]]
+        return [self.places.key_of(str(path)) for path in (current["manifest-list"], *made)]
 
     @property
     def timestamp_ms(self) -> int:
@@ -184,6 +201,16 @@ class IcebergSnapshot:
                 manifest.notes["formats"] = frozenset(entry.format for entry in manifest.entries or ())
             found |= manifest.notes["formats"]
         return found
+
+    def unstored(self) -> frozenset[str]:
+        """After a change of the partition spec, or in files that were taken over from Hive."""
+        sometimes = {name for spec in self.layout.specs.values() for name in spec.identity_columns}
+        if not sometimes.difference(self.partition_columns):
+            return frozenset()
+        found: frozenset[str] = frozenset()
+        for manifest in self._loaded():
+            found |= unstored_columns(manifest, self.layout)
+        return found.difference(self.partition_columns)
 
     def about_bytes(self) -> int:
         snapshot = metadata.current_snapshot(self.raw) or {}

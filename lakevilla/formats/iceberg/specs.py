@@ -2,12 +2,22 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
-from pyiceberg.types import NestedField, StructType, TimestampNanoType, TimestampType, UnknownType
+from pyiceberg.types import (
+    DateType,
+    NestedField,
+    StructType,
+    TimestampNanoType,
+    TimestampType,
+    TimestamptzType,
+    UnknownType,
+    UUIDType,
+)
 from pyiceberg.utils.schema_conversion import AvroSchemaConversion
 
 from lakevilla.formats.iceberg.metadata import Raw, schemas, specs
@@ -16,6 +26,7 @@ from lakevilla.formats.lazily import lazy_property
 from lakevilla.predicates import Column
 
 _EPOCH = date(1970, 1, 1)
+_START = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +112,33 @@ def _plain_of(field: PartitionField, source: NestedField | None) -> Callable[[An
     transform = str(field.transform)
     if transform not in ("identity", "void") and not transform.startswith("truncate"):
         return _number
-    if source is not None and isinstance(source.field_type, TimestampType | TimestampNanoType):
-        return _without_zone
+    match None if source is None else source.field_type:
+        case TimestampType():
+            return lambda value: _without_zone(_moment(value))
+        case TimestampNanoType():
+            return _without_zone
+        case TimestamptzType():
+            return _moment
+        case DateType():
+            return _day
+        case UUIDType():
+            return lambda value: UUID(bytes=value) if isinstance(value, bytes) else value
     return lambda value: value
+
+
+def _day(value: Any) -> Any:
+    """The day of a count; one that Python's calendar does not have stays a count."""
+    try:
+        return _EPOCH + timedelta(days=value) if isinstance(value, int) else value
+    except OverflowError:
+        return value
+
+
+def _moment(value: Any) -> Any:
+    try:
+        return _START + timedelta(microseconds=value) if isinstance(value, int) else value
+    except OverflowError:
+        return value
 
 
 def _number(value: Any) -> Any:

@@ -9,7 +9,7 @@ from lakevilla.formats.authorship import ENGINE
 from lakevilla.formats.iceberg.entries import Entry
 from lakevilla.formats.iceberg.metadata import Raw, current_snapshot
 from lakevilla.formats.iceberg.specs import Spec
-from lakevilla.formats.iceberg.values import to_bytes
+from lakevilla.formats.iceberg.values import counted, to_bytes
 
 _REWRITES = ("OPTIMIZE",)
 
@@ -54,7 +54,7 @@ def partition_summaries(spec: Spec, entries: Sequence[Entry]) -> list[dict[str, 
 
 
 def _summary(kind: Any, values: Sequence[Any]) -> dict[str, Any]:
-    known = [value for value in values if value is not None and value == value]
+    known = [counted(value) for value in values if value is not None and value == value]
     told: dict[str, Any] = {
         "contains_null": any(value is None for value in values),
         "contains_nan": any(value is not None and value != value for value in values),

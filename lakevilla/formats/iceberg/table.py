@@ -1,12 +1,14 @@
 """One Iceberg table behind the format port: versions and their history, as its log tells them."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from lakevilla.environment import Environment
-from lakevilla.errors import InvalidInput, Unsupported
+from lakevilla.errors import Corrupt, InvalidInput, Unsupported
 from lakevilla.formats.creating import missing
 from lakevilla.formats.iceberg import changes
 from lakevilla.formats.iceberg.alter import alter
@@ -17,13 +19,14 @@ from lakevilla.formats.iceberg.footprint import footprint_of, footprint_of_chang
 from lakevilla.formats.iceberg.history import history, version_at
 from lakevilla.formats.iceberg.log import FIRST, Keeper, Log, Version
 from lakevilla.formats.iceberg.marking import IcebergMarkerEntries
-from lakevilla.formats.iceberg.metadata import current_snapshot, properties
+from lakevilla.formats.iceberg.metadata import current_snapshot, properties, table_id
 from lakevilla.formats.iceberg.no_markers import NoMarkers
 from lakevilla.formats.iceberg.paths import DATA, Places, location_of
 from lakevilla.formats.iceberg.properties import NO_MARKERS
 from lakevilla.formats.iceberg.publish import encode_first, publish, publish_first, publish_notice
 from lakevilla.formats.iceberg.references import IcebergReferences
 from lakevilla.formats.iceberg.snapshot import Ground, IcebergSnapshot
+from lakevilla.formats.identity import must_look, must_look_before_publish, recreated
 from lakevilla.formats.port import Displaced, MarkerEntries, Published, Snapshot, Taken
 from lakevilla.formats.properties import markers_in_log
 from lakevilla.formats.urls import Opener, located
@@ -58,8 +61,7 @@ class IcebergTable:
 
     def latest(self, base: Snapshot | None = None) -> IcebergSnapshot | None:
         if base is not None:
-            known = _ours(base)
-            versions = self._log.follow(known.at)
+            known, versions = self._follow(_ours(base))
             return known.advance(versions[-1]) if versions else known
         found = self._log.newest()
         return None if found is None else self._snapshot(found)
@@ -67,7 +69,14 @@ class IcebergTable:
     def at_version(self, version: int) -> IcebergSnapshot:
         if version < 0:
             raise InvalidInput(f"a version cannot be {version}")
-        top = self._newest()
+        try:
+            top = self._newest()
+        except (Corrupt, Unsupported):
+            # The newest version is damaged, or needs a newer client; earlier ones may be readable.
+            earlier = self._log.alone(version)
+            if earlier is None:
+                raise
+            return self._snapshot(earlier)
         found = top.at if version == top.version else self._log.at(version, top.at)
         if found is None or version > top.version:
             raise InvalidInput(
@@ -83,9 +92,11 @@ class IcebergTable:
             raise InvalidInput("the table has no version as old as that, or its log has been cleaned up")
         return top if version == top.version else self.at_version(version)
 
-    def history(self, limit: int | None = None) -> Sequence[HistoryEntry]:
+    def history(
+        self, limit: int | None = None, before: int | None = None, *, brief: bool = False
+    ) -> Sequence[HistoryEntry]:
         """The versions whose metadata still exists, newest first."""
-        return history(self._log, self._environment, self._newest(), limit)
+        return history(self._log, self._environment, self._newest(), limit, before, brief)
 
     def first(
         self,
@@ -120,7 +131,7 @@ class IcebergTable:
 
     def publish_notice(self, base: int, notice: Notice, txn: str, attempt: str) -> None:
         author = Author(txn, attempt, self._environment.new_id())
-        known = self.at_version(base)
+        known = self._at_or_after(base)
         publish_notice(self._log, self._store, self._environment, known, notice, author)
 
     def alter(self, snapshot: Snapshot, action: Action) -> Change:
@@ -130,7 +141,10 @@ class IcebergTable:
         return change
 
     def publish(self, base: Snapshot, change: Change, author: Author) -> Published | Taken:
-        return publish(self._log, self._store, self._environment, _ours(base), change, author)
+        answer = publish(self._log, self._store, self._environment, self.look(base), change, author)
+        if isinstance(answer, Taken):
+            self._looked_at(_ours(base))
+        return answer
 
     def marker_entries(self, snapshot: Snapshot) -> MarkerEntries:
         known = _ours(snapshot).at
@@ -157,15 +171,30 @@ class IcebergTable:
         return changes.decode_change(record)
 
     def since(self, base: Snapshot) -> list[Taken]:
-        before, found = _ours(base), []
-        for version in self._log.follow(before.at):
+        before, versions = self._follow(_ours(base))
+        found = []
+        for version in versions:
             after = before.advance(version)
             found.append(Taken(footprint_of(before, after), after))
             before = after
         return found
 
-    def missing(self, files: Sequence[WrittenFile]) -> list[str]:
-        return missing(self._store, self._environment, files)
+    def look(self, snapshot: Snapshot) -> IcebergSnapshot:
+        known = _ours(snapshot)
+        due = must_look_before_publish(self._environment, known.seen_at, self._store.url)
+        return self._looked_at(known) if due else known
+
+    def has(self, snapshot: Snapshot) -> bool:
+        return self._log.has(_ours(snapshot).at)
+
+    def missing(self, files: Sequence[WrittenFile], published: Snapshot | None = None) -> list[str]:
+        keys = [file.key for file in files]
+        if published is not None:
+            keys += _ours(published).metadata_keys()
+        return missing(self._store, self._environment, keys)
+
+    def retract(self, version: int, put: str | None, orphaned: bool = False) -> bool:
+        return self._log.retract(version, put, orphaned)
 
     def references(self, snapshot: Snapshot, since_ms: int, also: Collection[int] = ()) -> IcebergReferences:
         return IcebergReferences.read(self._log, _ours(snapshot), since_ms, also)
@@ -186,7 +215,41 @@ class IcebergTable:
         self._log.leave_hint(_ours(snapshot).at)
 
     def renew_hint(self, snapshot: Snapshot) -> None:
-        self._log.renew_hint(_ours(snapshot).at)
+        """Only of a table that we write."""
+        ours = _ours(snapshot)
+        if ours.at.keeper is Keeper.FILES and not ours.places.moved:
+            self._log.renew_hint(ours.at)
+
+    def _at_or_after(self, version: int) -> IcebergSnapshot:
+        """This version, or the newest one if the metadata of this one was cleaned up."""
+        newest = self._newest()
+        found = self._log.at(version, newest.at)
+        if newest.version < version:
+            raise Corrupt(f"the table in {self._store.url} has no version {version} any more")
+        return newest if found is None else self._snapshot(found)
+
+    def _follow(self, base: IcebergSnapshot) -> tuple[IcebergSnapshot, list[Version]]:
+        """The versions after this one, in the same round as a look at it if that is due. Recreated if they
+        are of another table, or it is no version of the table here any more."""
+        after = partial(self._log.follow, base.at)
+        versions: list[Version]
+        if must_look(self._environment, base.seen_at):
+            tasks: list[Callable[[], Any]] = [after, partial(self._looked_at, base)]
+            versions, base = self._environment.fan_out(tasks)
+        else:
+            versions = after()
+        # A table that is only described has no version yet: one made there first is a conflict.
+        known = base.table_id if base.at.is_made else ""
+        if known and any(table_id(version.raw) != known for version in versions):
+            raise recreated(self._store.url, base.version)
+        return base, versions
+
+    def _looked_at(self, base: IcebergSnapshot) -> IcebergSnapshot:
+        """This version, seen once more to be one of the table here; Recreated if it is not."""
+        now = self._environment.elapsed()
+        if base.at.is_made and not self.has(base):
+            raise recreated(self._store.url, base.version)
+        return replace(base, seen_at=now)
 
     def _newest(self) -> IcebergSnapshot:
         found = self.latest()
@@ -197,7 +260,7 @@ class IcebergTable:
     def _snapshot(self, version: Version) -> IcebergSnapshot:
         places = Places(version.raw["location"], self._store.url)
         ground = Ground(self._store.url, lambda path: self._place(places.key_of(path)), self._environment)
-        return IcebergSnapshot.of(version, ground)
+        return IcebergSnapshot.of(version, ground, self._environment.elapsed())
 
     def _place(self, key: str) -> tuple[Store, str]:
         return located(key, self._store, self._opener)

@@ -1,8 +1,10 @@
 """Single values as Iceberg stores them in bounds (spec, "Binary single-value serialization")."""
 
 import struct
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 from pyiceberg import conversions
 from pyiceberg.types import (
@@ -16,6 +18,7 @@ from pyiceberg.types import (
     TimeType,
     UUIDType,
 )
+from pyiceberg.utils.datetime import date_to_days, datetime_to_micros, time_to_micros
 
 from lakevilla.errors import InvalidInput
 
@@ -50,6 +53,21 @@ def from_bytes(kind: PrimitiveType, data: bytes) -> Any:
             value = conversions.from_json(kind, value)
     except (struct.error, ValueError, OverflowError):
         return None
+    return value
+
+
+def counted(value: Any) -> Any:
+    """Days and times as Iceberg counts them, UUIDs as bytes; other values as they are."""
+    match value:
+        case datetime():
+            plain = value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
+            return datetime_to_micros(plain)
+        case date():
+            return date_to_days(value)
+        case time():
+            return time_to_micros(value)
+        case UUID():
+            return value.bytes
     return value
 
 

@@ -1,6 +1,11 @@
-"""The metadata of the next version: what a commit adds to that of the version before."""
+"""The metadata of the next version: what a commit adds to that of the version before, and what it drops.
 
-from collections.abc import Mapping
+A commit bounds what only tells of the past: `metadata-log` by the table's own property, `snapshot-log` by the
+snapshots that are left. It never expires snapshots: as for other writers of Iceberg, that is maintenance
+(`expiring`).
+"""
+
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from lakevilla.formats.iceberg.metadata import Raw, format_version, properties
@@ -24,7 +29,7 @@ def metadata_after(
     after["snapshots"] = [*(raw.get("snapshots") or ()), snapshot]
     after["current-snapshot-id"] = snapshot["snapshot-id"]
     after["snapshot-log"] = [
-        *(raw.get("snapshot-log") or ()),
+        *history_of(after["snapshots"], raw.get("snapshot-log") or ()),
         {"snapshot-id": snapshot["snapshot-id"], "timestamp-ms": snapshot["timestamp-ms"]},
     ]
     if format_version(raw) > 1:
@@ -35,6 +40,24 @@ def metadata_after(
         }
         after["refs"] = {**(raw.get("refs") or {}), "main": main}
     return after
+
+
+def history_of(
+    snapshots: Iterable[Mapping[str, Any]], log: Iterable[Mapping[str, Any]]
+) -> list[Mapping[str, Any]]:
+    """A snapshot log as far back as it has no gap, if these are the snapshots that are left.
+
+    An entry says which snapshot was current until the time of the next one. So with an entry go all that come
+    before it: a time in a gap would else lead to a snapshot that was not current then.
+    """
+    known = {snapshot["snapshot-id"] for snapshot in snapshots}
+    kept: list[Mapping[str, Any]] = []
+    for entry in log:
+        if entry.get("snapshot-id") in known:
+            kept.append(entry)
+        else:
+            kept.clear()
+    return kept
 
 
 def _log(base: IcebergSnapshot, raw: Raw) -> list[Mapping[str, Any]]:

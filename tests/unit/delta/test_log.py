@@ -227,3 +227,29 @@ def test_current_snapshot_costs_one_get_to_confirm() -> None:
     before = meter.snapshot()
     assert delta.latest(base) is base
     assert spent(meter, before) == {"get": 1}
+
+
+@pytest.mark.parametrize("text", ["id > 0", "{}", "[]", '{"expression": 7}', "null"])
+def test_invariant_in_another_form_is_read_and_refused_to_writers(text: str) -> None:
+    store = memory()
+    field = {"name": "id", "type": "long", "nullable": True, "metadata": {"delta.invariants": text}}
+    definition = metadata()
+    definition["metaData"]["schemaString"] = json.dumps({"type": "struct", "fields": [field]})
+    write_entry(store, 0, PROTOCOL, definition, add("f"))
+    snapshot = table(store).latest()
+    assert snapshot is not None
+    assert len(snapshot.files()) == 1
+    with pytest.raises(Unsupported):
+        snapshot.checks  # noqa: B018
+
+
+def test_version_that_a_clean_up_has_reached_half_is_not_available() -> None:
+    """Entries before the newest checkpoint go one by one, and an older checkpoint may still be there."""
+    store = memory()
+    write_log(store, 5)
+    for version in (1, 4):
+        write_checkpoint(store, version, *DEFINITION, *adds_until(version))
+    store.delete(entry_key(2))
+    with pytest.raises(InvalidInput):
+        paths(store, 3)
+    assert paths(store) == [f"f{number}" for number in range(6)]

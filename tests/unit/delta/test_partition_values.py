@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from lakevilla.errors import Corrupt
+from lakevilla.files.partitioning import partition_text, plain_values
 from lakevilla.formats.delta.partition_values import parse_values
 
 UTC = datetime.UTC
@@ -66,3 +67,38 @@ def test_odd_spelling_does_not_spoil_its_neighbours() -> None:
 def test_value_that_is_not_of_the_type_is_corrupt(data_type: pa.DataType) -> None:
     with pytest.raises(Corrupt):
         parse_values(pa.array(["x"]), data_type)
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "-9999-12-31 23:59:59.999999",
+        "-0001-01-01 00:00:00.000000",
+        "0000-01-01 00:00:00.000000",
+        "+10000-01-01 00:00:00.000000",
+    ],
+)
+def test_moment_beyond_pythons_calendar_is_read_and_spelled_as_it_was(text: str, zone: str | None) -> None:
+    data_type = pa.timestamp("us", zone)
+    values = parse_values(pa.array([text, "2024-01-01 00:00:00", ""]), data_type)
+
+    spelled = [partition_text(value, data_type) for value in plain_values(values)]
+
+    assert spelled[0] == (text if zone is None else text.replace(" ", "T") + "Z")
+    assert spelled[2] is None
+    assert parse_values(pa.array(spelled), data_type) == values
+
+
+@pytest.mark.parametrize("text", ["-9999-12-31", "-0001-01-01", "0000-02-29", "+10000-01-01"])
+def test_day_beyond_pythons_calendar_is_read_and_spelled_as_it_was(text: str) -> None:
+    values = parse_values(pa.array([text, "2024-01-01"]), pa.date32())
+    assert [partition_text(value, pa.date32()) for value in plain_values(values)] == [text, "2024-01-01"]
+
+
+@pytest.mark.parametrize(
+    "text", ["-9999-13-01", "+10000-02-30", "-9999-12-31 25:00:00", "300000-01-01", "99999999-01-01"]
+)
+def test_day_that_no_calendar_has_is_corrupt(text: str) -> None:
+    with pytest.raises(Corrupt):
+        parse_values(pa.array([text]), pa.timestamp("us"))

@@ -56,3 +56,46 @@ def test_unreadable_text_is_null_among_others_that_are_not() -> None:
     found = parse_texts(pa.array(["{", '{"numRecords":1}']), {("numRecords",): pa.int64()})
 
     assert pc.struct_field(found, "numRecords").to_pylist() == [None, 1]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "null",
+        " null",
+        "null{}",
+        "",
+        "  ",
+        "[]",
+        '"x"',
+        '{"numRecords":7}\n{"numRecords":8}',
+        '{"numRecords":7}{"numRecords":8}',
+        '{"numRecords":7}\nnull',
+        '{"numRecords":7',
+        '"numRecords":7}',
+        "{}\r{}",
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("place", [0, 50, MANY - 1])
+def test_text_that_is_not_one_object_has_no_statistics_and_leaves_the_others_alone(
+    odd: str, place: int
+) -> None:
+    texts = [f'{{"numRecords":{number}}}' for number in range(MANY)]
+    texts[place] = odd
+    # Where one text makes two rows another must not make up for it by making none.
+    texts[(place + 1) % MANY] = ""
+
+    found = parse_texts(pa.array(texts), {("numRecords",): pa.int64()})
+
+    wanted: list[int | None] = list(range(MANY))
+    wanted[place] = wanted[(place + 1) % MANY] = None
+    assert pc.struct_field(found, "numRecords").to_pylist() == wanted
+
+
+def test_text_over_several_lines_is_read() -> None:
+    texts = ['{\n "numRecords" : 7\n}'] * MANY
+
+    found = parse_texts(pa.array(texts), {("numRecords",): pa.int64()})
+
+    assert pc.struct_field(found, "numRecords").to_pylist() == [7] * MANY

@@ -216,3 +216,23 @@ def test_many_files_come_in_their_order() -> None:
     files = [stored(store, f"f{i}", pa.table({"c": [i]})) for i in range(50)]
     parts = read_files(SystemEnvironment(threads=4), lambda file: (store, file.key), files, schema, ())
     assert [part.column("c").to_pylist() for part in parts] == [[i] for i in range(50)]
+
+
+@pytest.mark.parametrize(
+    ("stored_type", "wanted"),
+    [
+        (pa.string(), pa.list_(pa.int32())),
+        (pa.string(), pa.map_(pa.string(), pa.int32())),
+        (pa.int32(), pa.struct([("a", pa.int32())])),
+        (pa.list_(pa.int32()), pa.struct([("a", pa.int32())])),
+        (pa.struct([("a", pa.int32())]), pa.list_(pa.int32())),
+        (pa.list_(pa.int32()), pa.map_(pa.string(), pa.int32())),
+        (pa.struct([("s", pa.string())]), pa.struct([("s", pa.list_(pa.int32()))])),
+        (pa.struct([("a", pa.int32())]), pa.int32()),
+    ],
+    ids=str,
+)
+def test_column_of_another_shape_is_corrupt(stored_type: pa.DataType, wanted: pa.DataType) -> None:
+    table = pa.table({"x": pa.nulls(2, stored_type)})
+    with pytest.raises(Corrupt, match="'x'"):
+        read(table, pa.schema([("x", wanted)]))

@@ -89,7 +89,7 @@ VALUES: list[tuple[Any, str]] = [
     (Decimal("1.50"), "CAST('1.50' AS DECIMAL(3, 2))"),
     (Decimal("1E+3"), "CAST('1000' AS DECIMAL(4, 0))"),
     (date(2024, 1, 2), "CAST('2024-01-02' AS DATE)"),
-    (datetime(2024, 1, 2, 3, tzinfo=UTC), "CAST('2024-01-02 03:00:00' AS TIMESTAMP)"),
+    (datetime(2024, 1, 2, 3, tzinfo=UTC), "CAST('2024-01-02 03:00:00+00:00' AS TIMESTAMP_LTZ)"),
     (b"\x01\xff", "X'01ff'"),
     ([1, "a"], "ARRAY(1, 'a')"),
 ]

@@ -1,5 +1,7 @@
 """A directory as a store: crashes, permissions, links, leftovers."""
 
+import contextlib
+import errno
 import fcntl
 import multiprocessing
 import os
@@ -10,13 +12,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from lakevilla.environment import SystemEnvironment
 from lakevilla.errors import InvalidInput, Unavailable
-from lakevilla.store.directory import TEMPORARY, Directory
+from lakevilla.store.directory import TEMPORARY, Directory, _folder_of
 from lakevilla.store.port import Changed, Created, Exists, Replaced, Unanswered
 from tests.unit.store.clocked import Clocked
 
@@ -193,6 +196,102 @@ def test_flush_that_fails_after_the_write_is_unanswered(
         store.create("n", b"new")
 
 
+Write = Callable[[Directory], object]
+
+WRITES: dict[str, Write] = {
+    "create": lambda store: store.create("n", b"new"),
+    "put": lambda store: store.put("k", b"new"),
+    "replace": lambda store: store.replace("k", b"new", _etag(store, "k")),
+    "delete": lambda store: store.delete("k"),
+}
+
+
+def _etag(store: Directory, key: str) -> str:
+    found = store.get(key)
+    assert found is not None
+    return found.etag
+
+
+def _content(store: Directory) -> list[bytes | None]:
+    found = [store.get(key) for key in ("k", "n")]
+    return [None if item is None else item.data for item in found]
+
+
+@pytest.mark.parametrize("code", [errno.EMFILE, errno.EACCES, errno.ENOMEM])
+@pytest.mark.parametrize("kind", WRITES)
+def test_folder_that_cannot_be_opened_fails_before_the_write_takes_effect(
+    store: Directory, monkeypatch: pytest.MonkeyPatch, kind: str, code: int
+) -> None:
+    store.put("k", b"old")
+    before, opened = _content(store), os.open
+
+    def refuse_folders(path: str, flags: int, *mode: int) -> int:
+        if flags & os.O_DIRECTORY:
+            raise OSError(code, os.strerror(code))
+        return opened(path, flags, *mode)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", refuse_folders)
+        with pytest.raises(Unavailable):
+            WRITES[kind](store)
+    assert _content(store) == before
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (kind, name)
+        for kind in WRITES
+        for name in ("fsync", "flock", "unlink")
+        if (kind, name) != ("delete", "unlink")
+    ],
+)
+def test_failure_after_the_write_took_effect_is_never_reported_as_a_refusal(
+    store: Directory, monkeypatch: pytest.MonkeyPatch, kind: str, name: str
+) -> None:
+    store.put("k", b"old")
+    before, module = _content(store), fcntl if name == "flock" else os
+    original = getattr(module, name)
+
+    def fail(*arguments: object) -> object:
+        result = original(*arguments)
+        if _content(store) != before:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return result
+
+    monkeypatch.setattr(module, name, fail)
+    with contextlib.suppress(Unanswered):
+        WRITES[kind](store)
+    monkeypatch.undo()
+    assert _content(store) != before
+
+
+def test_narrow_umask_locks_no_other_user_out(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    root.chmod(0o775)
+    before = os.umask(0o077)
+    try:
+        store = Directory(str(root), SystemEnvironment())
+        store.put("a/b/k", b"1")
+        assert isinstance(store.create("a/n", b"1"), Created)
+    finally:
+        os.umask(before)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in root.rglob("*")}
+    assert modes == {"a": 0o775, "b": 0o775, "k": 0o664, "n": 0o664}
+
+
+def test_new_root_is_as_open_as_the_umask_says(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    before = os.umask(0o077)
+    try:
+        Directory(str(tmp_path / "root"), SystemEnvironment()).put("k", b"1")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "root").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "root" / "k").stat().st_mode & 0o777 == 0o600
+
+
 def test_clock_set_back_does_not_repeat_a_tag(tmp_path: Path) -> None:
     environment = Clocked()
     environment.now_ms = lambda: 1_700_000_000_000  # type: ignore[method-assign]
@@ -268,5 +367,6 @@ def test_one_folder_is_one_lock_however_it_is_reached(store: Directory, tmp_path
     found, same = store.get("t/k"), table.get("k")
     assert found is not None
     assert found == same
-    with store._locked(str(tmp_path / "root" / "t" / "k")), pytest.raises(Unanswered):
+    path = str(tmp_path / "root" / "t" / "k")
+    with _folder_of(path) as folder, store._locked(folder, path), pytest.raises(Unanswered):
         Directory(str(tmp_path / "root" / "t"), Clocked()).replace("k", b"x", found.etag)

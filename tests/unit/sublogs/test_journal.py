@@ -7,7 +7,7 @@ import pytest
 from lakevilla.store.retrying import Retrying
 from lakevilla.sublogs.journal import Journal
 from lakevilla.sublogs.reading import read_sublogs
-from lakevilla.sublogs.records import Saved
+from lakevilla.sublogs.records import Saved, Terms
 from sim.faults import Fate
 from sim.world import World
 
@@ -171,9 +171,9 @@ def test_journal_that_takes_over_is_stored_at_once_and_removes_the_older_ones(sc
     newer = Journal(scene.store, scene.environment, scene.environment.background, TXN, "f" * 32, 0)
 
     def work() -> None:
-        older.take_over([Saved("a")], [])
+        older.take_over([Saved("a")], [], Terms())
         (left,) = read_sublogs(scene.store, scene.environment, TXN)
-        newer.take_over(left.records, left.keys)
+        newer.take_over(left.records, left.keys, Terms())
         newer.note(_saved("b"))
         newer.write()
         scene.environment.sleep(5.0)

@@ -48,8 +48,8 @@ def test_sublog_encodes_to_its_golden_bytes_and_back(sublog: Sublog, data: bytes
 
 
 def test_newer_record_format_is_refused() -> None:
-    with pytest.raises(Unsupported, match="record format 2"):
-        Sublog.decode(SUBLOG_BYTES.replace(b'"format":1', b'"format":2'), "it")
+    with pytest.raises(Unsupported, match="record format 3"):
+        Sublog.decode(SUBLOG_BYTES.replace(b'"format":1', b'"format":3'), "it")
 
 
 def _with(**members: Any) -> bytes:

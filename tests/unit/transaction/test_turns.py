@@ -8,7 +8,7 @@ import pytest
 
 import lakevilla as lv
 from lakevilla.store.opening import open_store
-from lakevilla.transaction.catalog import Pinned
+from lakevilla.transaction.pinned import Pinned
 from lakevilla.transaction.turns import Turns
 from sim.storm import play
 

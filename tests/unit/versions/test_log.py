@@ -268,9 +268,14 @@ def test_slot_of_who_slept_is_of_unknown_fate_if_the_store_goes_away_then(store:
     log.first_head()
     entry = Entry(1, "t", "a", "p", 1, RegisterTable(_ref(1)))
     sleeper.slept = 2 * 3600
+    sent: list[str] = []
 
     def hook(kind: str, _: str) -> None:
-        if kind == "get":
+        sent.append(kind)
+        if kind == "create":
+            # Suspended once more, right before it is sent.
+            sleeper.slept += 2 * 3600
+        if kind == "get" and "create" in sent:
             raise Unavailable("no route")
 
     hooked.hook = hook

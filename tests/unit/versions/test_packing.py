@@ -99,9 +99,17 @@ def test_head_of_the_first_format_is_a_state_without_steps() -> None:
 
 
 def test_newer_record_format_is_refused_with_the_version_it_needs() -> None:
-    newer = HEAD_BYTES.replace(b'"format":2,"lake"', b'"format":3,"lake"')
-    with pytest.raises(Unsupported, match="record format 3, and this LakeVilla reads up to 2"):
+    newer = HEAD_BYTES.replace(b'"format":2,"lake"', b'"format":4,"lake"')
+    with pytest.raises(Unsupported, match="record format 4, and this LakeVilla reads up to 3"):
         unpack(newer, "HEAD")
+
+
+def test_head_that_gives_up_tables_has_a_format_that_earlier_releases_refuse() -> None:
+    data = pack(PACKED, "put-2", True, frozenset({"b", "a"}))
+    assert data.startswith(b'{"format":3,')
+    assert b'"given_up":["a","b"]' in data
+    assert unpack(data, "HEAD").given_up == {"a", "b"}
+    assert unpack(HEAD_BYTES, "HEAD").given_up == frozenset()
 
 
 @pytest.mark.parametrize(

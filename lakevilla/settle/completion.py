@@ -1,0 +1,109 @@
+"""Bring a decided entry to its end: settle it, and move HEAD past it (docs/protocol.md, section 7).
+
+Settling always ends. A table that no client can publish on any more (its log is deleted, cleaned up or
+damaged) must not block the lake, and all clients must reach the same outcome, whenever each of them looked at
+that table. So the decision that it is out of reach is itself a compare-and-swap: HEAD, still before the
+entry, gets a record that gives the table up. From then on the entry counts as refused. A client that
+published everything before the table was lost holds an older HEAD: its own move of HEAD fails, it meets the
+record and rolls back with the others.
+"""
+
+import logging
+from collections.abc import Callable
+
+from lakevilla.environment import Environment
+from lakevilla.errors import CommitUnknown, Corrupt, InvalidInput
+from lakevilla.settle.premise import Overtaken
+from lakevilla.settle.walking import OutOfReach
+from lakevilla.versions import registry
+from lakevilla.versions.commits import Settled
+from lakevilla.versions.log import GlobalLog, ReadHead
+from lakevilla.versions.records import Entry
+
+logger = logging.getLogger("lakevilla.settle")
+
+SECOND_LOOK_SECONDS = 0.5
+"""A table is given up only if a second look, this much later, finds it out of reach as well."""
+
+Settle = Callable[[frozenset[str]], Settled]
+"""Settles one entry without the tables at these locations, which are given up. May raise OutOfReach."""
+
+
+def complete(
+    log: GlobalLog, environment: Environment, read: ReadHead, entry: Entry, settle: Settle
+) -> tuple[ReadHead, Settled]:
+    """HEAD at this entry or beyond it, and what became of the entry. `read` is HEAD before it."""
+    settled, doubted = None, ""
+    while read.head.seq < entry.seq:
+        try:
+            settled = settle(read.head.given_up)
+        except Overtaken as overtaken:
+            read, settled = overtaken.read, None
+            continue
+        except OutOfReach as lost:
+            if lost.location == doubted:
+                logger.error("entry %d cannot be published on %s: giving it up", entry.seq, lost)
+                read = log.give_up(read, lost.location, environment.new_id()) or read_head(log)
+            else:
+                doubted = lost.location
+                environment.sleep(SECOND_LOOK_SECONDS)
+                read = read_head(log)
+            continue
+        moved = move_head(log, environment, read, entry, settled)
+        if moved is not None:
+            return moved, settled
+        read = read_head(log)
+    return read, _as_told(log, read, entry, settled)
+
+
+def give_up(log: GlobalLog, environment: Environment, name: str) -> None:
+    """Record, on an operator's word, that a table of the entry after HEAD is lost for good.
+
+    InvalidInput if no entry waits to be completed, or if it does not write this table.
+    """
+    while True:
+        read = log.read_head()
+        entry = None if read is None else log.read_slot(read.head.seq + 1)
+        if read is None or entry is None:
+            raise InvalidInput(f"table {name!r} cannot be given up: no decided transaction waits for it")
+        ref = next((ref for ref in entry.tables if ref.name.casefold() == name.casefold()), None)
+        if ref is None:
+            named = ", ".join(repr(ref.name) for ref in entry.tables) or "none"
+            raise InvalidInput(
+                f"table {name!r} cannot be given up: transaction {entry.txn}, which waits to be completed, "
+                f"does not write it. It writes: {named}"
+            )
+        if log.give_up(read, ref.location, environment.new_id()) is not None:
+            return
+
+
+def move_head(
+    log: GlobalLog, environment: Environment, read: ReadHead, entry: Entry, settled: Settled
+) -> ReadHead | None:
+    """HEAD after the entry was settled; None if another client replaced it first."""
+    head = registry.apply(read.head, entry, settled, environment.new_id())
+    return log.replace_head(read, head, entry, settled.published)
+
+
+def read_head(log: GlobalLog) -> ReadHead:
+    """HEAD of a lake that has one."""
+    read = log.read_head()
+    if read is None:
+        raise Corrupt("the lake's HEAD has vanished: restore _lakevilla/global/HEAD.json from a backup")
+    return read
+
+
+def _as_told(log: GlobalLog, read: ReadHead, entry: Entry, settled: Settled | None) -> Settled:
+    """What became of an entry that another client moved HEAD past: as HEAD tells, if that differs from what
+    we found. It does if a table was given up after we had published on it."""
+    step = log.step_of(read, entry.seq)
+    if settled is not None and (step is None or step.published == settled.published):
+        return settled
+    if step is None or step.txn != entry.txn:
+        raise CommitUnknown(
+            f"transaction {entry.txn} was entry {entry.seq} of the global log, which does not tell any more "
+            "what became of it: look at the data before you run it again"
+        )
+    told = step.maps.get("versions", {}).items()
+    versions = {location: version for location, version in told if version is not None}
+    return Settled(step.published, versions, step.added.get("torn", frozenset()))

@@ -1,0 +1,167 @@
+"""That an entry is still to be settled: the premise of a client that settles it (docs/protocol.md, 1 and 7).
+
+While an entry is not settled nothing that it needs is deleted. Other clients may settle it at any time, and a
+day later its tables may have moved on and their logs may be cleaned up. A client that was suspended in
+between would then create numbers that had been used, or make tables again that were dropped. So a client that
+settles looks at HEAD again when its last look is an hour old, before each write and after it:
+
+- HEAD has come past the entry: the client stops (`Overtaken`), and learns from HEAD what became of the entry.
+- The number that it created had been used: it deletes that log entry again. A client that completes an old
+  entry of another looks for that too.
+
+An entry whose slot was created long after it was made may name uploads that vacuum deleted in between: then
+they are looked for before they are published, and if some are gone the table cannot take its part.
+"""
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+from lakevilla.environment import Environment
+from lakevilla.errors import Corrupt, InvalidInput
+from lakevilla.formats.port import Published, Snapshot, Table, Taken
+from lakevilla.model import Author, Change, Notice, TableRef
+from lakevilla.settle.commits import INVERSE
+from lakevilla.settle.places import Places
+from lakevilla.store.port import Store
+from lakevilla.versions.log import PREMISE_SECONDS, GlobalLog, ReadHead
+
+
+class Overtaken(Exception):
+    """Another client settled the entry while this one was suspended. `read` is HEAD beyond it."""
+
+    def __init__(self, read: ReadHead) -> None:
+        super().__init__(f"HEAD is at entry {read.head.seq}")
+        self.read = read
+
+
+class Premise:
+    """That HEAD has not come to an entry, as of a moment `since` of the environment's clock. `found` says
+    that the entry may build on versions that are older than anything in its tables' logs. `late` says that
+    its slot was created long after its client had looked for the files that it uploaded."""
+
+    def __init__(
+        self,
+        log: GlobalLog,
+        environment: Environment,
+        seq: int,
+        since: float,
+        *,
+        found: bool = False,
+        late: bool = False,
+    ) -> None:
+        self._log = log
+        self._environment = environment
+        self._seq = seq
+        self._since = since
+        self.found = found
+        self.late = late
+
+    @property
+    def is_old(self) -> bool:
+        return self._environment.elapsed() - self._since > PREMISE_SECONDS
+
+    def check(self) -> None:
+        """Look at HEAD again if the last look is old; Overtaken if HEAD has come past the entry."""
+        if self.is_old:
+            now, read = self._environment.elapsed(), self.passed()
+            if read is not None:
+                raise Overtaken(read)
+            self._since = now
+
+    def passed(self) -> ReadHead | None:
+        """HEAD, if it has come past the entry."""
+        read = self._log.read_head()
+        return read if read is not None and read.head.seq >= self._seq else None
+
+
+@dataclass(frozen=True)
+class GuardedPlaces:
+    """The tables of a lake for a client that settles an entry: nothing is written there once the entry is
+    settled."""
+
+    places: Places
+    premise: Premise
+
+    @property
+    def url(self) -> str:
+        return self.places.url
+
+    def open(self, ref: TableRef) -> Table:
+        return guarded(self.places.open(ref), ref, self.premise)
+
+    def store(self, ref: TableRef) -> Store:
+        self.premise.check()
+        return self.places.store(ref)
+
+
+def guarded(table: Table, ref: TableRef, premise: Premise) -> Table:
+    """The table, whose writes rest on this premise."""
+    return cast(Table, _Guarded(table, ref, premise))
+
+
+class _Guarded:
+    """A table whose writes look at the premise before and after; everything else is the table's own."""
+
+    def __init__(self, table: Table, ref: TableRef, premise: Premise) -> None:
+        self._table = table
+        self._ref = ref
+        self._premise = premise
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._table, name)
+
+    def publish(self, base: Snapshot, change: Change, author: Author) -> Published | Taken:
+        self._premise.check()
+        if self._premise.late and not author.attempt.endswith(INVERSE):
+            self._refuse_missing(change)
+        try:
+            answer = self._table.publish(base, change, author)
+        except (Corrupt, InvalidInput):
+            # What it builds on may have been cleaned away, because the entry is settled.
+            self._premise.check()
+            raise
+        if isinstance(answer, Published):
+            self._confirm(answer.snapshot.version, author.put)
+        return answer
+
+    def publish_first(self, data: bytes, attempt: str) -> bool:
+        self._premise.check()
+        answer = self._table.publish_first(data, attempt)
+        if answer and self._premise.is_old:
+            self._confirm(self._table.first_version, None)
+        return answer
+
+    def publish_notice(self, base: int, notice: Notice, txn: str, attempt: str) -> None:
+        self._premise.check()
+        self._table.publish_notice(base, notice, txn, attempt)
+        if self._premise.is_old:
+            self._confirm(base + 1, None)
+
+    def renew_hint(self, snapshot: Snapshot) -> None:
+        self._premise.check()
+        self._table.renew_hint(snapshot)
+
+    def _refuse_missing(self, change: Change) -> None:
+        """Vacuum deletes nothing of an entry that is decided, so all who settle it find the same."""
+        missing = self._table.missing(change.added)
+        if missing:
+            raise Corrupt(
+                f"{missing[0]}, which a decided commit adds to the table {self._ref.name!r}, was deleted "
+                "before the commit was decided"
+            )
+
+    def _confirm(self, version: int, put: str | None) -> None:
+        """What we have published stands, or is deleted again because its number had been used."""
+        if not self._premise.found and not self._premise.is_old:
+            return
+        read = self._premise.passed() if self._premise.is_old else None
+        places = () if read is None else {ref.location for ref in read.head.tables.values()}
+        orphaned = read is not None and self._ref.location not in places
+        used = self._table.retract(version, put, orphaned)
+        if read is not None:
+            raise Overtaken(read)
+        if used:
+            raise Corrupt(
+                f"log entries of the table {self._ref.name!r} from version {version} on were cleaned away "
+                "before a decided commit could be published there"
+            )

@@ -1,0 +1,44 @@
+"""Errors about a table that a statement names: it does not exist, its log is gone, or it is torn."""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from lakevilla.errors import Corrupt, InvalidInput, Torn
+
+
+def no_such_table(name: str, names: Sequence[str]) -> InvalidInput:
+    """The error for a name that the lake does not have; `names` are those that it has."""
+    close = get_close_matches(name, names, n=3)
+    hint = (
+        f"did you mean {' or '.join(repr(found) for found in close)}?"
+        if close
+        else f"it has {list(names) or 'none'}"
+    )
+    return InvalidInput(f"the lake has no table {name!r}: {hint}")
+
+
+def log_gone(name: str, url: str) -> Corrupt:
+    """The error for a registered table whose folder was deleted."""
+    return Corrupt(
+        f"table {name!r} is registered, but nothing is left of its log in {url}: restore the folder, or "
+        f"DROP TABLE {name}"
+    )
+
+
+def another_table(name: str, known: int, newest: int) -> Corrupt:
+    """The error for a table whose versions went back: another one was created in its place."""
+    return Corrupt(
+        f"another table lies in the place of {name!r}: its newest version is {newest}, and the lake's "
+        f"instant has version {known} of the old one. DROP TABLE {name}, then register the new table"
+    )
+
+
+def torn(name: str) -> Torn:
+    """The error for a write to a torn table, or for a read if its last clean version is gone."""
+    return Torn(
+        f"table {name!r} is torn: a refused commit on several tables could not be rolled back here, because "
+        "another client had built on it, or because the table's log could not be read. lakevilla explain "
+        f"{name} shows the versions. Repair the table, then lake.sync({name!r}, accept_torn=True) accepts it "
+        "as it is",
+        tables=(name,),
+    )

@@ -1,0 +1,109 @@
+"""A client that follows every sentence of what it is told.
+
+Contract: a commit whose outcome is unknown is asked for when the store answers again and some minutes have
+passed. `committed` counts as acknowledged, `aborted` and the advice to run it again as failed. What has left
+records is resumed. Everything else stays unknown. Every answer of `lake.outcome` is kept, because a final one
+must never change.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from lakevilla.errors import (
+    Aborted,
+    CommitUnknown,
+    Corrupt,
+    Fenced,
+    InvalidInput,
+    LakeVillaError,
+    Unavailable,
+    Unsupported,
+)
+from lakevilla.lake import Lake
+from sim.checkers.history import History, Operation
+from sim.session import Session
+from sim.world import Client
+
+MINUTES = 600.0
+ASKS = 4
+AGAIN = "may be run again"
+
+
+@dataclass
+class Notes:
+    """What a seed's clients have been told, for the judges. `tags` are the rows of tagged instants, by lake
+    and tag; `answers` what `lake.outcome` said, in order; `wrecks` when which folder was deleted by people
+    who knew of no lake, and `renewals` when by one who had dropped the table."""
+
+    tags: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+    answers: list[tuple[float, str, str, str]] = field(default_factory=list)
+    wrecks: list[tuple[float, str]] = field(default_factory=list)
+    renewals: list[float] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    cleaned: bool = False
+
+
+class Obedient(Session):
+    """See above. `root` is the lake's."""
+
+    def __init__(self, client: Client, lake: Lake, history: History, notes: Notes, root: str) -> None:
+        super().__init__(client, lake, history)
+        self.notes = notes
+        self.root = root
+
+    def perform(
+        self, table: str, action: str, key: Any, value: Any, run: Callable[[Operation], None]
+    ) -> Operation:
+        op = self.begin(table, action, key, value)
+        try:
+            run(op)
+            self.end(op, "ok")
+        except (CommitUnknown, Fenced) as failure:
+            self._ask(op, failure)
+        except (Aborted, Unavailable, InvalidInput, Unsupported) as failure:
+            self.end(op, "failed", _told(failure))
+        except Corrupt as failure:
+            torn = "torn" in str(failure) or "taken back" in str(failure)
+            self.end(op, "torn" if torn else "unknown", _told(failure))
+        return op
+
+    def ask(self, txn: str) -> tuple[str, str]:
+        """The state of a transaction, and the advice."""
+        found = self.lake.outcome(txn)
+        self.notes.answers.append((self.now, txn, found.state, found.advice))
+        return found.state, found.advice
+
+    def _ask(self, op: Operation, failure: LakeVillaError) -> None:
+        told = _told(failure)
+        for _ in range(ASKS if op.txn is not None else 0):
+            self.client.environment.sleep(MINUTES)
+            assert op.txn is not None
+            try:
+                state, advice = self.ask(op.txn)
+            except Unavailable:
+                continue
+            if state == "committed":
+                self.end(op, "ok", f"{told}; told committed")
+                return
+            if state == "aborted" or (state == "undecided" and AGAIN in advice):
+                self.end(op, "failed", f"{told}; told {state}: {advice}")
+                return
+            if "lake.resume" in advice and self._resume(op, told):
+                return
+        self.end(op, "unknown", told)
+
+    def _resume(self, op: Operation, told: str) -> bool:
+        """Whether the transaction is committed by this."""
+        assert op.txn is not None
+        try:
+            with self.lake.resume(op.txn):
+                pass
+        except (CommitUnknown, Aborted, Unavailable, InvalidInput, Unsupported):
+            return False
+        self.end(op, "ok", f"{told}; resumed")
+        return True
+
+
+def _told(failure: LakeVillaError) -> str:
+    return f"{type(failure).__name__}: {failure}"

@@ -1,0 +1,98 @@
+"""A table is lost for good at each request by which a commit on several tables is settled, whether the client
+that settles it lives or dies there: the commit is whole on the tables that are left, or nowhere, and they can
+be written again."""
+
+from collections.abc import Callable
+
+import pytest
+
+from lakevilla.store.keys import GLOBAL_LOG
+from sim import losses, tables
+from sim.checkers.cataloged import judged
+from sim.checkers.history import History
+from sim.faults import Fate
+from sim.formats import FORMATS, Formats
+from sim.rows import rows_engine
+from sim.scheduler import Stuck
+from sim.session import Session
+from sim.world import World
+from tests.crash.choosing import ALL
+from tests.crash.dying import start
+from tests.crash.test_many_tables import THREE, outsider
+
+LOST = "right"
+LEFT = [table for table in tables.TABLES if table != LOST]
+
+
+class Moment:
+    """At one request of the actor something happens, and the actor may die before it sends that request."""
+
+    def __init__(self, number: int | None, dies: bool) -> None:
+        self.requests: list[tuple[str, str]] = []
+        self.happens: Callable[[], None] = lambda: None
+        self.outside: Callable[[], None] | None = None
+        self._number = number
+        self._dies = dies
+
+    def fate(self, client: str, kind: str, key: str) -> Fate:
+        delay = 0.01
+        if client == "actor":
+            self.requests.append((kind, key))
+            if self.outside is not None and kind == "create" and key.startswith(GLOBAL_LOG):
+                # The outside writer comes between the decision and the publishing.
+                begin, self.outside, delay = self.outside, None, 5.0
+                begin()
+            if len(self.requests) - 1 == self._number:
+                self.happens()
+                if self._dies:
+                    return Fate("crash", crash="before")
+        return Fate(applies=(0.01,), answer=0, answer_after=0.01 + delay)
+
+    @property
+    def settling(self) -> range:
+        """The requests since the commit was decided."""
+        decided = self.requests.index(next(one for one in self.requests if one[1].startswith(GLOBAL_LOG)))
+        return range(decided + 1, len(self.requests))
+
+
+def _play(
+    number: int | None, kind: str, dies: bool, refused: bool, formats: Formats
+) -> tuple[Moment, list[str]]:
+    moment, history = Moment(number, dies), History()
+    with World(2, lambda _: moment, formats=formats) as world:
+        world.bucket.load(losses.image(rows_engine, formats))
+        moment.happens = lambda: losses.lose(world, LOST, kind)
+        if refused:
+            moment.outside = lambda: start(world, world.client("outsider"), history, _beside)
+
+        def act(session: Session) -> None:
+            session.may_meet_damage = True
+            THREE(session)
+
+        start(world, world.client("actor"), history, act)
+        try:
+            world.run()
+            final = losses.audit_left(world, history, rows_engine, LEFT)
+        except Stuck as stuck:
+            return moment, [f"liveness: {stuck}"]
+        return moment, losses.judge_left(history, final, LOST, judged(world))
+
+
+def _beside(session: Session) -> None:
+    """On a table that is not the lost one."""
+    outsider(session, "up")
+
+
+@pytest.mark.parametrize("formats", ["delta", "iceberg", "mixed"] if ALL else ["delta"])
+@pytest.mark.parametrize("refused", [False, True], ids=["published", "rolled-back"])
+@pytest.mark.parametrize("dies", [False, True], ids=["lives", "dies"])
+@pytest.mark.parametrize("kind", losses.KINDS)
+def test_table_lost_at_any_request_of_settling_blocks_nothing(
+    kind: str, dies: bool, refused: bool, formats: str
+) -> None:
+    undisturbed, violations = _play(None, kind, dies, refused, FORMATS[formats])
+    assert violations == []
+    assert len(undisturbed.settling) >= 4
+    for number in undisturbed.settling if ALL else undisturbed.settling[::2]:
+        found = _play(number, kind, dies, refused, FORMATS[formats])[1]
+        assert found == [], f"{kind} at request {number}: {undisturbed.requests[number]}"

@@ -1,0 +1,204 @@
+"""A transaction that commits long after its uploads: vacuum may have deleted them meanwhile."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import lakevilla as lv
+from lakevilla.environment import SystemEnvironment
+from lakevilla.store.opening import open_store
+from lakevilla.transaction import turns
+from tests.lake.hooked import Hooked
+
+pytestmark = pytest.mark.formats("delta", "iceberg")
+
+DAY = 24 * 3600.0
+OPTIONS = {"fsync": "false"}
+KINDS = {"R": lv.R, "R,CT": lv.R | lv.CT, "CT": lv.CT, "R,CT,I": lv.R | lv.CT | lv.I}
+
+
+class Clock(SystemEnvironment):
+    """The real world, whose clocks can be moved on together."""
+
+    ahead = 0.0
+
+    def elapsed(self) -> float:
+        return super().elapsed() + self.ahead
+
+    def now_ms(self) -> int:
+        return super().now_ms() + int(self.ahead * 1000)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: Clock) -> Hooked:
+    return Hooked(open_store(str(tmp_path), OPTIONS, environment=clock))
+
+
+@pytest.fixture
+def lake(tmp_path: Path, clock: Clock, store: Hooked) -> lv.Lake:
+    lake = lv.Lake(tmp_path, engine="local", store=store, environment=clock, lease_seconds=0.2)
+    for name in ("t", "u"):
+        lake.create(name, "id BIGINT, v BIGINT")
+        lake.append(name, [{"id": 1, "v": 1}])
+    return lake
+
+
+@pytest.fixture
+def other(tmp_path: Path, clock: Clock) -> lv.Lake:
+    return lv.Lake(tmp_path, engine="local", storage_options=OPTIONS, environment=clock, lease_seconds=0.2)
+
+
+def _ids(lake: lv.Lake, name: str = "t") -> list[int]:
+    return sorted(row["id"] for row in lake.read(name).collect())
+
+
+def _uploads(root: Path, tx: lv.Transaction) -> list[Path]:
+    tx._workspace.uploads.finish()
+    return [path for path in root.rglob(f"part-{tx.id}-*.parquet") if "_delta_log" not in path.parts]
+
+
+def _once(kind: str, part: str, act: Callable[[], object]) -> Callable[[str, str], None]:
+    """Act before the first request of this kind whose key has this part."""
+    done: list[str] = []
+
+    def hook(request: str, key: str) -> None:
+        if request == kind and part in key and not done:
+            done.append(key)
+            act()
+
+    return hook
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_transaction_that_catches_up_after_vacuum_deleted_its_uploads_conflicts(
+    lake: lv.Lake,
+    other: lv.Lake,
+    clock: Clock,
+    tmp_path: Path,
+    kind: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(turns, "OPEN_SECONDS", 1.0)
+    tx = lake.transaction(KINDS[kind])
+    tx.append("t", [{"id": 50, "v": 50}])
+    if kind != "R":
+        tx.append("u", [{"id": 51, "v": 51}])
+    assert _uploads(tmp_path, tx)
+    clock.ahead = 10 * DAY
+    other.append("t", [{"id": 2, "v": 2}])
+    other.vacuum(dry_run=False)
+    assert not _uploads(tmp_path, tx)
+    with pytest.raises(lv.Conflict):
+        tx.update("t", {"v": "v + 1"}, where="id = 1")
+        tx.commit()
+    fresh = lv.Lake(tmp_path, engine="local", storage_options=OPTIONS, environment=clock)
+    assert (_ids(fresh), _ids(fresh, "u")) == ([1, 2], [1])
+
+
+def test_transaction_that_catches_up_with_its_uploads_in_place_commits(
+    lake: lv.Lake, other: lv.Lake, clock: Clock
+) -> None:
+    tx = lake.transaction(lv.R)
+    tx.append("t", [{"id": 50, "v": 50}])
+    clock.ahead = 10 * DAY
+    other.append("t", [{"id": 2, "v": 2}])
+    tx.update("t", {"v": "v + 1"}, where="id = 1")
+    tx.commit()
+    assert _ids(other) == [1, 2, 50]
+
+
+@pytest.mark.parametrize("features", [lv.NONE, lv.R], ids=["NONE", "R"])
+def test_commit_that_was_sent_after_vacuum_deleted_its_uploads_is_rolled_back(
+    lake: lv.Lake, other: lv.Lake, store: Hooked, clock: Clock, tmp_path: Path, features: lv.Features
+) -> None:
+    tx = lake.transaction(features)
+    tx.append("t", [{"id": 50, "v": 50}])
+    tx._workspace.uploads.finish()
+
+    def sleep() -> None:
+        clock.ahead = 10 * DAY
+        other.vacuum(dry_run=False)
+        assert not _uploads(tmp_path, tx)
+
+    store.hook = _once(
+        "create", "metadata.json" if (tmp_path / "t/metadata").exists() else "_delta_log", sleep
+    )
+    with pytest.raises(lv.Conflict):
+        tx.commit()
+    store.hook = None
+    fresh = lv.Lake(tmp_path, engine="local", storage_options=OPTIONS, environment=clock)
+    assert _ids(fresh) == [1]
+    fresh.append("t", [{"id": 3, "v": 3}])
+    assert _ids(fresh) == [1, 3]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_commit_of_old_uploads_while_vacuum_deletes_them_conflicts(
+    lake: lv.Lake, other: lv.Lake, store: Hooked, clock: Clock, tmp_path: Path, kind: str
+) -> None:
+    tx = other.transaction(KINDS[kind])
+    tx.append("t", [{"id": 50, "v": 50}])
+    if kind != "R":
+        tx.append("u", [{"id": 51, "v": 51}])
+    assert _uploads(tmp_path, tx)
+    clock.ahead = 10 * DAY
+    raised: list[type[BaseException]] = []
+
+    def commit() -> None:
+        try:
+            tx.commit()
+        except lv.Aborted as error:
+            raised.append(type(error))
+
+    store.hook = _once("delete", f"part-{tx.id}", commit)
+    lake.vacuum(dry_run=False)
+    store.hook = None
+    assert raised == [lv.Conflict]
+    fresh = lv.Lake(tmp_path, engine="local", storage_options=OPTIONS, environment=clock)
+    assert (_ids(fresh), _ids(fresh, "u")) == ([1], [1])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_vacuum_that_meets_a_commit_of_old_uploads_leaves_them(
+    lake: lv.Lake, other: lv.Lake, store: Hooked, clock: Clock, tmp_path: Path, kind: str
+) -> None:
+    tx = other.transaction(KINDS[kind])
+    tx.append("t", [{"id": 50, "v": 50}])
+    if kind != "R":
+        tx.append("u", [{"id": 51, "v": 51}])
+    _uploads(tmp_path, tx)
+    clock.ahead = 10 * DAY
+    # Vacuum has found no sign of the transaction, and is about to take hold of it.
+    store.hook = _once("create", f"txns/{tx.id}", tx.commit)
+    lake.vacuum(dry_run=False)
+    store.hook = None
+    fresh = lv.Lake(tmp_path, engine="local", storage_options=OPTIONS, environment=clock)
+    assert 50 in _ids(fresh)
+
+
+@pytest.mark.parametrize("kind", ["R,CT", "CT", "R,CT,I"])
+def test_slot_that_was_created_after_vacuum_deleted_its_uploads_is_refused(
+    lake: lv.Lake, other: lv.Lake, store: Hooked, clock: Clock, tmp_path: Path, kind: str
+) -> None:
+    tx = lake.transaction(KINDS[kind])
+    for name in ("t", "u"):
+        tx.append(name, [{"id": 50, "v": 50}])
+    tx._workspace.uploads.finish()
+
+    def sleep() -> None:
+        clock.ahead = 10 * DAY
+        other.vacuum(dry_run=False)
+        assert not _uploads(tmp_path, tx)
+
+    store.hook = _once("create", "_lakevilla/global/log/", sleep)
+    with pytest.raises(lv.LakeVillaError):
+        tx.commit()
+    store.hook = None
+    fresh = lv.Lake(tmp_path, engine="local", storage_options=OPTIONS, environment=clock)
+    assert (_ids(fresh), _ids(fresh, "u")) == ([1], [1])

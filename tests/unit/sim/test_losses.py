@@ -1,0 +1,27 @@
+"""Tables that are lost for good in the middle of commits: seeds are clean, and planted bugs are caught."""
+
+import pytest
+
+from sim import losses, planted_losses
+from sim.formats import FORMATS
+from sim.rows import rows_engine
+
+SEEDS = {"delta": range(30), "iceberg": range(6), "mixed": range(6)}
+
+
+@pytest.mark.parametrize("formats", SEEDS)
+def test_first_seeds_with_lost_tables_show_no_violation(formats):
+    for seed in SEEDS[formats]:
+        report = losses.play(seed, formats=FORMATS[formats])
+        assert report.violations == [], f"python -m sim.run --suite losses --format {formats} --seed {seed}"
+
+
+def test_equal_seeds_give_equal_traces():
+    assert losses.play(3).trace_hash == losses.play(3).trace_hash
+
+
+@pytest.mark.parametrize("name", sorted(planted_losses.BUGS))
+def test_planted_bug_of_lost_tables_is_caught(name):
+    losses.images(rows_engine, FORMATS["delta"])
+    with planted_losses.BUGS[name]():
+        assert any(losses.play(seed).violations for seed in range(40))
