@@ -44,7 +44,11 @@ LOCK_SECONDS = 10.0
 
 _NO_PERMISSION = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
-_PASSING = frozenset({errno.EIO, errno.ESTALE, errno.EBUSY, errno.EAGAIN, errno.EINTR, errno.ETIMEDOUT})
+# ENOENT: another process deleted the folder between making it and writing into it. The next try makes it again,
+# as an object store would, which has no folders.
+_PASSING = frozenset(
+    {errno.EIO, errno.ESTALE, errno.EBUSY, errno.EAGAIN, errno.EINTR, errno.ETIMEDOUT, errno.ENOENT}
+)
 _NO_OBJECT = (FileNotFoundError, NotADirectoryError)
 # Steps by which a time of change is moved until the file system, however coarse, shows a difference.
 _STEPS_NS = (0, 1, 1_000, 1_000_000, 1_000_000_000, 2_000_000_000)

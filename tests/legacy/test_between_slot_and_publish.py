@@ -181,7 +181,7 @@ def test_commit_that_somebody_built_on_before_it_was_taken_back_tears_the_table(
     assert sorted((row.id, row.v) for row in stage.lake.read(table).collect()) == START
     with pytest.raises(lv.Torn):
         stage.lake.update(table, {"v": 0})
-    assert stage.lake.outcome(tx.id).state == "aborted"
+    assert stage.lake.outcome(tx.id).state == "torn"
     torn = [finding for finding in stage.lake.explain().findings if finding.kind == "torn"]
     assert [(finding.tables, finding.transactions) for finding in torn] == [((table,), (tx.id,))]
     assert f"version {stage.at(3)} (UPDATE by LakeVilla" in torn[0].text

@@ -6,6 +6,7 @@ import fcntl
 import multiprocessing
 import os
 import resource
+import shutil
 import signal
 import stat
 import subprocess
@@ -264,6 +265,25 @@ def test_failure_after_the_write_took_effect_is_never_reported_as_a_refusal(
         WRITES[kind](store)
     monkeypatch.undo()
     assert _content(store) != before
+
+
+@pytest.mark.parametrize("kind", ["put", "create"])
+def test_folder_deleted_while_it_is_written_into_is_made_again_by_the_next_try(
+    store: Directory, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str
+) -> None:
+    write = os.write
+
+    def delete_the_folder(file: int, data: bytes) -> int:
+        monkeypatch.undo()
+        shutil.rmtree(tmp_path / "root" / "a")
+        return write(file, data)
+
+    monkeypatch.setattr(os, "write", delete_the_folder)
+    with pytest.raises(Unanswered):
+        getattr(store, kind)("a/k", b"x")
+    getattr(store, kind)("a/k", b"x")
+    found = store.get("a/k")
+    assert found is not None and found.data == b"x"
 
 
 def test_narrow_umask_locks_no_other_user_out(tmp_path: Path) -> None:
