@@ -271,10 +271,11 @@ class Table(Protocol):
         """Create the first version; True if it is this attempt's, False if somebody else's."""
         ...
 
-    def publish_notice(self, base: int, notice: Notice, txn: str, attempt: str) -> None:
+    def publish_notice(self, base: int, notice: Notice, txn: str, attempt: str) -> tuple[int, str] | None:
         """Publish an empty entry that tells of a new name or of none, at the first free version above base.
 
-        Every version on the way is read; one that names this attempt ends the walk.
+        Every version on the way is read; one that names this attempt ends the walk. The version and put-id
+        that this call created, or None if another client's call had.
         """
         ...
 

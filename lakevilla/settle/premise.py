@@ -131,11 +131,12 @@ class _Guarded:
             self._confirm(self._table.first_version, None)
         return answer
 
-    def publish_notice(self, base: int, notice: Notice, txn: str, attempt: str) -> None:
+    def publish_notice(self, base: int, notice: Notice, txn: str, attempt: str) -> tuple[int, str] | None:
         self._premise.check()
-        self._table.publish_notice(base, notice, txn, attempt)
-        if self._premise.is_old:
-            self._confirm(base + 1, None)
+        made = self._table.publish_notice(base, notice, txn, attempt)
+        if made is not None and self._premise.is_old:
+            self._confirm(*made)
+        return made
 
     def renew_hint(self, snapshot: Snapshot) -> None:
         self._premise.check()

@@ -44,8 +44,8 @@ LOCK_SECONDS = 10.0
 
 _NO_PERMISSION = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
-# ENOENT: another process deleted the folder between making it and writing into it. The next try makes it again,
-# as an object store would, which has no folders.
+# ENOENT: another process deleted the folder between making it and writing into it. The next try makes it
+# again, as an object store would, which has no folders.
 _PASSING = frozenset(
     {errno.EIO, errno.ESTALE, errno.EBUSY, errno.EAGAIN, errno.EINTR, errno.ETIMEDOUT, errno.ENOENT}
 )

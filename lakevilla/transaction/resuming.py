@@ -13,7 +13,7 @@ from functools import partial
 
 from lakevilla.engines.port import Engine
 from lakevilla.environment import Environment
-from lakevilla.errors import Conflict, Corrupt, InvalidInput
+from lakevilla.errors import Conflict, InvalidInput, LakeVillaError
 from lakevilla.markers.lease import Leases
 from lakevilla.markers.records import Lease
 from lakevilla.model import Change, TableRef
@@ -119,7 +119,8 @@ def why_not(catalog: Catalog, txn: str, left: Sequence[Left]) -> str:
         ran = next(one for one in found if isinstance(one, Ran) and one.change is not None)
         ref = next(touched.table for touched in ran.touched if touched.table.location == ran.target)
         _refuse_committed(catalog, meter, txn, ref, left)
-    except (InvalidInput, Conflict, Corrupt) as error:
+    except LakeVillaError as error:
+        # Also a table that is out of reach: this is advice, and must not stop what asks for it.
         return str(error)
     return ""
 

@@ -188,6 +188,36 @@ def test_owner_suspended_until_its_table_was_dropped_and_deleted_does_not_make_i
         play(tmp_path / str(at), at)
 
 
+@pytest.mark.parametrize("table_format", ["delta", "iceberg"])
+def test_owner_suspended_until_a_helper_dropped_its_table_keeps_the_notice_of_the_helper(
+    tmp_path: Path, table_format: str
+) -> None:
+    def log(root: Path) -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in (root / "x").rglob("*.json")}
+
+    def play(root: Path, at: int | None) -> int:
+        clock = Clock()
+        sleeper = Sleeper(root, clock)
+        sleeper.lake.sql(f"CREATE TABLE x (id BIGINT) USING {table_format}")
+        tx = sleeper.lake.transaction()
+        tx.sql("DROP TABLE x")
+        left: dict[str, bytes] = {}
+
+        def others() -> None:
+            _open(root, clock).recover()
+            left.update(log(root))
+            clock.ahead += DAY / 12
+
+        assert sleeper.commit(tx, at, others) is None
+        if at is not None and at <= len(sleeper.requests):
+            assert log(root) == left, (at, sleeper.requests)
+        return len(sleeper.requests)
+
+    count = play(tmp_path / "never", None)
+    for at in range(1, count + 1):
+        play(tmp_path / str(at), at)
+
+
 class _Lost:
     """The first create of a slot applies and is not answered; before the next try the machine sleeps."""
 

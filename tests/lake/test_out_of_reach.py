@@ -219,6 +219,25 @@ def test_store_that_stays_away_blocks_until_an_operator_gives_the_table_up(
     assert not head_of(tmp_path).torn
 
 
+def test_recover_goes_on_where_the_table_of_an_open_transaction_is_out_of_reach(
+    lake: lv.Lake, tmp_path: Path
+) -> None:
+    tx = lake.transaction(lv.R)
+    tx.update("b", {"v": "1"})
+    tx.update("b", {"v": "2"})
+    store = hooked(tmp_path)
+
+    def refuse(kind: str, key: str) -> None:
+        if key.startswith("b/"):
+            raise Unavailable(f"access denied: {key}")
+
+    store.hook = refuse
+    (found,) = client(tmp_path, store).recover().transactions
+    assert (found.transaction, found.tables) == (tx.id, ("b",))
+    assert "access denied" in found.obstacle
+    assert set(tx.commit().versions) == {"b"}
+
+
 def test_change_that_finds_no_row_in_a_blocked_lake_is_no_commit(lake: lv.Lake, tmp_path: Path) -> None:
     lake.append("c", [{"id": 9, "v": 0}])
     die_after_the_slot(tmp_path)

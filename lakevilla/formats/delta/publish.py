@@ -64,11 +64,13 @@ def publish_first(store: Store, data: bytes, attempt: str) -> bool:
     return in_the_way is None or attempt_of(in_the_way.info) == attempt
 
 
-def publish_notice(store: Store, environment: Environment, base: int, notice: Notice, author: Author) -> None:
+def publish_notice(
+    store: Store, environment: Environment, base: int, notice: Notice, author: Author
+) -> tuple[int, str] | None:
     """Tell of a new name, or of none any more, by an empty entry at the first free version above `base`.
 
     Every version on the way is read; one that names this attempt ends the walk. Whatever else happened to
-    the table since does not matter: what became of its name is decided already.
+    the table since does not matter: what became of its name is decided already. See `Table.publish_notice`.
     """
     listing = list_log(store, base)
     commits = listing.commits
@@ -79,15 +81,17 @@ def publish_notice(store: Store, environment: Environment, base: int, notice: No
     for number in sorted(found for found in commits if found > base):
         commit = read_entry(store, number)
         if commit is not None and attempt_of(commit.info) == author.attempt:
-            return
+            return None
     in_the_way: Commit | None = read_entry(store, version)
     while True:
         version += 1
         author = replace(author, put=environment.new_id())
         told = _told(notice, author, version, in_the_way, environment.now_ms())
         in_the_way = _create(store, version, encode_entry([told]), author.txn)
-        if in_the_way is None or attempt_of(in_the_way.info) == author.attempt:
-            return
+        if in_the_way is None:
+            return version, author.put
+        if attempt_of(in_the_way.info) == author.attempt:
+            return None
 
 
 def retract(store: Store, version: int, put: str | None, orphaned: bool) -> bool:

@@ -137,9 +137,9 @@ class DeltaTable:
     def publish_first(self, data: bytes, attempt: str) -> bool:
         return publish_first(self._store, data, attempt)
 
-    def publish_notice(self, base: int, notice: Notice, txn: str, attempt: str) -> None:
+    def publish_notice(self, base: int, notice: Notice, txn: str, attempt: str) -> tuple[int, str] | None:
         author = Author(txn, attempt, self._environment.new_id())
-        publish_notice(self._store, self._environment, base, notice, author)
+        return publish_notice(self._store, self._environment, base, notice, author)
 
     def alter(self, snapshot: Snapshot, action: Action) -> Change:
         return alter(_ours(snapshot), action, self._environment.new_id)

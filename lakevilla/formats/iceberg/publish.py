@@ -82,7 +82,7 @@ def publish_first(log: Log, store: Store, environment: Environment, data: bytes,
 
 def publish_notice(
     log: Log, store: Store, environment: Environment, base: IcebergSnapshot, notice: Notice, author: Author
-) -> None:
+) -> tuple[int, str] | None:
     """Tell of a new name, or of none any more, by an empty version at the first free number above `base`.
 
     Every version on the way is read; one that names this attempt ends the walk. Whatever else happened to
@@ -93,14 +93,16 @@ def publish_notice(
     while True:
         for version in log.follow(base.at):
             if attempt_of(version.info) == author.attempt:
-                return
+                return None
             base = base.advance(version)
         author = replace(author, put=environment.new_id())
         landing = land(base, change, author, environment)
         upload(store, environment, landing.objects)
         in_the_way = log.create(base.at, landing.raw, author.txn)
-        if isinstance(in_the_way, Made) or attempt_of(in_the_way.info) == author.attempt:
-            return
+        if isinstance(in_the_way, Made):
+            return in_the_way.version.number, author.put
+        if attempt_of(in_the_way.info) == author.attempt:
+            return None
         if in_the_way.is_pending:
             free_next(store, environment, base.at)
         else:

@@ -129,10 +129,10 @@ class IcebergTable:
     def publish_first(self, data: bytes, attempt: str) -> bool:
         return publish_first(self._log, self._store, self._environment, data, attempt)
 
-    def publish_notice(self, base: int, notice: Notice, txn: str, attempt: str) -> None:
+    def publish_notice(self, base: int, notice: Notice, txn: str, attempt: str) -> tuple[int, str] | None:
         author = Author(txn, attempt, self._environment.new_id())
         known = self._at_or_after(base)
-        publish_notice(self._log, self._store, self._environment, known, notice, author)
+        return publish_notice(self._log, self._store, self._environment, known, notice, author)
 
     def alter(self, snapshot: Snapshot, action: Action) -> Change:
         change = alter(_ours(snapshot).raw, action)

@@ -287,8 +287,10 @@ def test_version_zero_is_created_once_and_known_by_its_attempt(writer: Writer, s
 def test_a_table_is_ended_once_at_the_first_free_version(writer: Writer, store: Store) -> None:
     writer.create(SCHEMA)
     writer.append(rows(1))
-    writer.table.publish_notice(0, GONE, "t", "a")
-    writer.table.publish_notice(0, GONE, "t", "a")
+    made = writer.table.publish_notice(0, GONE, "t", "a")
+    assert made is not None
+    assert made[0] == 2
+    assert writer.table.publish_notice(0, GONE, "t", "a") is None
     assert writer.latest().version == 2
     assert writer.latest().notice == GONE
     assert [list(action) for action in entry(store, 2)] == [["commitInfo"]]

@@ -283,7 +283,8 @@ def test_folder_deleted_while_it_is_written_into_is_made_again_by_the_next_try(
         getattr(store, kind)("a/k", b"x")
     getattr(store, kind)("a/k", b"x")
     found = store.get("a/k")
-    assert found is not None and found.data == b"x"
+    assert found is not None
+    assert found.data == b"x"
 
 
 def test_narrow_umask_locks_no_other_user_out(tmp_path: Path) -> None:
