@@ -10,6 +10,7 @@ from deltalake import DeltaTable
 import lakevilla as lv
 from lakevilla.store.faulty import Fault, Faulty
 from lakevilla.store.opening import open_adapter, open_store
+from lakevilla.store.port import Created, Exists
 from lakevilla.store.retrying import Retrying
 from tests.lake.hooked import Hooked
 from tests.lake.test_age_of_uploads import DAY, OPTIONS, Clock
@@ -18,23 +19,41 @@ from tests.outsiders import OUTSIDERS
 SLOT = "_lakevilla/global/log/"
 
 
+class SlowAnswers(Hooked):
+    """Calls `then` once, between a create and its answer."""
+
+    then: Callable[[], None] | None = None
+
+    def create(self, key: str, data: bytes) -> Created | Exists:
+        answer = super().create(key, data)
+        then, self.then = self.then, None
+        if then is not None:
+            then()
+        return answer
+
+
 class Sleeper:
-    """A client that is suspended right before its n-th request after its slot was created, while others
-    act."""
+    """A client that is suspended right before its n-th request after its slot was created, or before the
+    answer to it if that is a create, while others act."""
 
     def __init__(self, root: Path, clock: Clock) -> None:
-        self.store = Hooked(open_store(str(root), OPTIONS, environment=clock))
+        self.store = SlowAnswers(open_store(str(root), OPTIONS, environment=clock))
         self.lake = lv.Lake(root, engine="local", store=self.store, environment=clock)
         self.requests: list[tuple[str, str]] = []
 
-    def commit(self, tx: lv.Transaction, at: int | None, act: Callable[[], None]) -> lv.LakeVillaError | None:
+    def commit(
+        self, tx: lv.Transaction, at: int | None, act: Callable[[], None], *, after: bool = False
+    ) -> lv.LakeVillaError | None:
         decided: list[str] = []
 
         def hook(kind: str, key: str) -> None:
             if decided:
                 self.requests.append((kind, key))
                 if len(self.requests) == at:
-                    act()
+                    if after and kind == "create":
+                        self.store.then = act
+                    else:
+                        act()
             elif kind == "create" and key.startswith(SLOT):
                 decided.append(key)
 
@@ -188,9 +207,10 @@ def test_owner_suspended_until_its_table_was_dropped_and_deleted_does_not_make_i
         play(tmp_path / str(at), at)
 
 
+@pytest.mark.parametrize("after", [False, True], ids=["before the request", "before its answer"])
 @pytest.mark.parametrize("table_format", ["delta", "iceberg"])
-def test_owner_suspended_until_a_helper_dropped_its_table_keeps_the_notice_of_the_helper(
-    tmp_path: Path, table_format: str
+def test_owner_suspended_until_a_helper_dropped_its_table_keeps_the_notice(
+    tmp_path: Path, table_format: str, after: bool
 ) -> None:
     def log(root: Path) -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in (root / "x").rglob("*.json")}
@@ -208,7 +228,7 @@ def test_owner_suspended_until_a_helper_dropped_its_table_keeps_the_notice_of_th
             left.update(log(root))
             clock.ahead += DAY / 12
 
-        assert sleeper.commit(tx, at, others) is None
+        assert sleeper.commit(tx, at, others, after=after) is None
         if at is not None and at <= len(sleeper.requests):
             assert log(root) == left, (at, sleeper.requests)
         return len(sleeper.requests)

@@ -102,8 +102,8 @@ def retract(store: Store, version: int, put: str | None, orphaned: bool) -> bool
     found = [(meta, name) for meta in log_files(store, 0) if (name := parse_log_key(meta.key))]
     ours = next((meta for meta, _ in found if meta.key == key), None)
     covering = {name.end: meta for meta, name in found if meta.key != key and name.end >= version}
-    has_base = version == 0 or len(found) > 1
-    if ours is None or not was_used(ours, covering, version, has_base and not orphaned):
+    has_base = len(found) > 1 or (version == 0 and not orphaned)
+    if ours is None or not was_used(ours, covering, version, has_base):
         return False
     store.delete(key)
     return True

@@ -123,8 +123,9 @@ class FileLog:
         if ours is None or there is None or (put is not None and put_of(there.info) != put):
             return False
         covering = {version: meta for version, meta in numbered.items() if version > number}
-        has_base = number == FIRST or sum(name is not None for _, name in listed) > 1
-        if not was_used(ours, covering, number, has_base and not orphaned):
+        alone = sum(name is not None for _, name in listed) == 1
+        has_base = not alone or (number == FIRST and not orphaned)
+        if not was_used(ours, covering, number, has_base):
             return False
         self._store.delete(ours.key)
         return True
