@@ -1,6 +1,10 @@
-"""LakeVilla: transactions over Delta Lake tables, on nothing but the object store."""
+"""LakeVilla: transactions over Delta Lake and Iceberg tables, on nothing but the object store.
 
-from importlib.metadata import version
+The errors come with this module; every other name comes with `lakevilla.api` when it is first used.
+"""
+
+import sys
+from typing import TYPE_CHECKING, Any
 
 from lakevilla.errors import (
     Aborted,
@@ -16,19 +20,30 @@ from lakevilla.errors import (
     Unsupported,
     ValidationFailed,
 )
-from lakevilla.lake import Lake
-from lakevilla.maintenance.reports import Explanation, RecoverReport, Status, VacuumReport
-from lakevilla.model import Counts, Features, HistoryEntry, LakeEntry, Outcome, Receipt
-from lakevilla.transaction.transaction import Transaction
-from lakevilla.travel.export import Export
-from lakevilla.travel.past import PastLake
 
-__version__ = version("lakevilla")
+if TYPE_CHECKING:
+    from lakevilla.api import (
+        CT,
+        NONE,
+        Counts,
+        Explanation,
+        Export,
+        Features,
+        HistoryEntry,
+        I,
+        Lake,
+        LakeEntry,
+        Outcome,
+        PastLake,
+        R,
+        Receipt,
+        RecoverReport,
+        Status,
+        Transaction,
+        VacuumReport,
+    )
 
-NONE = Features.NONE
-R = Features.R
-CT = Features.CT
-I = Features.I  # noqa: E741 - the paper's name
+    __version__: str
 
 __all__ = [
     "CT",
@@ -62,3 +77,27 @@ __all__ = [
     "VacuumReport",
     "ValidationFailed",
 ]
+
+
+if not TYPE_CHECKING:  # A type checker would take every name for granted.
+
+    def __getattr__(name: str) -> Any:
+        """A name of `lakevilla.api`, or the version of this package; it is kept for the next time."""
+        if name == "__version__":
+            from importlib.metadata import version
+
+            value = version("lakevilla")
+        elif name in __all__:
+            from lakevilla import api
+
+            value = getattr(api, name)
+        else:
+            raise AttributeError(
+                f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__]
+            )
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__, "__version__"])

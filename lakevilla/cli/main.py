@@ -1,4 +1,8 @@
-"""The `lakevilla` command. Each command is a small function over a `Lake`; no logic of its own lives here."""
+"""The `lakevilla` command. Each command is a small function over a `Lake`; no logic of its own lives here.
+
+Public names are taken from `lv` where they are used, and the demo comes when it is run: `--help` imports no
+library of data.
+"""
 
 import argparse
 import logging
@@ -7,9 +11,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from lakevilla import Counts, Lake, LakeVillaError, __version__
+import lakevilla as lv
 from lakevilla.cli import travel, upkeep
-from lakevilla.cli.demo import demo
 
 EXAMPLES = """examples:
   lakevilla demo                                   what LakeVilla does, on a local directory
@@ -36,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options.run(options)
         sys.stdout.flush()
-    except LakeVillaError as error:
+    except lv.LakeVillaError as error:
         print(f"lakevilla: {error}", file=sys.stderr)
         return 1
     except BrokenPipeError:
@@ -62,18 +65,18 @@ def _first_line(error: Exception) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="lakevilla",
-        description="Transactions over Delta Lake tables, on nothing but the object store.",
+        description="Transactions over Delta Lake and Iceberg tables, on nothing but the object store.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"LakeVilla {__version__}")
+    parser.add_argument("--version", action="version", version=f"LakeVilla {lv.__version__}")
     parser.add_argument("-v", "--verbose", action="store_true", help="tell what happens inside")
     commands = parser.add_subparsers(metavar="command", required=True)
 
     show = _command(commands, "demo", "run the main job on a local directory and explain it")
     show.add_argument("--lake", help="where to build the demo lake; a temporary directory if left out")
     _with_engine(show)
-    show.set_defaults(run=lambda options: demo(options.lake, options.engine))
+    show.set_defaults(run=_demo)
 
     query = _on_lake(_command(commands, "sql", "run one statement of Spark SQL, as a transaction of its own"))
     query.add_argument("statement", help="a query, a change or a definition")
@@ -146,13 +149,19 @@ def _with_engine(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _lake(options: argparse.Namespace) -> Lake:
-    return Lake(options.lake, engine=options.engine, storage_options=dict(options.option))
+def _lake(options: argparse.Namespace) -> "lv.Lake":
+    return lv.Lake(options.lake, engine=options.engine, storage_options=dict(options.option))
+
+
+def _demo(options: argparse.Namespace) -> None:
+    from lakevilla.cli.demo import demo
+
+    demo(options.lake, options.engine)
 
 
 def _sql(options: argparse.Namespace) -> None:
     result = _lake(options).sql(options.statement)
-    if isinstance(result, Counts):
+    if isinstance(result, lv.Counts):
         print(f"{result.inserted} inserted, {result.updated} updated, {result.deleted} deleted")
     elif result is None:
         print("done")

@@ -2,9 +2,9 @@
 
 import argparse
 
-from lakevilla import Lake
+import lakevilla as lv
 
 
-def open_lake(options: argparse.Namespace) -> Lake:
+def open_lake(options: argparse.Namespace) -> "lv.Lake":
     """Without Java, whatever is installed."""
-    return Lake(options.lake, engine="local", storage_options=dict(options.option))
+    return lv.Lake(options.lake, engine="local", storage_options=dict(options.option))

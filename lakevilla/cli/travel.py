@@ -4,7 +4,7 @@ import argparse
 import sys
 from datetime import UTC, datetime
 
-from lakevilla import LakeEntry
+import lakevilla as lv
 from lakevilla.cli.opening import open_lake
 
 _AT = "the number of an entry (see `lakevilla history`), a tag, or a time such as 2026-01-31T12:00Z"
@@ -83,11 +83,11 @@ def _export(options: argparse.Namespace) -> None:
         print(f"lakevilla: no version known, run `lakevilla sync` first: {told}", file=sys.stderr)
 
 
-def _kind(entry: LakeEntry) -> str:
+def _kind(entry: "lv.LakeEntry") -> str:
     return entry.kind if entry.published else "taken back"
 
 
-def _about(entry: LakeEntry) -> str:
+def _about(entry: "lv.LakeEntry") -> str:
     tables = [f"{name} {'' if v is None else v}".rstrip() for name, v in sorted(entry.tables.items())]
     tags = [name if seq is None else f"{name} = {seq}" for name, seq in entry.tags.items()]
     return ", ".join(tables + tags)

@@ -1,20 +1,23 @@
 """DuckDB, in memory and locked in: it sees what a statement registers, and nothing of the machine.
 
 One database per engine and process, one cursor per running statement; a forked child makes its own.
-Errors of DuckDB become ours here.
+Errors of DuckDB become ours here. It is imported with the first query: most commands that open a lake run
+none.
 """
 
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import pyarrow as pa
 
 from lakevilla.engines.local.translation.typed import UNSUPPORTED
 from lakevilla.errors import InvalidInput, Unsupported
+
+if TYPE_CHECKING:
+    import duckdb
 
 _CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",
@@ -65,7 +68,7 @@ class _Database:
         self._idle: list[duckdb.DuckDBPyConnection] = []
 
     @contextmanager
-    def cursor(self, tables: Mapping[str, Any]) -> Iterator[duckdb.DuckDBPyConnection]:
+    def cursor(self, tables: Mapping[str, Any]) -> "Iterator[duckdb.DuckDBPyConnection]":
         """A cursor that sees these tables and is nobody else's."""
         cursor = self._take()
         try:
@@ -79,7 +82,9 @@ class _Database:
                 if self._pid == os.getpid():
                     self._idle.append(cursor)
 
-    def _take(self) -> duckdb.DuckDBPyConnection:
+    def _take(self) -> "duckdb.DuckDBPyConnection":
+        import duckdb
+
         with self._lock:
             if self._root is None or self._pid != os.getpid():
                 # The parent's database belongs to the parent: its threads did not survive the fork.
@@ -94,6 +99,8 @@ class _Database:
 
 @contextmanager
 def _our_errors(tables: Mapping[str, Any]) -> Iterator[None]:
+    import duckdb
+
     try:
         yield
     except (duckdb.Error, RuntimeError, OSError) as error:

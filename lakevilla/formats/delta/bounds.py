@@ -29,7 +29,6 @@ _CUT_LENGTH = 32
 _ABOVE_ALL = "\U0010ffff"
 _EXACT_DIGITS = 15
 _ROOM = 60
-_MILLISECOND = pa.scalar(1000, pa.duration("us"))
 
 
 @dataclass(frozen=True)
@@ -143,7 +142,9 @@ def _bounds(pieces: list[Piece], leaf: Leaf, rows: pa.Array) -> Bounds:
     maximum = _concat([piece["maxValues", *leaf.path] for piece in pieces], leaf.type)
     nulls = _concat([piece["nullCount", *leaf.path] for piece in pieces], pa.int64())
     if pa.types.is_timestamp(leaf.type):
-        minimum, maximum = pc.subtract(minimum, _MILLISECOND), pc.add(maximum, _MILLISECOND)
+        # Made here: making the first scalar imports pandas.
+        millisecond = pa.scalar(1000, pa.duration("us"))
+        minimum, maximum = pc.subtract(minimum, millisecond), pc.add(maximum, millisecond)
     elif pa.types.is_string(leaf.type):
         long = pc.greater_equal(pc.utf8_length(maximum), _CUT_LENGTH)
         maximum = pc.if_else(long, pc.binary_join_element_wise(maximum, _ABOVE_ALL, ""), maximum)

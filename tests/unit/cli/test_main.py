@@ -18,7 +18,7 @@ from lakevilla.cli.main import main
 COMMANDS = ["demo", "sql", "tables", "history", "tag", "export", "status", "recover", "vacuum"]
 LOCAL = "--engine=local"
 PROGRAM = "import sys; from lakevilla.cli.main import main; sys.exit(main())"
-MARKING = PROGRAM.replace("sys.exit", "open('{}', 'w').close(); sys.exit")
+MARKING = PROGRAM.replace("sys.exit", "import lakevilla.api; open('{}', 'w').close(); sys.exit")
 """Makes this file when everything is imported."""
 
 

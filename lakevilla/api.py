@@ -1,0 +1,39 @@
+"""Everything public beside the errors, with the libraries that it needs: PyArrow, NumPy and sqlglot.
+
+`lakevilla/__init__.py` imports this module when one of these names is first asked for, so that
+`import lakevilla` and `lakevilla --help` stay fast. DuckDB, PySpark and PyIceberg come later still: with
+the first statement, session or table that needs them.
+"""
+
+from lakevilla.lake import Lake
+from lakevilla.maintenance.reports import Explanation, RecoverReport, Status, VacuumReport
+from lakevilla.model import Counts, Features, HistoryEntry, LakeEntry, Outcome, Receipt
+from lakevilla.transaction.transaction import Transaction
+from lakevilla.travel.export import Export
+from lakevilla.travel.past import PastLake
+
+NONE = Features.NONE
+R = Features.R
+CT = Features.CT
+I = Features.I  # noqa: E741 - the paper's name
+
+__all__ = [
+    "CT",
+    "NONE",
+    "Counts",
+    "Explanation",
+    "Export",
+    "Features",
+    "HistoryEntry",
+    "I",
+    "Lake",
+    "LakeEntry",
+    "Outcome",
+    "PastLake",
+    "R",
+    "Receipt",
+    "RecoverReport",
+    "Status",
+    "Transaction",
+    "VacuumReport",
+]

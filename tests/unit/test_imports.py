@@ -1,0 +1,55 @@
+"""What an import brings along, seen in a process of its own: modules are counted, time is not measured."""
+
+import subprocess
+import sys
+
+import pytest
+
+import lakevilla as lv
+
+FEW = 40
+"""`import lakevilla` brings about ten modules. NumPy alone would bring a hundred."""
+LIBRARIES = {"duckdb", "fastavro", "numpy", "obstore", "pandas", "pyarrow", "pyiceberg", "pyspark", "sqlglot"}
+
+
+def _modules_after(program: str) -> set[str]:
+    """The names of all modules that a fresh process has after this program."""
+    listing = f"import sys\nbefore = set(sys.modules)\n{program}\nprint(*sorted(set(sys.modules) - before))"
+    run = subprocess.run([sys.executable, "-c", listing], capture_output=True, text=True, check=True)
+    return set(run.stdout.splitlines()[-1].split())
+
+
+def _libraries(modules: set[str]) -> set[str]:
+    return {name.split(".")[0] for name in modules} & LIBRARIES
+
+
+def test_import_of_the_package_brings_no_library() -> None:
+    modules = _modules_after("import lakevilla; lakevilla.Conflict")
+    assert not _libraries(modules)
+    assert len(modules) <= FEW, sorted(modules)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["vacuum", "--help"], ["--version"]], ids=" ".join)
+def test_help_of_the_command_brings_no_library(arguments: list[str]) -> None:
+    program = (
+        f"from lakevilla.cli.main import main\ntry:\n    main({arguments})\nexcept SystemExit:\n    pass"
+    )
+    assert not _libraries(_modules_after(program))
+
+
+def test_opened_lake_brings_no_engine_and_no_library_of_another_format() -> None:
+    program = "import lakevilla\nlakevilla.Lake('/nowhere', engine='local').transaction(lakevilla.R)"
+    assert not _libraries(_modules_after(program)) & {"duckdb", "pandas", "pyiceberg", "fastavro", "pyspark"}
+
+
+@pytest.mark.parametrize("name", [*lv.__all__, "__version__"])
+def test_public_name_is_found_and_listed(name: str) -> None:
+    assert getattr(lv, name) is getattr(lv, name)
+    assert name in dir(lv)
+
+
+def test_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError) as error:
+        lv.Lakes  # type: ignore[attr-defined]  # noqa: B018
+    assert error.value.name == "Lakes"
+    assert error.value.obj is lv
