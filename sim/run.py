@@ -105,6 +105,7 @@ def _parse() -> argparse.Namespace:
 def _reports(seeds: Iterable[int], options: argparse.Namespace) -> Iterator[Report]:
     run = partial(_play_lightly, choice=_Choice.of(options))
     if options.processes == 1:
+        _stay_on_one_core(os.getpid())
         yield from map(run, seeds)
         return
     context = multiprocessing.get_context("spawn")
@@ -122,12 +123,15 @@ def _settle_in() -> None:
 
 
 def _begin_worker(count: "Synchronized[int]") -> None:
-    """Each worker stays on one core: of its threads one runs at a time, and to change cores costs more than
-    to change threads."""
     _settle_in()
     with count.get_lock():
         number = count.value
         count.value += 1
+    _stay_on_one_core(number)
+
+
+def _stay_on_one_core(number: int) -> None:
+    """Of a seed's threads one runs at a time, and to change cores costs more than to change threads."""
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {cores[number % len(cores)]})
 
@@ -158,8 +162,10 @@ def _play(seed: int, choice: _Choice) -> Report:
 
 
 def _play_lightly(seed: int, choice: _Choice) -> Report:
-    """Without the trace, which is long and has to travel between processes."""
+    """Without the trace, which is long and has to travel between processes; of a failure its digest stays."""
     report = _play(seed, choice)
+    if report.violations:
+        report.trace_hash  # noqa: B018 - computed here and kept
     report.trace = []
     return report
 

@@ -15,7 +15,7 @@ Contract:
 import hashlib
 import heapq
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
@@ -67,6 +67,11 @@ class Task:
     body: Callable[[], None]
     done: bool = False
     worker: Worker | None = None
+
+
+def digest(trace: Sequence[tuple[Any, ...]]) -> str:
+    """A short name for a trace; equal traces have equal ones."""
+    return hashlib.sha256(repr(list(trace)).encode()).hexdigest()
 
 
 class Scheduler:
@@ -173,7 +178,7 @@ class Scheduler:
 
     def trace_hash(self) -> str:
         """A digest of all that happened; equal seeds give equal digests."""
-        return hashlib.sha256(repr(self.trace).encode()).hexdigest()
+        return digest(self.trace)
 
     # What tasks use.
 

@@ -91,7 +91,7 @@ class SimStore:
             raise Crashed(self._process.name)
         self.sent += 1
         number = self.sent
-        if any(denial.concerns(kind, key) for denial in self.denials):
+        if self.denials and any(denial.concerns(kind, key) for denial in self.denials):
             self._scheduler.sleep(0.01)
             self._scheduler.note(self._process.name, number, "denied", kind, key)
             raise Unavailable(f"{kind} {key}: access denied")

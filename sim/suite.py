@@ -9,6 +9,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from random import Random
 from typing import Any
 
@@ -24,7 +25,7 @@ from sim.lakes import EngineOf, first_image, open_lake
 from sim.legacy import LegacyReader, LegacyWriter, start_administrator
 from sim.legacy_store import Encode, encode_json, encode_parquet
 from sim.rows import rows_engine
-from sim.scheduler import Stuck
+from sim.scheduler import Stuck, digest
 from sim.session import Session
 from sim.world import World
 
@@ -60,8 +61,12 @@ class Report:
     outcomes: Counter[str] = field(default_factory=Counter)
     clients: int = 0
     trace: list[tuple[Any, ...]] = field(default_factory=list)
-    trace_hash: str = ""
     history: History = field(default_factory=History)
+
+    @cached_property
+    def trace_hash(self) -> str:
+        """A digest of the trace. Computed when asked for: it costs more than many a judge."""
+        return digest(self.trace)
 
     @property
     def transactions(self) -> int:
@@ -122,7 +127,7 @@ def weather(
             report.violations.append(f"liveness: {stuck}")
         except Exception as error:  # noqa: BLE001 - whatever escapes a client is a finding
             report.violations.append(f"unexpected {type(error).__name__}: {error}\n{traceback.format_exc()}")
-        report.trace, report.trace_hash = world.scheduler.trace, world.scheduler.trace_hash()
+        report.trace = list(world.scheduler.trace)
         report.violations.extend(judge_all(judged(world), report.history))
     report.faults.update(storm[0].counts)
     report.outcomes.update(op.outcome for op in report.history.operations)

@@ -141,12 +141,9 @@ def _spans(
 
 
 def _leaves(metadata: pq.FileMetaData, columns: Sequence[str]) -> list[int]:
-    paths = [metadata.schema.column(index).path for index in range(metadata.num_columns)]
-    return [
-        index
-        for index, path in enumerate(paths)
-        if any(path == column or path.startswith(column + ".") for column in columns)
-    ]
+    schema, whole, below = metadata.schema, set(columns), tuple(f"{column}." for column in columns)
+    paths = [schema.column(index).path for index in range(metadata.num_columns)]
+    return [index for index, path in enumerate(paths) if path in whole or path.startswith(below)]
 
 
 def _may_hold_values(chunk: pq.ColumnChunkMetaData) -> bool:

@@ -5,6 +5,7 @@ which functions and constructs an engine can run is the engine's business.
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from sqlglot import exp
@@ -60,14 +61,20 @@ def parse(text: str, parameters: Mapping[str, Any] | None = None) -> Statement:
 
 def parse_expression(text: str, parameters: Mapping[str, Any] | None = None) -> exp.Expr:
     """An expression alone, as in `where=`, `set=` and CHECK constraints."""
+    # Bound under its SELECT, so that a text which is nothing but a parameter has a parent.
+    bound: exp.Expr = bind(_selected(f"{text}").copy(), parameters or {}).expressions[0]
+    return bound.pop()
+
+
+@lru_cache(maxsize=256)
+def _selected(text: str) -> exp.Select:
+    """A SELECT of this expression alone. Shared by all calls with the text: copy it before a change."""
     tree = _tree(_tokens(f"SELECT {text}"), f"SELECT {text}")
     if not isinstance(tree, exp.Select) or set(tree.args) - {"expressions"} - _unset(tree):
         raise InvalidInput(f"expected one expression, found {text!r}")
     if len(tree.expressions) != 1 or isinstance(tree.expressions[0], exp.Alias | exp.Star):
         raise InvalidInput(f"expected one expression, found {text!r}")
-    # Bound under its SELECT, so that a text which is nothing but a parameter has a parent.
-    bound: exp.Expr = bind(tree, parameters or {}).expressions[0]
-    return bound.pop()
+    return tree
 
 
 def select_from(name: str, columns: str = "*", where: str | None = None) -> Query:

@@ -10,13 +10,15 @@ from typing import Any
 
 from lakevilla.errors import Corrupt, Unsupported
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
 FORMAT = 1
 """The format of records that never had another."""
 
 
 def encode(record: Mapping[str, Any], own: int = FORMAT) -> bytes:
     """The record's bytes: compact, in the order given, the number of its format first."""
-    return json.dumps({"format": own, **record}, ensure_ascii=False, separators=(",", ":")).encode()
+    return _ENCODER.encode({"format": own, **record}).encode()
 
 
 def decode(data: bytes, where: str, newest: int = FORMAT) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from lakevilla.formats.delta.actions import Commit, Metadata, Protocol
 VECTOR_MARK = "?dv="
 """Between path and vector in the identity of a file; a path in the log has no bare question mark."""
 
+_DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"\s*")
 _EMPTY_SCHEMA = '{"type":"struct","fields":[]}'
 
@@ -26,13 +27,12 @@ def parse_entry(version: int, data: bytes) -> Commit:
 def parse_lines(version: int, data: bytes) -> list[dict[str, Any]]:
     """The JSON objects of a log file, one for each action."""
     # One object per line is the rule, but there are writers that break lines inside of objects.
-    decoder = json.JSONDecoder()
     lines = []
     try:
         text = data.decode()
         position = _after_space(text, 0)
         while position < len(text):
-            line, position = decoder.raw_decode(text, position)
+            line, position = _DECODER.raw_decode(text, position)
             lines.append(line)
             position = _after_space(text, position)
     except (ValueError, RecursionError) as error:

@@ -100,7 +100,7 @@ def is_same(store: Store, environment: Environment, known: State, *, rewritten: 
     `rewritten` says that entries of the table may be, because markers lie in its log.
     """
     commit = read_entry(store, known.version) if known.info is not None else None
-    unchanged = commit is not None and bool(commit.info == _as_stored(known.info))
+    unchanged = commit is not None and _is_stored(known.info, commit.info)
     if commit is not None and (unchanged or not rewritten):
         return unchanged
     there = open_state(store, environment)
@@ -109,9 +109,9 @@ def is_same(store: Store, environment: Environment, known: State, *, rewritten: 
     return there.definition[1].id == known.definition[1].id
 
 
-def _as_stored(info: Mapping[str, Any] | None) -> Any:
-    """A `commitInfo` as it is read back."""
-    return json.loads(json.dumps(info))
+def _is_stored(info: Mapping[str, Any] | None, found: Mapping[str, Any] | None) -> bool:
+    """Whether this `commitInfo`, which may hold values that JSON has no form for, is read back as `found`."""
+    return found == info or bool(found == json.loads(json.dumps(info)))
 
 
 def _open_by_hint(

@@ -9,6 +9,7 @@ read and written back loses nothing. Column mapping is translated into the annot
 import json
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -54,6 +55,7 @@ _NAMES: Mapping[pa.DataType, str] = {arrow: name for name, arrow in _PRIMITIVES.
 _DECIMAL = re.compile(r"decimal(?:\(\s*(\d+)\s*,\s*(-?\d+)\s*\))?")
 
 
+@lru_cache(maxsize=256)
 def to_arrow(schema_string: str, mode: MappingMode = "none") -> pa.Schema:
     """The logical Arrow schema of a Delta schema; `mode` is the table's column mapping mode."""
     try:

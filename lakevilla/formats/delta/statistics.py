@@ -18,6 +18,7 @@ from lakevilla.model import ColumnStatistics
 
 Path = tuple[str, ...]
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
 _INDEXED = 32
 _PREFIX = 32
 _LAST_ASCII = "\x7f"
@@ -133,9 +134,5 @@ def _instant_text(value: datetime) -> str:
 def _json(value: Any) -> str:
     """JSON with decimals as exact numbers, which the standard encoder does not have."""
     if isinstance(value, dict):
-        return (
-            "{"
-            + ",".join(f"{json.dumps(key, ensure_ascii=False)}:{_json(v)}" for key, v in value.items())
-            + "}"
-        )
-    return format(value, "f") if isinstance(value, Decimal) else json.dumps(value, ensure_ascii=False)
+        return "{" + ",".join(f"{_ENCODER.encode(key)}:{_json(v)}" for key, v in value.items()) + "}"
+    return format(value, "f") if isinstance(value, Decimal) else _ENCODER.encode(value)

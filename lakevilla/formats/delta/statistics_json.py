@@ -28,6 +28,7 @@ Path = tuple[str, ...]
 # Up to this many texts, one by one is quicker.
 _FEW = 8
 _TEXT = pa.string()
+_DECODER = json.JSONDecoder(parse_float=Decimal)
 _NO_STATISTICS = "{}"
 _OPEN, _CLOSE, _LINE_FEED, _RETURN = b"{}\n\r"
 _PIECE = 1 << 20
@@ -156,7 +157,7 @@ def _parse_one_by_one(texts: pa.Array, data_type: pa.DataType) -> pa.StructArray
 def _loaded(text: bytes | None) -> Any:
     try:
         # As text: of bytes the reader would have to guess the encoding.
-        return None if not text else json.loads(text.decode(), parse_float=Decimal)
+        return None if not text else _DECODER.decode(text.decode())
     except (ValueError, RecursionError):
         # Statistics are advice: a file with unreadable ones is merely never skipped.
         return None

@@ -282,3 +282,11 @@ def test_text_that_is_not_one_statement_is_invalid(text: str) -> None:
 def test_function_keeps_the_name_that_was_written() -> None:
     for text in ("nvl(a, b)", "date_add(a, 1)", "collect_list(a)", "array(1, 2)[0]", "len(a)", "ceil(a)"):
         assert spark_text(parse_expression(text)).lower() == text
+
+
+def test_expression_parsed_twice_is_bound_and_changed_apart() -> None:
+    first = parse_expression("a > :least", {"least": 1})
+    second = parse_expression("a > :least", {"least": 2})
+    first.this.replace(exp.column("b"))
+    assert [tree.sql() for tree in (first, second)] == ["b > 1", "a > 2"]
+    assert parse_expression("a > :least", {"least": 3}).sql() == "a > 3"
