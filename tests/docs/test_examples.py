@@ -1,0 +1,35 @@
+"""The examples of the pages run as they stand."""
+
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lakevilla as lv
+from tests.docs.examples import examples, run_page
+
+
+def test_snippet_of_the_readme_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
+    (snippet,) = examples("README.md")
+    done = subprocess.run(
+        [sys.executable, "-c", snippet.code], cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Grace" in done.stdout
+    assert "200.00" in done.stdout
+
+
+def test_examples_of_the_tutorial_run_from_top_to_bottom(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    # Where PySpark is installed a lake works on Spark; the tutorial is about what is the same on both.
+    monkeypatch.setattr(lv, "Lake", partial(lv.Lake, engine="local"))
+    names: dict[str, Any] = {}
+    assert run_page("docs/tutorial.md", names) > 10
+    lake = names["lake"]
+    assert lake.tables() == ["accounts", "clicks", "payments", "rich", "visits"]
+    assert lake.outcome(names["tx"].id).state == "committed"
