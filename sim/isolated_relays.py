@@ -41,14 +41,15 @@ def _baton(random: Random, tables: Sequence[str], wish: Wish, value: int) -> Bat
     chosen = random.sample(tables, random.randint(1, min(3, len(tables))))
     # What is looked at is left alone: a look shows what others wrote, and nothing else.
     looked = [table for table in tables if table not in chosen and random.random() < 0.3]
-    plan = [_look(table) for table in looked]
-    plan += [_append(table, random.randrange(KEYS), value) for table in chosen]
-    if len(plan) < 2 or random.random() < 0.4:
-        plan.append(_insert(random.choice(chosen), value))
-    random.shuffle(plan)
+    drawn = [(table, _look(table)) for table in looked]
+    drawn += [(table, _append(table, random.randrange(KEYS), value)) for table in chosen]
+    if len(drawn) < 2 or random.random() < 0.4:
+        filled = random.choice(chosen)
+        drawn.append((filled, _insert(filled, value)))
+    random.shuffle(drawn)
+    first, plan = drawn[0][0], [statement for _, statement in drawn]
     planned = {step.key for statement in plan for step in statement.appends}
     free = [(t, k) for t in tables for k in range(KEYS) if t not in looked and f"{t}/{k}" not in planned]
-    first = chosen[0] if plan[0].appends else looked[0]
 
     def tell(op: Operation, steps: list[Any], receipt: Receipt | None) -> None:
         deed = wish.deed()
