@@ -106,6 +106,15 @@ def render(scripts: Sequence[Script], columns: dict[str, dict[str, Cell]], suffi
     return "\n".join([*lines, f"| refused, of all that would commit | {refused} |"])
 
 
+def narrow(columns: dict[str, dict[str, Cell]]) -> list[dict[str, dict[str, Cell]]]:
+    """The columns as tables that fit a page: for each engine one of transactions in `with` blocks, and one
+    of those by `lake.run`."""
+    tables: dict[tuple[bool, bool], dict[str, dict[str, Cell]]] = {}
+    for name, cells in columns.items():
+        tables.setdefault(("Spark" in name, "lake.run" in name), {})[name] = cells
+    return list(tables.values())
+
+
 def _refused(cells: Iterable[Cell]) -> str:
     ends = sum((cell.ends for cell in cells), Counter[End]())
     return f"{ends[End.REFUSED]} of {ends[End.REFUSED] + ends[End.COMMITTED]}"
@@ -121,7 +130,8 @@ def main() -> int:
         sparks = None if options.without_spark else _on_spark(stack)
         for layout, scripts, suffix in ((one, SCRIPTS, ""), (LAYOUTS[ACROSS], ACROSS_TABLES, "-MT")):
             columns = _columns(layout, scripts, sparks, options)
-            print(render(scripts, columns, suffix), end="\n\n", flush=True)
+            for part in narrow(columns):
+                print(render(scripts, part, suffix), end="\n\n", flush=True)
             wrong += _broken(scripts, columns, suffix)
     for broken in wrong:
         print(f"not prevented by {broken}", file=sys.stderr)

@@ -8,7 +8,7 @@ from tests.hermitage.cases import ACROSS, BY_NAME, LAYOUTS
 from tests.hermitage.fakes import Dirty, FirstCommitterWins, KeepsStaleReads, Refused
 from tests.hermitage.playing import Place, Program
 from tests.hermitage.systems import System
-from tests.hermitage.table import measure, render
+from tests.hermitage.table import Cell, measure, narrow, render
 
 
 class Moody(FirstCommitterWins):
@@ -67,4 +67,20 @@ def test_table_has_a_row_for_each_script_and_a_column_for_each_system() -> None:
         "|---|---|---|",
         f"| p4-MT: {script.anomaly} | **occurs** (1 of 1) | prevented (1) |",
         "| refused, of all that would commit | 0 of 2 | 1 of 2 |",
+    ]
+
+
+def test_each_engine_has_tables_of_its_own_that_fit_a_page() -> None:
+    names = [
+        "Spark + Delta",
+        "LakeVilla R on Spark",
+        "LakeVilla R, lake.run on Spark",
+        "deltalake",
+        "LakeVilla R",
+    ]
+    cells: dict[str, Cell] = {}
+    assert [list(table) for table in narrow(dict.fromkeys(names, cells))] == [
+        ["Spark + Delta", "LakeVilla R on Spark"],
+        ["LakeVilla R, lake.run on Spark"],
+        ["deltalake", "LakeVilla R"],
     ]
