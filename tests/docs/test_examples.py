@@ -33,3 +33,10 @@ def test_examples_of_the_tutorial_run_from_top_to_bottom(
     lake = names["lake"]
     assert lake.tables() == ["accounts", "clicks", "payments", "rich", "visits"]
     assert lake.outcome(names["tx"].id).state == "committed"
+
+
+def test_examples_of_the_sql_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    run_page("docs/sql.md", names)
+    assert sorted(row.name for row in names["lake"].read("people").collect()) == ["Ada", "Grace Hopper"]

@@ -4,6 +4,8 @@
 Whatever is not listed here must give Spark's answer. `docs/sql.md` shows `page()` to users.
 """
 
+import textwrap
+
 FUNCTIONS: dict[str, str] = {
     "acos": "SELECT acos(1)",
     "aggregate": "SELECT aggregate(array(1, 2), 0, (a, x) -> a + x)",
@@ -159,7 +161,7 @@ FUNCTIONS: dict[str, str] = {
 }
 
 REFUSALS: dict[str, list[str]] = {
-    "Days and moments written in an unusual way: without day or minutes, with a zone by name, as a word": [
+    "Dates and timestamps in unusual spellings: without day or minutes, with a named zone, as a word": [
         "SELECT CAST('2024' AS DATE)",
         "SELECT CAST('2024-02' AS DATE)",
         "SELECT CAST('2024-02-29 10:11:12 UTC' AS TIMESTAMP)",
@@ -170,7 +172,7 @@ REFUSALS: dict[str, list[str]] = {
         "SELECT CAST('today' AS DATE)",
         "SELECT hour('13:14:15')",
     ],
-    "Intervals as values, in parts, as results of subtraction, and months as a distance": [
+    "Intervals as values, their parts, as results of a subtraction, and months as a distance": [
         "SELECT INTERVAL 1 DAY",
         "SELECT TIMESTAMP '2024-01-31 10:00:00' + INTERVAL '1 02:03:04' DAY TO SECOND",
         "SELECT INTERVAL 1 DAY * 2",
@@ -181,12 +183,12 @@ REFUSALS: dict[str, list[str]] = {
         "SELECT id, day - DATE '2024-01-01' FROM people",
         "SELECT no, count(*) OVER (ORDER BY day RANGE BETWEEN INTERVAL 1 DAY PRECEDING AND CURRENT ROW) FROM orders",
     ],
-    "Decimals that need more than 38 digits on the way": [
+    "Decimals that need more than 38 digits in an intermediate result": [
         "SELECT CAST(5 AS DECIMAL(38,10)) * CAST(2 AS DECIMAL(38,10))",
         "SELECT CAST(1 AS DECIMAL(38,18)) / CAST(3 AS DECIMAL(38,18))",
         "SELECT i, e * e FROM numbers",
     ],
-    "pmod and div of fractions, round before the point of fractions, ceil and floor to digits": [
+    "pmod and div of fractions, round of fractions to tens or more, ceil and floor to digits": [
         "SELECT i, pmod(x, 3) FROM numbers",
         "SELECT i, pmod(d, 0.7) FROM numbers",
         "SELECT i, d div 2 FROM numbers",
@@ -197,7 +199,7 @@ REFUSALS: dict[str, list[str]] = {
         "SELECT i, round(d, -1) FROM numbers",
         "SELECT i, round(x, -1) FROM numbers",
     ],
-    "Powers that are not whole numbers: their last digits are Java's own": [
+    "Powers that are not whole numbers: their last digits depend on Java": [
         "SELECT pow(2, -1)",
         "SELECT power(10, 400)",
         "SELECT i, power(i, 2) FROM numbers",
@@ -205,7 +207,7 @@ REFUSALS: dict[str, list[str]] = {
         "SELECT i, pow(x, 3) FROM numbers",
         "SELECT id, power(x, 2) FROM people",
     ],
-    "An order of arrays and structs: NULLs inside them come elsewhere; their largest and smallest": [
+    "Sorting arrays and structs, their max and min: NULLs inside them sort differently": [
         "SELECT struct(1) < struct(2)",
         "SELECT array(1) < array(1, 0)",
         "SELECT array(1, NULL) < array(2)",
@@ -221,17 +223,17 @@ REFUSALS: dict[str, list[str]] = {
         "SELECT min(nums) FROM nested",
         "SELECT max(struct(qty, no)) FROM orders",
     ],
-    "Several columns compared at once": [
+    "Comparing several columns at once": [
         "SELECT (1, 2) = (1, 2)",
         "SELECT (1, 2) IN ((1, 2), (3, 4))",
         "SELECT id FROM people WHERE (id, name) IN ((1, 'Ann'), (2, 'x'))",
         "SELECT id FROM people WHERE (id, x) IN (SELECT person, 1.5 FROM orders)",
     ],
-    "IN of a query with NULLs outside of a condition of WHERE, where Spark says FALSE for NULL": [
+    "IN with a subquery that has NULLs, outside of WHERE: Spark returns FALSE for NULL there": [
         "SELECT id IN (SELECT person FROM orders) AS known FROM people",
         "SELECT CASE WHEN id IN (SELECT person FROM orders) THEN 'y' ELSE 'n' END FROM people",
     ],
-    "Texts of floats below 0.001 or from 10,000,000 on": [
+    "Floats below 0.001 or from 10,000,000 on as strings": [
         "SELECT CAST(1e7 AS STRING)",
         "SELECT CAST(1e-5 AS STRING)",
         "SELECT CAST(1.0E20 AS STRING)",
@@ -256,7 +258,7 @@ REFUSALS: dict[str, list[str]] = {
         "SELECT id, CAST(nums AS STRING) FROM nested",
         "SELECT id, CAST(nums AS ARRAY<STRING>) FROM nested",
     ],
-    "Texts of bytes that are not UTF-8; concat and padding of binary values": [
+    "Bytes that are not UTF-8 as strings; concat and padding of binary values": [
         "SELECT id, CAST(bin AS STRING) FROM people",
         "SELECT concat(array(1), array(2, 3))",
         "SELECT concat(X'01', X'02')",
@@ -264,7 +266,7 @@ REFUSALS: dict[str, list[str]] = {
         "SELECT lpad('a', 3, '')",
         "SELECT rpad(X'01', 3, X'02')",
     ],
-    "Other types in place of strings and ints: write a CAST": [
+    "Other types where a string or an int is expected: write a CAST": [
         "SELECT upper(1)",
         "SELECT length(12345)",
         "SELECT upper(X'61')",
@@ -272,7 +274,7 @@ REFUSALS: dict[str, list[str]] = {
         "SELECT left('abc', 1.5)",
         "SELECT startswith('abc', 1)",
     ],
-    "Letters whose case is not one letter, reverse beyond ASCII, collations, literals side by side": [
+    "Letters whose other case is several letters, reverse beyond ASCII, collations, adjacent literals": [
         "SELECT 'two' 'parts'",
         "SELECT upper('ß')",
         "SELECT lower('İ')",
@@ -280,7 +282,7 @@ REFUSALS: dict[str, list[str]] = {
         "SELECT n, upper(w) FROM words",
         "SELECT n, reverse(w) FROM words",
     ],
-    "Regular expressions that Java reads otherwise, split by one, LIKE ANY and ALL": [
+    "Regular expressions that Java reads differently, split by one, LIKE ANY and ALL": [
         "SELECT split('a1b2', '[0-9]')",
         "SELECT split('abc', '')",
         "SELECT split('a,b,c', ',', 2)",
@@ -291,13 +293,13 @@ REFUSALS: dict[str, list[str]] = {
         "SELECT regexp_replace('abc', 'b', '$0')",
         "SELECT n, w RLIKE '\\\\w+\\\\s\\\\w+' FROM words",
     ],
-    "Arguments beyond the usual ones": [
+    "Rarely used arguments of functions": [
         "SELECT locate('l', 'hello', 4)",
         "SELECT sha2('abc', 512)",
         "SELECT overlay('hello' PLACING 'XX' FROM 2)",
         "SELECT array_join(array('a', NULL), '-', '?')",
     ],
-    "Fields, units and patterns of dates beyond the usual ones": [
+    "Rarely used fields, units and patterns of dates": [
         "SELECT extract(SECOND FROM TIMESTAMP '2024-02-29 13:14:15.6')",
         "SELECT extract(YEAROFWEEK FROM DATE '2021-01-03')",
         "SELECT extract(dayofweek_iso FROM DATE '2024-03-03')",
@@ -336,10 +338,10 @@ REFUSALS: dict[str, list[str]] = {
         "SELECT * FROM orders UNPIVOT (v FOR k IN (qty, no))",
         "SELECT TRANSFORM(id) USING 'cat' FROM people",
     ],
-    "Shifts of bits by operators": [
+    "Bit shifts by operators": [
         "SELECT 1 << 3, 17 >> 2",
     ],
-    "QUALIFY and DISTINCT ON, which are no Spark SQL": [
+    "QUALIFY and DISTINCT ON, which Spark SQL does not have": [
         "SELECT no, person FROM orders QUALIFY row_number() OVER (PARTITION BY person ORDER BY no) = 1",
         "SELECT DISTINCT ON (a) a, b FROM pairs",
     ],
@@ -350,6 +352,9 @@ STATEMENTS: list[str] = [*FUNCTIONS.values(), *(text for texts in REFUSALS.value
 
 def page() -> str:
     """The list as the documentation shows it."""
-    reasons = [f"- {reason}." for reason in REFUSALS]
     names = ", ".join(f"`{name}`" for name in sorted(FUNCTIONS))
-    return "\n".join([*reasons, f"- Functions, among them {names}."])
+    items = [f"{reason}." for reason in REFUSALS] + [f"Functions, among them {names}."]
+    return "\n".join(
+        textwrap.fill(item, 100, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False)
+        for item in items
+    )
