@@ -45,8 +45,8 @@ _NOT_INSTALLED = (
 
 
 _GONE = (
-    "; it was deleted after the table was read, or the table has lost it: read the table again; if that fails "
-    "too, restore the file from a backup"
+    "; it was deleted after the table was read, or the table has lost it: read the table again; if that "
+    "fails too, restore the file from a backup"
 )
 _ACTIONS = (
     *("collect", "count", "first", "foreach", "foreachPartition", "head", "isEmpty", "show", "tail", "take"),
