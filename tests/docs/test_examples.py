@@ -40,3 +40,9 @@ def test_examples_of_the_sql_page_run(tmp_path: Path, monkeypatch: pytest.Monkey
     names: dict[str, Any] = {}
     run_page("docs/sql.md", names)
     assert sorted(row.name for row in names["lake"].read("people").collect()) == ["Ada", "Grace Hopper"]
+
+
+@pytest.mark.parametrize("page", ["docs/delta-features.md", "docs/iceberg.md"])
+def test_examples_of_a_format_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run_page(page, {}) == 1

@@ -22,8 +22,8 @@ class Stance(enum.Enum):
     """What we do about a feature on one side."""
 
     IMPLEMENTED = "implemented"
-    HARMLESS = "asks nothing of us"
-    UNLESS_ACTIVE = "refused where it is used, harmless where it is only listed"
+    HARMLESS = "nothing to do"
+    UNLESS_ACTIVE = "refused if used"
     REFUSED = "refused"
 
 
