@@ -9,6 +9,7 @@ the client that published it may have died before, or a client that slept may ha
 
 from functools import partial
 
+from lakevilla.errors import LakeVillaError
 from lakevilla.maintenance.reports import OpenTransaction, RecoverReport, Status
 from lakevilla.maintenance.surveying import (
     LakeView,
@@ -36,10 +37,16 @@ def recover(view: LakeView, name: str | None = None, lost: str | None = None) ->
     now_ms = view.environment.now_ms()
     freed: list[tuple[Store, Seen]] = []
     silent: list[bool] = []
+    held: dict[tuple[str, int], str] = {}
+
+    def refused(store: Store, seen: Seen, error: LakeVillaError) -> None:
+        if name is not None:
+            raise error
+        held[store.url, seen.ticket] = str(error)
 
     def free() -> None:
         found = [(queued.store, queued.seen) for queued in queues.live]
-        freed.extend(free_stale(found, view.leases, view.environment))
+        freed.extend(free_stale(found, view.leases, view.environment, refused))
 
     def watch() -> None:
         silent.extend(find_stale([(folder.txn, "") for folder in folders], view.leases, view.environment))
@@ -49,12 +56,14 @@ def recover(view: LakeView, name: str | None = None, lost: str | None = None) ->
     view.environment.fan_out([partial(one.table.renew_hint, one.snapshot) for one in queues.tables])
     found = open_transactions(view, folders, [not is_silent for is_silent in silent])
     gone = {(store.url, seen.ticket) for store, seen in freed}
+    alive = [queued for queued in queues.live if queued.place not in gone and queued.place not in held]
+    refusals = {queued.table: held[queued.place] for queued in queues.live if queued.place in held}
     return RecoverReport(
         freed=tuple(queued.ticket(now_ms) for queued in queues.live if queued.place in gone),
-        waiting=tuple(queued.ticket(now_ms) for queued in queues.live if queued.place not in gone),
+        waiting=tuple(queued.ticket(now_ms) for queued in alive),
         transactions=tuple(one for one in found if name is None or _uses(one, name)),
         settled=settled,
-        failed=queues.failed,
+        failed={**queues.failed, **refusals},
     )
 
 

@@ -4,11 +4,12 @@ Wherever they lie: beside the table's log, or in it.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from lakevilla.environment import Environment
+from lakevilla.errors import LakeVillaError
 from lakevilla.markers import log
 from lakevilla.markers.lease import Leases
 from lakevilla.markers.reading import ReadMarker, bury, read_markers
@@ -61,17 +62,29 @@ def survey_log(store: Store, environment: Environment, entries: log.Entries, lat
 
 
 def free_stale(
-    found: Sequence[tuple[Store, Seen]], leases: Leases, environment: Environment
+    found: Sequence[tuple[Store, Seen]],
+    leases: Leases,
+    environment: Environment,
+    refused: Callable[[Store, Seen, LakeVillaError], None] | None = None,
 ) -> list[tuple[Store, Seen]]:
     """Free those of the surveyed tickets whose owner shows no sign of life, and say which.
 
     Takes one lease time, however many tables and tickets; no time where no ticket is live. A marker that
-    has changed since the survey is left alone.
+    has changed since the survey is left alone. `refused` is told of a marker that could not be written, and
+    the others are freed all the same; without it the error is raised.
     """
     suspects = [(store, seen) for store, seen in found if seen.marker.live]
     stale = find_stale([(seen.marker.txn, seen.marker.put) for _, seen in suspects], leases, environment)
-    gone = [suspect for suspect, is_stale in zip(suspects, stale, strict=True) if is_stale]
-    return [(store, seen) for store, seen in gone if _free(store, environment, seen)]
+    freed = []
+    for (store, seen), is_stale in zip(suspects, stale, strict=True):
+        try:
+            if is_stale and _free(store, environment, seen):
+                freed.append((store, seen))
+        except LakeVillaError as error:
+            if refused is None:
+                raise
+            refused(store, seen, error)
+    return freed
 
 
 def find_stale(suspects: Sequence[tuple[str, str]], leases: Leases, environment: Environment) -> list[bool]:

@@ -6,6 +6,7 @@ import pytest
 
 import lakevilla as lv
 from lakevilla.environment import SystemEnvironment
+from lakevilla.errors import Unavailable
 from lakevilla.markers.lease import Leases
 from lakevilla.markers.records import Lease, Marker
 from lakevilla.markers.side import SideQueue
@@ -79,6 +80,28 @@ def test_quiet_lake_has_nothing_to_recover_and_takes_no_time(lake: lv.Lake, wait
     assert str(report) == "nothing to recover"
     assert waits == []
     assert str(lake.status()) == "nobody waits to write, and no transaction left records"
+
+
+def test_table_that_cannot_be_written_does_not_keep_recover_from_the_others(
+    lake: lv.Lake, store: Store, tmp_path: Path
+) -> None:
+    lake.create("u", "id BIGINT")
+    for table in "tu":
+        _mark(store, table, 5, DEAD)
+    refusing = Hooked(store)
+
+    def refuse(kind: str, key: str) -> None:
+        if kind == "replace" and key.startswith("t/"):
+            raise Unavailable(f"access denied: {key}")
+
+    refusing.hook = refuse
+    operator = lv.Lake(tmp_path, engine="local", store=refusing, lease_seconds=LEASE_SECONDS)
+    report = operator.recover()
+    assert [ticket.table for ticket in report.freed] == ["u"]
+    assert report.waiting == ()
+    assert set(report.failed) == {"t"}
+    with pytest.raises(Unavailable):
+        operator.recover("t")
 
 
 def test_tickets_of_owners_that_are_gone_are_freed_on_every_table(lake: lv.Lake, store: Store) -> None:
