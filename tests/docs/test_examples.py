@@ -42,7 +42,7 @@ def test_examples_of_the_sql_page_run(tmp_path: Path, monkeypatch: pytest.Monkey
     assert sorted(row.name for row in names["lake"].read("people").collect()) == ["Ada", "Grace Hopper"]
 
 
-@pytest.mark.parametrize("page", ["docs/delta-features.md", "docs/iceberg.md"])
-def test_examples_of_a_format_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("page", ["docs/delta-features.md", "docs/iceberg.md", "docs/operating.md"])
+def test_examples_of_a_page_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert run_page(page, {}) == 1

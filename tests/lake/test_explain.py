@@ -18,6 +18,7 @@ from lakevilla.store.opening import open_store
 from lakevilla.store.port import Store
 from lakevilla.store.prefixed import Prefixed
 from lakevilla.transaction.turns import Turns
+from tests.docs.messages import quoted, shape
 from tests.lake.hooked import Hooked
 
 BOTH = lv.R | lv.CT
@@ -134,6 +135,8 @@ def test_waiting_transaction_is_explained_with_the_one_that_it_waits_for(
     assert "1 behind it waits" in _only(explanation, "first").next
     assert _kinds(everything) == ["first", "waits"]
     assert _kinds(of_table)[:2] == ["first", "waits"]
+    shown = [shape(line).replace("'x'", "'accounts'") for line in str(of_table).splitlines()]
+    assert set(quoted("docs/operating.md", "lakevilla explain ./lake accounts")) <= set(shown)
     assert "waits" not in _kinds(nobody)
     assert lake.sql("SELECT v FROM x WHERE id = 1").collect() == [(11,)]
     assert lake.explain().findings == ()
