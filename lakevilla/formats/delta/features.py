@@ -189,8 +189,15 @@ def refuse_write(protocol: Protocol, metadata: Metadata) -> None:
 
 
 def mapping_mode(protocol: Protocol, metadata: Metadata) -> MappingMode:
-    """The column mapping mode; the property counts only where the protocol supports the feature."""
-    if "columnMapping" not in reader_features(protocol):
+    """The column mapping mode; the property counts only where the protocol supports the feature.
+
+    Delta 3.1 lost the feature from the readers' list when it upgraded tables to reader version 3, and left it
+    in the writers' list: its data files have physical names all the same.
+    """
+    supported = reader_features(protocol)
+    if protocol.min_reader >= 3:
+        supported |= writer_features(protocol)
+    if "columnMapping" not in supported:
         return "none"
     match metadata.configuration.get("delta.columnMapping.mode", "none").lower():
         case "none":

@@ -96,6 +96,8 @@ def test_column_mapping_counts_where_the_protocol_supports_it() -> None:
     assert mapping_mode(Protocol(2, 5), by_name) == "name"
     assert mapping_mode(protocol("columnMapping"), by_name) == "name"
     assert mapping_mode(protocol("deletionVectors"), by_name) == "none"
+    assert mapping_mode(protocol("columnMapping", readers=()), by_name) == "name"
+    assert mapping_mode(Protocol(1, 5), by_name) == "none"
     with pytest.raises(Corrupt):
         mapping_mode(Protocol(2, 5), described(**{"delta.columnMapping.mode": "both"}))
 
