@@ -3,7 +3,7 @@
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt
 from lakevilla.settle.commits import CommitSettler, Outcome
-from lakevilla.settle.completion import Settle, move_head, read_head
+from lakevilla.settle.completion import Settle, move_head
 from lakevilla.settle.walking import OutOfReach
 from lakevilla.versions.commits import Commit, Settled
 from lakevilla.versions.log import GlobalLog, ReadHead
@@ -27,7 +27,7 @@ def lost_table_stops_everything(
         settled = settle(frozenset())
     except OutOfReach as lost:
         raise Corrupt(str(lost)) from lost
-    return move_head(log, environment, read, entry, settled) or read_head(log), settled
+    return move_head(log, environment, read, entry, settled) or log.read_head_of(entry.lake), settled
 
 
 @_bug("lakevilla.settle.commits.CommitSettler.settle")

@@ -116,7 +116,7 @@ def unsettled_entries(view: LakeView) -> list[Entry]:
     read = view.log.read_head()
     found: list[Entry] = []
     while read is not None and (entry := view.log.read_slot(read.head.seq + 1 + len(found))) is not None:
-        found.append(entry)
+        found.append(entry.seen_from(read.head.lake))
     return found
 
 

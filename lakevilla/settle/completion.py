@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable
 
 from lakevilla.environment import Environment
-from lakevilla.errors import CommitUnknown, Corrupt, InvalidInput
+from lakevilla.errors import CommitUnknown, InvalidInput
 from lakevilla.settle.premise import Overtaken
 from lakevilla.settle.walking import OutOfReach
 from lakevilla.versions import registry
@@ -32,8 +32,11 @@ Settle = Callable[[frozenset[str]], Settled]
 def complete(
     log: GlobalLog, environment: Environment, read: ReadHead, entry: Entry, settle: Settle
 ) -> tuple[ReadHead, Settled]:
-    """HEAD at this entry or beyond it, and what became of the entry. `read` is HEAD before it."""
-    settled, doubted = None, ""
+    """HEAD at this entry or beyond it, and what became of the entry. `read` is HEAD before it.
+
+    LakeRecreated if the lake was deleted meanwhile: its entry means nothing to another lake.
+    """
+    settled, doubted, lake = None, "", read.head.lake
     while read.head.seq < entry.seq:
         try:
             settled = settle(read.head.given_up)
@@ -43,16 +46,16 @@ def complete(
         except OutOfReach as lost:
             if lost.location == doubted:
                 logger.error("entry %d cannot be published on %s: giving it up", entry.seq, lost)
-                read = log.give_up(read, lost.location, environment.new_id()) or read_head(log)
+                read = log.give_up(read, lost.location, environment.new_id()) or log.read_head_of(lake)
             else:
                 doubted = lost.location
                 environment.sleep(SECOND_LOOK_SECONDS)
-                read = read_head(log)
+                read = log.read_head_of(lake)
             continue
         moved = move_head(log, environment, read, entry, settled)
         if moved is not None:
             return moved, settled
-        read = read_head(log)
+        read = log.read_head_of(lake)
     return read, _as_told(log, read, entry, settled)
 
 
@@ -83,14 +86,6 @@ def move_head(
     """HEAD after the entry was settled; None if another client replaced it first."""
     head = registry.apply(read.head, entry, settled, environment.new_id())
     return log.replace_head(read, head, entry, settled.published)
-
-
-def read_head(log: GlobalLog) -> ReadHead:
-    """HEAD of a lake that has one."""
-    read = log.read_head()
-    if read is None:
-        raise Corrupt("the lake's HEAD has vanished: restore _lakevilla/global/HEAD.json from a backup")
-    return read
 
 
 def _as_told(log: GlobalLog, read: ReadHead, entry: Entry, settled: Settled | None) -> Settled:

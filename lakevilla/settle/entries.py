@@ -16,13 +16,13 @@ from lakevilla.errors import CommitUnknown, LakeVillaError, Unavailable, Unsuppo
 from lakevilla.formats.port import Snapshot, Table
 from lakevilla.model import Notice, TableRef
 from lakevilla.settle.commits import CommitSettler
-from lakevilla.settle.completion import complete, read_head
+from lakevilla.settle.completion import complete
 from lakevilla.settle.places import Places, claim
 from lakevilla.settle.premise import GuardedPlaces, Premise
 from lakevilla.settle.walking import FOR_GOOD, OutOfReach, tell
 from lakevilla.store.port import Ambiguous, Created
 from lakevilla.versions.commits import Adopt, Commit, Settled, Void
-from lakevilla.versions.log import GlobalLog, ReadHead, untold
+from lakevilla.versions.log import GlobalLog, LakeRecreated, ReadHead, untold
 from lakevilla.versions.records import GONE, AnyChange, CreateTable, DropTable, Entry, Head, RenameTable
 
 logger = logging.getLogger("lakevilla.settle")
@@ -43,7 +43,7 @@ class Decided:
 
 def entry_after(head: Head, environment: Environment, txn: str, attempt: str, change: AnyChange) -> Entry:
     """The entry that a client proposes for the slot after this HEAD."""
-    return Entry(head.seq + 1, txn, attempt, environment.new_id(), environment.now_ms(), change)
+    return Entry(head.seq + 1, txn, attempt, environment.new_id(), environment.now_ms(), change, head.lake)
 
 
 def decide_entry(
@@ -57,7 +57,7 @@ def decide_entry(
     read = log.read_head() or log.first_head()
     while True:
         entry = propose(read.head)
-        premise = Premise(log, environment, entry.seq, environment.elapsed())
+        premise = Premise(log, environment, entry, environment.elapsed())
         if hold_slot(log, environment, entry):
             return _finish(log, environment, read, entry, GuardedPlaces(places, premise))
         read = help_next(log, environment, read, places)
@@ -66,16 +66,17 @@ def decide_entry(
 def help_next(log: GlobalLog, environment: Environment, read: ReadHead, places: Places) -> ReadHead:
     """HEAD beyond the entry that lies in the slot after `read`: moved by its owner, else by us."""
     seq = read.head.seq + 1
-    now = _wait_for_owner(log, environment, seq)
+    now = _wait_for_owner(log, environment, read.head.lake, seq)
     if now.head.seq >= seq:
         return now
     entry = log.read_slot(seq)
     if entry is None:
         return now
+    entry = entry.seen_from(now.head.lake)
     logger.info("settling entry %d of transaction %s, whose owner did not", seq, entry.txn)
     behind = isinstance(entry.change, Commit) and entry.change.behind
     found, late = behind or log.is_aged(entry), log.is_late(entry)
-    premise = Premise(log, environment, seq, now.read_at, found=found, late=late)
+    premise = Premise(log, environment, entry, now.read_at, found=found, late=late)
     try:
         return _complete(log, environment, now, entry, GuardedPlaces(places, premise))[0]
     except (Unavailable, Unsupported) as error:
@@ -88,7 +89,7 @@ def help_next(log: GlobalLog, environment: Environment, read: ReadHead, places: 
         ) from error
 
 
-def _wait_for_owner(log: GlobalLog, environment: Environment, seq: int) -> ReadHead:
+def _wait_for_owner(log: GlobalLog, environment: Environment, lake: str, seq: int) -> ReadHead:
     """HEAD as soon as the owner of the entry moved it, or when its time is up.
 
     A random time in all, so that a crowd does not settle the same entry at once; looked at in between, so
@@ -97,7 +98,7 @@ def _wait_for_owner(log: GlobalLog, environment: Environment, seq: int) -> ReadH
     left, pause = HELP_AFTER_SECONDS * (1 + environment.random()), FIRST_LOOK_SECONDS
     while True:
         environment.sleep(min(pause, left))
-        now = read_head(log)
+        now = log.read_head_of(lake)
         if now.head.seq >= seq or left <= pause:
             return now
         left, pause = left - pause, pause * 2
@@ -196,11 +197,11 @@ def hold_slot(log: GlobalLog, environment: Environment, entry: Entry) -> bool:
         logger.warning("the create of entry %d went unanswered; making sure", entry.seq)
     void = replace(entry, put=environment.new_id(), change=Void())
     try:
-        passed = log.passed(entry.seq)
+        passed = log.passed(entry)
         if passed is None and isinstance(log.create_slot(void), Created):
             return False
         found = log.read_slot(entry.seq)
-        passed = log.passed(entry.seq) if found is None and passed is None else passed
+        passed = log.passed(entry) if found is None and passed is None else passed
     except Unavailable as error:
         raise CommitUnknown(
             f"the store did not say whether transaction {entry.txn} was written as entry {entry.seq} of the "
@@ -227,6 +228,12 @@ def _finish(
 
 def decided_but_unseen(entry: Entry, error: LakeVillaError) -> CommitUnknown:
     """The error of an owner that cannot see what becomes of its decided entry."""
+    if isinstance(error, LakeRecreated):
+        return CommitUnknown(
+            f"transaction {entry.txn} was entry {entry.seq} of a lake that was deleted or recreated before "
+            "the transaction was completed. What it wrote below the lake's root is gone; tables outside of "
+            "the root may hold a part of it. Look at the data before it is run again"
+        )
     return CommitUnknown(
         f"transaction {entry.txn} is entry {entry.seq} of the global log, but could not be completed by this "
         f"client ({error}): the next client that changes the lake's tables completes it, or rolls it back. "

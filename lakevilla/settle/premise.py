@@ -24,6 +24,7 @@ from lakevilla.settle.commits import INVERSE
 from lakevilla.settle.places import Places
 from lakevilla.store.port import Store
 from lakevilla.versions.log import PREMISE_SECONDS, GlobalLog, ReadHead
+from lakevilla.versions.records import Entry
 
 
 class Overtaken(Exception):
@@ -43,7 +44,7 @@ class Premise:
         self,
         log: GlobalLog,
         environment: Environment,
-        seq: int,
+        entry: Entry,
         since: float,
         *,
         found: bool = False,
@@ -51,7 +52,7 @@ class Premise:
     ) -> None:
         self._log = log
         self._environment = environment
-        self._seq = seq
+        self._entry = entry
         self._since = since
         self.found = found
         self.late = late
@@ -69,9 +70,9 @@ class Premise:
             self._since = now
 
     def passed(self) -> ReadHead | None:
-        """HEAD, if it has come past the entry."""
-        read = self._log.read_head()
-        return read if read is not None and read.head.seq >= self._seq else None
+        """HEAD, if it has come past the entry; LakeRecreated if it is another lake's."""
+        read = self._log.read_head_of(self._entry.lake)
+        return read if read.head.seq >= self._entry.seq else None
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ class Decision:
             self._owning.ensure(read.head, commit)
             environment.fan_out([partial(p.table.look, p.snapshot) for p, _ in self._footing.changes])
             entry = entry_after(read.head, environment, workspace.txn, self._recovery.attempt, commit)
-            premise = Premise(log, environment, entry.seq, environment.elapsed(), found=commit.behind)
+            premise = Premise(log, environment, entry, environment.elapsed(), found=commit.behind)
             self._footing.renew()
             if hold_slot(log, environment, entry):
                 premise.late = premise.is_old

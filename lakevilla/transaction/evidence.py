@@ -129,7 +129,8 @@ class _Search:
         earlier = [] if self._reaches_back(told) else self._slots(told[-1].base.seq, head.horizon)
         numbers = [*self._unsettled(head.seq), *(step.seq for step in steps)]
         found = self._environment.fan_out([partial(self._log.read_slot, number) for number in numbers])
-        entries = [entry for entry in (*found, *earlier) if entry is not None and entry.txn == self._txn]
+        seen = [entry.seen_from(head.lake) for entry in (*found, *earlier) if entry is not None]
+        entries = [entry for entry in seen if entry.txn == self._txn]
         expired = not self._reaches_back(told) and not _begins(earlier, self._begun_ms)
         evidence = Evidence(head.seq, tuple(entries), {}, steps, expired)
         if stop_early and (entries or steps):

@@ -46,6 +46,8 @@ class Isolated(Footing):
     def stand(self, log: GlobalLog, read: ReadHead) -> ReadHead:
         """Validate, and if a rule is hit, go on to this HEAD. Who has to redo for that lines up first, so
         that it is done once."""
+        if self._cut.head.lake not in ("", read.head.lake):
+            raise log.recreated()
         if self._cut.read is not None and read.head.seq == self._cut.read.head.seq:
             return read
         while (failure := self._validate(read.head)) is not None or self._taken_back:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 
 from lakevilla.environment import Environment
-from lakevilla.errors import CommitUnknown, Corrupt, Unavailable
+from lakevilla.errors import CommitUnknown, Conflict, Corrupt, Unavailable
 from lakevilla.store import keys
 from lakevilla.store.port import Changed, Created, Exists, Replaced, Store
 from lakevilla.versions.differences import Step, difference
@@ -34,6 +34,10 @@ PREMISE_SECONDS = 3600.0
 """How long a HEAD may be built on without another look (docs/protocol.md, section 1)."""
 _STATES_KEPT = 4
 _SEEN_KEPT = 64
+
+
+class LakeRecreated(Conflict):
+    """The lake that was read is gone, and another one may lie in its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +129,20 @@ class GlobalLog:
             gone = outline.base_seq
         return None
 
+    def read_head_of(self, lake: str) -> ReadHead:
+        """HEAD of the lake with this id, whichever it is if the id is empty; LakeRecreated if it is gone."""
+        read = self.read_head()
+        if read is None or lake not in ("", read.head.lake):
+            raise self.recreated()
+        return read
+
+    def recreated(self) -> LakeRecreated:
+        """The error for a lake that is not the one that was read any more."""
+        return LakeRecreated(
+            f"the lake at {self._store.url} was deleted or recreated while the transaction was open. Nothing "
+            "was changed; run the transaction again to work on the lake that is there now"
+        )
+
     def first_head(self) -> ReadHead:
         """Create HEAD with a new lake id, or read the one that a rival created first."""
         lake, put = self._environment.new_id(), self._environment.new_id()
@@ -140,7 +158,9 @@ class GlobalLog:
                 return found
 
     def replace_head(self, read: ReadHead, head: Head, entry: Entry, published: bool) -> ReadHead | None:
-        """Move HEAD on from the one that was read, by this entry; None if somebody else did."""
+        """Move HEAD on from the one that was read, by this entry; None if another client did."""
+        assert head.seq == entry.seq == read.head.seq + 1, "HEAD goes from one entry to the next"
+        assert head.lake == read.head.lake, "HEAD stays the same lake's"
         packed, inline, data = self._pack(read, head, entry, published)
         now = self._environment.elapsed()
         match self._store.replace(keys.HEAD, data, read.etag):
@@ -200,13 +220,13 @@ class GlobalLog:
     def create_slot(self, entry: Entry) -> Created | Exists:
         """Decide this entry, unless the slot is taken, or was: it may have been cleaned away since HEAD was
         read, if that is long ago. Then the entry decided nothing. CommitUnknown if nobody can say."""
-        if not self._is_fresh(entry.seq) and self.passed(entry.seq) is not None:
+        if not self._is_fresh(entry.seq) and self.passed(entry) is not None:
             return Exists()
         answer = self._store.create(keys.slot(entry.seq), entry.encode())
         try:
             if isinstance(answer, Exists) or self._is_fresh(entry.seq):
                 return answer
-            passed = self.passed(entry.seq)
+            passed = self._passed_after_create(entry)
             if passed is None or passed.tells_of(entry):
                 return answer
             # Ours, in the place of one that was cleaned away.
@@ -227,13 +247,21 @@ class GlobalLog:
         read_at = self._states.seen_at(seq - 1)
         return read_at is not None and self._environment.elapsed() - read_at < PREMISE_SECONDS
 
-    def passed(self, seq: int) -> Passed | None:
-        """How HEAD came past this entry; None if it has not come to it yet. One GET, and two more if the
-        entry is older than what HEAD tells of."""
-        read = self.read_head()
-        if read is None or read.head.seq < seq:
+    def _passed_after_create(self, entry: Entry) -> Passed | None:
+        """The same after the slot was created. In another lake's log it is deleted again."""
+        try:
+            return self.passed(entry)
+        except LakeRecreated:
+            self._store.delete(keys.slot(entry.seq))
+            raise
+
+    def passed(self, entry: Entry) -> Passed | None:
+        """How HEAD came past this entry; None if it has not come to it yet. LakeRecreated if it is another
+        lake's HEAD. One GET, and two more if the entry is older than what HEAD tells of."""
+        read = self.read_head_of(entry.lake)
+        if read.head.seq < entry.seq:
             return None
-        return Passed(read, self.step_of(read, seq))
+        return Passed(read, self.step_of(read, entry.seq))
 
     def is_late(self, entry: Entry) -> bool:
         """Whether the slot of an entry was created long after the entry was made, by the store's clock and

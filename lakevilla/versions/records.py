@@ -6,7 +6,7 @@ client that meets a newer format number refuses, and says so.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lakevilla.errors import Corrupt
@@ -117,7 +117,10 @@ _KINDS: Mapping[type[AnyChange], str] = {
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One slot of the global log: who decided what. Identity is the attempt, never the put-id."""
+    """One slot of the global log: who decided what. Identity is the attempt, never the put-id.
+
+    `lake` is the id of the lake that it was made for; empty in entries of earlier releases.
+    """
 
     seq: int
     txn: str
@@ -125,6 +128,14 @@ class Entry:
     put: str
     time_ms: int
     change: AnyChange
+    lake: str = ""
+
+    def seen_from(self, lake: str) -> "Entry":
+        """What this entry is for the lake in whose log it lies: nothing, if it was made for another lake.
+
+        A folder may be deleted and used for another lake while a client is about to write its entry.
+        """
+        return self if self.lake in ("", lake) else replace(self, change=Void())
 
     @property
     def kind(self) -> str:
@@ -152,6 +163,7 @@ class Entry:
                 "put": self.put,
                 "time_ms": self.time_ms,
                 "change": _encode_change(self.change),
+                **({"lake": self.lake} if self.lake else {}),
             }
         )
 
@@ -166,6 +178,7 @@ class Entry:
                 put=text(record["put"]),
                 time_ms=number(record["time_ms"]),
                 change=_decode_change(record["change"]),
+                lake=text(record.get("lake", "")),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise Corrupt(f"{where} is not a valid entry of the global log: {error!r}") from error

@@ -215,13 +215,16 @@ def _wrong_chain(before: Raw, after: Raw, version: int) -> Iterable[str]:
 
 
 def _without_forgotten(before: Raw, after: Raw) -> Raw:
-    """The metadata as it was, without the snapshots that are not there any more."""
+    """The metadata as it was, without the snapshots that are not there any more.
+
+    With an entry of the snapshot log go all that come before it, as in Iceberg's reference implementation: an
+    entry says which snapshot was current until the time of the next one, so a gap would tell wrong.
+    """
     kept = {snapshot["snapshot-id"] for snapshot in after.get("snapshots") or ()}
-    left = {
-        part: [one for one in before.get(part) or () if one["snapshot-id"] in kept]
-        for part in ("snapshots", "snapshot-log")
-    }
-    return {**before, **left}
+    snapshots = [one for one in before.get("snapshots") or () if one["snapshot-id"] in kept]
+    log = before.get("snapshot-log") or []
+    forgotten = [number for number, one in enumerate(log) if one["snapshot-id"] not in kept]
+    return {**before, "snapshots": snapshots, "snapshot-log": log[forgotten[-1] + 1 if forgotten else 0 :]}
 
 
 def _wrong_snapshots(before: Raw, after: Raw, fresh: Sequence[Raw]) -> Iterable[str]:

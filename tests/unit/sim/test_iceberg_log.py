@@ -94,6 +94,18 @@ def test_version_that_says_so_may_forget_snapshots():
     assert check_published(changed(LAST, forget)) == []
 
 
+def forget_second(raw: dict[str, Any]) -> None:
+    expiring(raw)["snapshots"].pop(1)
+
+
+def test_version_that_forgets_a_snapshot_forgets_the_snapshot_log_up_to_it():
+    def forget(raw: dict[str, Any]) -> None:
+        forget_second(raw)
+        del raw["snapshot-log"][:2]
+
+    assert check_published(changed(LAST, forget)) == []
+
+
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
@@ -103,6 +115,8 @@ def test_version_that_says_so_may_forget_snapshots():
         (lambda raw: raw["snapshots"].pop(0), "forgets snapshots"),
         (lambda raw: expiring(raw)["snapshots"][0].update({"timestamp-ms": 1}), "forgets snapshots"),
         (lambda raw: expiring(raw)["snapshot-log"].pop(0), "has another snapshot-log"),
+        (lambda raw: (forget_second(raw), raw["snapshot-log"].pop(1)), "has another snapshot-log"),
+        (lambda raw: (forget_second(raw), raw["snapshot-log"].clear()), "has another snapshot-log"),
         (lambda raw: raw.update({"last-updated-ms": 1}), "goes back in time"),
         (lambda raw: raw.update({"last-sequence-number": 9}), "ends with sequence number 9"),
         (lambda raw: last_snapshot(raw).update({"parent-snapshot-id": 7}), "whose parent is 7"),
