@@ -10,7 +10,9 @@ There are two, and each has a time of its own:
   (`Operation.begun_at`), whatever the transaction has read or redone since.
 
 A premise that is older is looked at again right before the commit. For the uploads the transaction writes its
-lease first: from then on vacuum keeps what it uploaded (`maintenance.transactions`).
+lease first: from then on vacuum keeps what it uploaded (`maintenance.transactions`). That is the vacuum of
+this lake. A table that belongs to another lake is vacuumed from there, by a client that does not see this
+lake's leases: files that were uploaded there almost a day ago are not published any more.
 
 A client may be suspended between that look and its commit. So a commit that was sent an hour after the look
 is confirmed: an entry at a number that had been used is deleted again, and a commit whose files are gone is
@@ -18,6 +20,7 @@ rolled back by an inverse commit.
 """
 
 import logging
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -26,6 +29,7 @@ from lakevilla.formats.port import Published, Snapshot
 from lakevilla.markers.records import VACUUM
 from lakevilla.model import Author
 from lakevilla.settle.commits import INVERSE
+from lakevilla.settle.places import owner_of
 from lakevilla.settle.walking import Landed, walk
 from lakevilla.transaction.catalog import PREMISE_SECONDS
 from lakevilla.transaction.effect import TableChange
@@ -35,6 +39,10 @@ from lakevilla.transaction.turns import Turns
 from lakevilla.transaction.workspace import Workspace
 
 logger = logging.getLogger("lakevilla.transaction")
+
+UNSEEN_SECONDS = 22 * 3600.0
+"""So old may uploads be that no lease protects: vacuum deletes nothing within a day, and a commit may be sent
+an hour after the look. The rest is for clocks that are apart."""
 
 
 class Premises:
@@ -59,6 +67,7 @@ class Premises:
             self._workspace.uploads.finish()
             self._show_life(old[0])
         for each in old:
+            self._refuse_unprotected(each)
             refuse_missing(each)
             self._shown_at[each.pinned.ref.location] = now
         self._renewed_at = now
@@ -105,6 +114,28 @@ class Premises:
         location = pending.pinned.ref.location
         since = self._operations.uploaded_since(location)
         return max(since, self._shown_at.get(location, since))
+
+    def _refuse_unprotected(self, pending: TableChange) -> None:
+        """Conflict if another lake's vacuum, which does not see our lease, may be about to delete uploads."""
+        workspace, ref = self._workspace, pending.pinned.ref
+        since = self._operations.uploaded_since(ref.location)
+        if math.isinf(since):
+            # Another client uploaded them, no earlier than it began.
+            age = (workspace.environment.now_ms() - workspace.now_ms) / 1000
+        else:
+            age = workspace.environment.elapsed() - since
+        if age <= UNSEEN_SECONDS:
+            return
+        head = workspace.catalog.head(workspace.meter)
+        owner = owner_of(workspace.catalog.store_of(ref.location, workspace.meter))
+        if owner is not None and (head is None or owner.lake != head.lake):
+            raise Conflict(
+                f"{pending.change.operation} on {ref.name!r} took so long that the lake at {owner.url}, to "
+                "which the table belongs, may delete the files that it uploaded: nothing was changed; run it "
+                "again, and commit within a day",
+                table=ref.name,
+                operation=pending.change.operation,
+            )
 
     def _show_life(self, pending: TableChange) -> None:
         """Write the lease, so that vacuum keeps what is there."""

@@ -202,3 +202,49 @@ def test_slot_that_was_created_after_vacuum_deleted_its_uploads_is_refused(
     store.hook = None
     fresh = lv.Lake(tmp_path, engine="local", storage_options=OPTIONS, environment=clock)
     assert (_ids(fresh), _ids(fresh, "u")) == ([1], [1])
+
+
+def _register(tmp_path: Path, clock: Clock) -> lv.Lake:
+    """Another lake, which knows the table `t`."""
+    lake = lv.Lake(
+        tmp_path / "another", engine="local", storage_options=OPTIONS, environment=clock, lease_seconds=0.2
+    )
+    lake.register("t", f"file://{tmp_path}/t")
+    return lake
+
+
+def test_uploads_of_another_lake_that_its_owner_may_delete_are_not_published(
+    lake: lv.Lake, clock: Clock, tmp_path: Path
+) -> None:
+    another = _register(tmp_path, clock)
+    with lake.transaction() as tx:
+        # The table has the owner that CT gives it.
+        tx.append("t", [{"id": 2, "v": 2}])
+        tx.append("u", [{"id": 2, "v": 2}])
+    tx = another.transaction(lv.R)
+    tx.append("t", [{"id": 50, "v": 50}])
+    tx._workspace.uploads.finish()
+    clock.ahead = 1.3 * DAY
+    with pytest.raises(lv.Conflict, match="to which the table belongs, may delete"):
+        tx.commit()
+    assert _ids(lake) == [1, 2]
+
+
+def test_uploads_of_another_lake_from_the_same_day_are_published(
+    lake: lv.Lake, clock: Clock, tmp_path: Path
+) -> None:
+    tx = _register(tmp_path, clock).transaction(lv.R)
+    tx.append("t", [{"id": 50, "v": 50}])
+    clock.ahead = 0.9 * DAY
+    tx.commit()
+    assert _ids(lake) == [1, 50]
+
+
+def test_old_uploads_to_a_table_of_the_own_lake_are_published(
+    lake: lv.Lake, clock: Clock, other: lv.Lake
+) -> None:
+    tx = lake.transaction(lv.R)
+    tx.append("t", [{"id": 50, "v": 50}])
+    clock.ahead = 1.3 * DAY
+    tx.commit()
+    assert _ids(other) == [1, 50]
