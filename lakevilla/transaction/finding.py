@@ -145,7 +145,8 @@ def _not_found(catalog: Catalog, environment: Environment, leases: Leases, txn: 
 _LIVE = "no table names it yet, and its client shows signs of life: wait for it"
 _RESUME = (
     "no table names it, and its client shows no sign of life, but it left what it had done: "
-    "lake.resume('{txn}') goes on with it"
+    "tx = lake.resume('{txn}') goes on with it after its first tx.statements statements. Run those that "
+    "follow, if it had more, before it is committed"
 )
 _TORN = (
     "it was {place} and was refused, and another client had built on its part of {where} before that could "

@@ -51,6 +51,8 @@ def draw_work(session: Obedient, random: Random, tables: list[str]) -> Work:
 def transact(session: Obedient, work: Work, features: Features, pause: Nap, again: bool) -> Operation:
     """One transaction, with a pause between its statements and its commit."""
 
+    steps = [partial(apply, table=table, change=change) for table in work for change in work[table]]
+
     def run(op: Operation) -> None:
         def body(tx: Transaction) -> None:
             op.txn = tx.id
@@ -68,7 +70,7 @@ def transact(session: Obedient, work: Work, features: Features, pause: Nap, agai
             with session.lake.transaction(features) as tx:
                 body(tx)
 
-    return session.perform("", "change", str(features), work, run)
+    return session.perform("", "change", str(features), work, run, steps)
 
 
 def change_one(session: Obedient, random: Random, names: tuple[str, ...], nap: Nap) -> None:

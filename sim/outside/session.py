@@ -2,11 +2,11 @@
 
 Contract: a commit whose outcome is unknown is asked for when the store answers again and some minutes have
 passed. `committed` counts as acknowledged, `aborted` and the advice to run it again as failed. What has left
-records is resumed. Everything else stays unknown. Every answer of `lake.outcome` is kept, because a final one
+records is resumed: the statements that follow those of the records run, and then it commits. Everything else stays unknown. Every answer of `lake.outcome` is kept, because a final one
 must never change.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +21,7 @@ from lakevilla.errors import (
     Unsupported,
 )
 from lakevilla.lake import Lake
+from lakevilla.transaction.transaction import Transaction
 from sim.checkers.history import History, Operation
 from sim.session import Session
 from sim.world import Client
@@ -28,6 +29,9 @@ from sim.world import Client
 MINUTES = 600.0
 ASKS = 4
 AGAIN = "may be run again"
+
+Step = Callable[[Transaction], None]
+"""One statement."""
 
 
 @dataclass
@@ -53,14 +57,21 @@ class Obedient(Session):
         self.root = root
 
     def perform(
-        self, table: str, action: str, key: Any, value: Any, run: Callable[[Operation], None]
+        self,
+        table: str,
+        action: str,
+        key: Any,
+        value: Any,
+        run: Callable[[Operation], None],
+        steps: Sequence[Step] | None = None,
     ) -> Operation:
+        """`steps` are the statements of the transaction in order; None if they have no order."""
         op = self.begin(table, action, key, value)
         try:
             run(op)
             self.end(op, "ok")
         except (CommitUnknown, Fenced) as failure:
-            self._ask(op, failure)
+            self._ask(op, failure, steps)
         except (Aborted, Unavailable, InvalidInput, Unsupported) as failure:
             self.end(op, "failed", _told(failure))
         except Corrupt as failure:
@@ -74,7 +85,7 @@ class Obedient(Session):
         self.notes.answers.append((self.now, txn, found.state, found.advice))
         return found.state, found.advice
 
-    def _ask(self, op: Operation, failure: LakeVillaError) -> None:
+    def _ask(self, op: Operation, failure: LakeVillaError, steps: Sequence[Step] | None) -> None:
         told = _told(failure)
         for _ in range(ASKS if op.txn is not None else 0):
             self.client.environment.sleep(MINUTES)
@@ -89,16 +100,17 @@ class Obedient(Session):
             if state == "aborted" or (state == "undecided" and AGAIN in advice):
                 self.end(op, "failed", f"{told}; told {state}: {advice}")
                 return
-            if "lake.resume" in advice and self._resume(op, told):
+            if "lake.resume" in advice and steps is not None and self._resume(op, told, steps):
                 return
         self.end(op, "unknown", told)
 
-    def _resume(self, op: Operation, told: str) -> bool:
+    def _resume(self, op: Operation, told: str, steps: Sequence[Step]) -> bool:
         """Whether the transaction is committed by this."""
         assert op.txn is not None
         try:
-            with self.lake.resume(op.txn):
-                pass
+            with self.lake.resume(op.txn) as tx:
+                for step in steps[tx.statements :]:
+                    step(tx)
         except (CommitUnknown, Aborted, Unavailable, InvalidInput, Unsupported):
             return False
         self.end(op, "ok", f"{told}; resumed")
