@@ -2,8 +2,8 @@
 
 Contract: a commit whose outcome is unknown is asked for when the store answers again and some minutes have
 passed. `committed` counts as acknowledged, `aborted` and the advice to run it again as failed. What has left
-records is resumed: the statements that follow those of the records run, and then it commits. Everything else stays unknown. Every answer of `lake.outcome` is kept, because a final one
-must never change.
+records is resumed: the statements that follow those of the records run, and then it commits. Everything else
+stays unknown. Every answer of `lake.outcome` is kept, because a final one must never change.
 """
 
 from collections.abc import Callable, Sequence
