@@ -356,6 +356,12 @@ class Table(Protocol):
         """
         ...
 
+    def is_stale(self, version: int) -> bool:
+        """Whether the log entry of this version took a number that had been used before and was cleaned away:
+        then it is no part of the table, and readers do not see it. A client wrote it that was suspended
+        before it sent the request, and that could not delete it again."""
+        ...
+
     def references(self, snapshot: Snapshot, since_ms: int, also: Collection[int] = ()) -> References:
         """The files that any version needs which was current at this moment, by the store's clock, or later.
 

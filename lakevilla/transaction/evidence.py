@@ -207,6 +207,8 @@ class _Search:
                 begins = back or (oldest is not None and oldest <= table.first_version)
                 # Between the versions that are there some may be missing, where a log was cleaned up.
                 whole = begins and len(numbers) == numbers[0] - numbers[-1] + 1
+                if not whole:
+                    own = [entry for entry in own if not table.is_stale(entry.version)]
                 return Seen(ref, table.first_version, oldest, tuple(own), whole)
             limit *= 4
 

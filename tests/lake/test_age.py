@@ -1,5 +1,6 @@
 """A client that slept for long: what it knew may have been cleaned away, and it must not build on it."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -31,14 +32,14 @@ def sleeper(tmp_path: Path, clock: Clock) -> lv.Lake:
     return lake
 
 
-def _clean_log(tmp_path: Path) -> None:
-    """Go on to a checkpoint, and remove the entries below it, as log retention does."""
+def _clean_log(tmp_path: Path, cleaned: int = 10) -> None:
+    """Go on to a checkpoint, and remove so many entries below it, as log retention does."""
     awake = lv.Lake(tmp_path, engine="local", features=lv.R)
     for number in range(2, 12):
         awake.append("t", [{"id": number}])
     log = tmp_path / "t" / "_delta_log"
     assert (log / f"{10:020d}.checkpoint.parquet").exists()
-    for version in range(10):
+    for version in range(cleaned):
         (log / f"{version:020d}.json").unlink()
 
 
@@ -86,3 +87,22 @@ def test_snapshot_known_for_hours_is_read_anew(sleeper: lv.Lake, clock: Clock, t
     assert sleeper.read("t").count() == 11
     sleeper.append("t", [{"id": 100}])
     assert lv.Lake(tmp_path, engine="local", features=lv.R).read("t").count() == 12
+
+
+@pytest.mark.parametrize("cleaned", [3, 10])
+def test_entry_that_arrives_under_a_number_that_was_cleaned_away_is_not_committed(
+    sleeper: lv.Lake, tmp_path: Path, cleaned: int
+) -> None:
+    with sleeper.transaction() as tx:
+        tx.append("t", [{"id": 100}])
+    entry = tmp_path / "t" / "_delta_log" / f"{2:020d}.json"
+    late = entry.read_bytes()
+    # It was not sent yet: others make this version, and it is cleaned away.
+    entry.unlink()
+    _clean_log(tmp_path, cleaned)
+    entry.write_bytes(late)
+    later = entry.stat().st_mtime + 7200
+    os.utime(entry, (later, later))
+    asked = lv.Lake(tmp_path, engine="local", features=lv.R)
+    assert sorted(row["id"] for row in asked.read("t").collect()) == list(range(1, 12))
+    assert asked.outcome(tx.id).state == "unknown"

@@ -23,7 +23,14 @@ from lakevilla.formats.delta.filling import DeltaMarkerEntries, fill
 from lakevilla.formats.delta.footprint import footprint_of
 from lakevilla.formats.delta.log import Listing, adjusted_times, list_log, newest_at
 from lakevilla.formats.delta.opening import follow, is_same, open_state, read_entry
-from lakevilla.formats.delta.publish import encode_first, publish, publish_first, publish_notice, retract
+from lakevilla.formats.delta.publish import (
+    encode_first,
+    is_stale,
+    publish,
+    publish_first,
+    publish_notice,
+    retract,
+)
 from lakevilla.formats.delta.references import DeltaReferences
 from lakevilla.formats.delta.replay import State
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
@@ -196,6 +203,10 @@ class DeltaTable:
 
     def retract(self, version: int, put: str | None, orphaned: bool = False) -> bool:
         return retract(self._store, version, put, orphaned)
+
+    def is_stale(self, version: int) -> bool:
+        newest = self.latest()
+        return newest is not None and not newest.markers_in_log and is_stale(self._store, version)
 
     def references(self, snapshot: Snapshot, since_ms: int, also: Collection[int] = ()) -> DeltaReferences:
         newest = _ours(snapshot)

@@ -116,6 +116,15 @@ class FileLog:
         return there if there.is_pending else there.after(base)
 
     def retract(self, number: int, put: str | None, orphaned: bool) -> bool:
+        return self._find_stale(number, put, orphaned, self._store.delete)
+
+    def is_stale(self, number: int) -> bool:
+        return self._find_stale(number, None, False, lambda _: None)
+
+    def _find_stale(
+        self, number: int, put: str | None, orphaned: bool, then: Callable[[str], None]
+    ) -> bool:
+        """Whether the metadata file of this number took one that had been used; if so, `then` gets its key."""
         listed = [(meta, parse_metadata_key(meta.key)) for meta in self._store.list(METADATA)]
         numbered = {name.version: meta for meta, name in listed if name is not None and name.by_files}
         ours = numbered.get(number)
@@ -127,7 +136,7 @@ class FileLog:
         has_base = not alone or (number == FIRST and not orphaned)
         if not was_used(ours, covering, number, has_base):
             return False
-        self._store.delete(ours.key)
+        then(ours.key)
         return True
 
     def leave_hint(self, version: Version) -> None:

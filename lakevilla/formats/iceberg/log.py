@@ -150,6 +150,10 @@ class Log(Protocol):
         """Delete our version of this number if the number had been used, see `Table.retract`."""
         ...
 
+    def is_stale(self, number: int) -> bool:
+        """Whether the version of this number took one that had been used, see `Table.is_stale`."""
+        ...
+
     def leave_hint(self, version: Version) -> None:
         """Let other clients find this version: by a hint, and above it where they go by the greatest number.
         Failure harms nobody."""

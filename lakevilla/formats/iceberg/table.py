@@ -196,6 +196,10 @@ class IcebergTable:
     def retract(self, version: int, put: str | None, orphaned: bool = False) -> bool:
         return self._log.retract(version, put, orphaned)
 
+    def is_stale(self, version: int) -> bool:
+        newest = self.latest()
+        return newest is not None and not newest.markers_in_log and self._log.is_stale(version)
+
     def references(self, snapshot: Snapshot, since_ms: int, also: Collection[int] = ()) -> IcebergReferences:
         return IcebergReferences.read(self._log, _ours(snapshot), since_ms, also)
 
