@@ -31,6 +31,8 @@ class _Lake:
     head: dict[str, Any] | None = None
     states: dict[int, tuple[float, dict[str, int]]] = field(default_factory=dict)
     """When HEAD came to each number, and the versions of its tables then."""
+    bases: dict[int, tuple[float, dict[str, int]]] = field(default_factory=dict)
+    """When each entry was decided, and the versions on which its changes of tables were validated."""
 
 
 class Keeping:
@@ -65,12 +67,15 @@ class Keeping:
             elif slot and (lake.head is None or int(slot["seq"]) > lake.head["seq"]):
                 self._blame(write.client, f"deletes entry {slot['seq']} of {name}, which is not settled")
             return
+        if slot := _SLOT.match(key):
+            lake.bases[int(slot["seq"])] = write.at, _bases(json.loads(write.data)["change"])
         if lake.heads.see(key, write.data) or key != _HEAD:
             return
         before, lake.head = lake.head, lake.heads.unpack(write.data)
         head = lake.head
         lake.states[head["seq"]] = write.at, dict(head.get("versions", {}))
-        self._see_torn(write, name, set(head.get("torn", ())))
+        torn = set(head.get("torn", ())) - set((before or {}).get("torn", ()))
+        self._see_torn(write, name, lake.bases.get(head["seq"], (0.0, {})), torn)
         kept = before is not None and all(before.get(part) == head.get(part) for part in _STATE)
         # A table may be given up at the number where HEAD is.
         if not kept and head["seq"] != (0 if before is None else before["seq"] + 1):
@@ -78,15 +83,26 @@ class Keeping:
         if before is not None and head["lake"] != before["lake"]:
             self._blame(write.client, f"HEAD of {name} is another lake's")
 
-    def _see_torn(self, write: SentWrite, name: str, torn: set[str]) -> None:
-        """A table is torn only where a stranger has built on what had to be taken back."""
-        for location in torn - self.torn:
-            life = self._lives.current(self._root(name, location))
-            commits = [] if life is None else life.log.commits
-            strange = any(not commit.ours and (commit.removes or commit.redefines) for commit in commits[1:])
-            if life is not None and not strange and life.root not in self._lives.spoiled:
+    def _see_torn(
+        self, write: SentWrite, name: str, entry: tuple[float, dict[str, int]], torn: set[str]
+    ) -> None:
+        """A table is torn only where a stranger has built on what had to be taken back, where the version on
+        which the entry was validated cannot be read any more, or where the table was deleted since."""
+        decided_at, bases = entry
+        for location in torn:
+            root = self._root(name, location)
+            if location not in bases:
+                self._blame(write.client, f"calls {location} torn, which the entry does not change")
+            elif root not in self._lives.spoiled and not self._is_lost(root, bases[location], decided_at):
                 self._blame(write.client, f"calls {location} torn, and no stranger has built there")
         self.torn |= torn
+
+    def _is_lost(self, root: str, base: int, decided_at: float) -> bool:
+        life = self._lives.current(root)
+        if life is None or life.versions[0].at > decided_at or not life.is_readable(base):
+            return True
+        later = [commit for commit in life.log.commits if commit.version > base and not commit.ours]
+        return any(commit.removes or commit.redefines for commit in later)
 
     def _see_delete(self, write: SentWrite) -> None:
         life = self._life(write.key)
@@ -127,3 +143,8 @@ class Keeping:
 
     def _blame(self, client: str, problem: str) -> None:
         self.violations.append(f"{client}: {problem}")
+
+
+def _bases(change: dict[str, Any]) -> dict[str, int]:
+    """The tables that an entry changes, each with the version on which that was validated."""
+    return {write["location"]: write["base"] for write in change.get("writes", ())}

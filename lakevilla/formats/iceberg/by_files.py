@@ -121,10 +121,8 @@ class FileLog:
     def is_stale(self, number: int) -> bool:
         return self._find_stale(number, None, False, lambda _: None)
 
-    def _find_stale(
-        self, number: int, put: str | None, orphaned: bool, then: Callable[[str], None]
-    ) -> bool:
-        """Whether the metadata file of this number took one that had been used; if so, `then` gets its key."""
+    def _find_stale(self, number: int, put: str | None, orphaned: bool, then: Callable[[str], None]) -> bool:
+        """Whether the metadata file of this number took one that had been used: `then` gets its key."""
         listed = [(meta, parse_metadata_key(meta.key)) for meta in self._store.list(METADATA)]
         numbered = {name.version: meta for meta, name in listed if name is not None and name.by_files}
         ours = numbered.get(number)
