@@ -25,6 +25,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from lakevilla.errors import CommitUnknown, Conflict, Corrupt, Fenced, Unavailable
+from lakevilla.formats.identity import Recreated
 from lakevilla.formats.port import Published, Snapshot
 from lakevilla.markers.records import VACUUM
 from lakevilla.model import Author
@@ -80,6 +81,12 @@ class Premises:
             return snapshot
         try:
             return self._confirm(pending, published, author)
+        except Recreated as error:
+            raise CommitUnknown(
+                f"transaction {author.txn} was committed as version {snapshot.version} of "
+                f"{pending.pinned.ref.name!r}, and the table was deleted or recreated while its client was "
+                "suspended: look at the data before it is run again"
+            ) from error
         except Unavailable as error:
             raise CommitUnknown(
                 f"transaction {author.txn} is version {snapshot.version} of {pending.pinned.ref.name!r}, and "

@@ -68,7 +68,7 @@ class Keeping:
                 self._blame(write.client, f"deletes entry {slot['seq']} of {name}, which is not settled")
             return
         if slot := _SLOT.match(key):
-            lake.bases[int(slot["seq"])] = write.at, _bases(json.loads(write.data)["change"])
+            lake.bases[int(slot["seq"])] = write.at, _bases(json.loads(write.data).get("change", {}))
         if lake.heads.see(key, write.data) or key != _HEAD:
             return
         before, lake.head = lake.head, lake.heads.unpack(write.data)

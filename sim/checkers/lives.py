@@ -140,8 +140,11 @@ class Lives:
         life = self._now.get(place.root)
         if client == WRECKER:
             self._end(place.root, at)
-        elif key in self._stale or life is None or life.versions[-1].ends or place.root in self.spoiled:
+        elif key in self._stale:
             self._stale.discard(key)
+            self._absolve(place)
+        elif life is None or life.versions[-1].ends or place.root in self.spoiled:
+            return
         elif client.startswith(STRANGERS):
             life.cleaned.add(place.version)
         elif place.version == life.newest and life.before is not None:
@@ -151,7 +154,7 @@ class Lives:
             life.before = None
             if done is not None:
                 self.done[done[:2]] -= done[2]
-            self._found = [found for found in self._found if found[:2] != (place.root, place.version)]
+            self._absolve(place)
         else:
             self._blame(client, place, f"deletes version {place.version} of {place.root}")
 
@@ -184,10 +187,13 @@ class Lives:
             self._stale.add(entry_key(place.format, root, place.version))
             return
         if not (log.follows(place.version) if life is None else place.version == life.newest + 1):
-            if not excused:
+            if excused:
+                self.spoiled.add(root)
+            else:
+                # A client that slept may have sent it: then it deletes it again.
                 where = "where no table is" if life is None else f"after version {life.newest}"
                 self._blame(client, place, f"version {place.version} of {root} is created {where}")
-            self.spoiled.add(root)
+                self._stale.add(entry_key(place.format, root, place.version))
             return
         state = {name: copy(value) for name, value in vars(log).items()}
         commit = log.read(place.version, data, self._objects)
@@ -269,6 +275,10 @@ class Lives:
                 self._parsed[name] = list(as_rows(rows_of(file, self._objects) or ()))
             found += self._parsed[name]
         return tuple(sorted(found))
+
+    def _absolve(self, place: Place) -> None:
+        """What was wrong with this version was put right: it is not there any more."""
+        self._found = [found for found in self._found if found[:2] != (place.root, place.version)]
 
     def _blame(self, client: str, place: Place, problem: str) -> None:
         self._found.append((place.root, place.version, f"{client}: {problem}"))

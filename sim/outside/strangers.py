@@ -8,6 +8,7 @@ folders at one moment: whoever is at work in the same second loses, whatever it 
 import io
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -45,7 +46,8 @@ class State:
 
 
 class Stranger:
-    """One client of Delta tables. Errors of the store end what it does, without harm."""
+    """One client of Delta tables. Errors of the store end what it does, without harm, and so do objects that
+    another one deletes while it reads."""
 
     def __init__(self, world: World, client: Client, history: History, notes: Notes) -> None:
         self._world = world
@@ -57,7 +59,8 @@ class Stranger:
     def act(self, random: Random, root: str) -> None:
         """Append a row, compact, or set a property."""
         if self._client.formats.of(root) == DELTA:
-            random.choice((self.append, self.append, self.compact, self.define))(root)
+            with suppress(GaveUp):
+                random.choice((self.append, self.append, self.compact, self.define))(root)
 
     def append(self, root: str) -> None:
         elapsed = self._client.environment.elapsed
@@ -97,6 +100,10 @@ class Stranger:
     def clean(self, root: str) -> None:
         """Delete entries and checkpoints that are older than two days and lie before the newest checkpoint,
         which is made first."""
+        with suppress(GaveUp):
+            self._clean(root)
+
+    def _clean(self, root: str) -> None:
         state = self._read(root)
         if state is None:
             return

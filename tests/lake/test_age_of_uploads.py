@@ -1,5 +1,6 @@
 """A transaction that commits long after its uploads: vacuum may have deleted them meanwhile."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 import lakevilla as lv
 from lakevilla.environment import SystemEnvironment
+from lakevilla.formats import identity
 from lakevilla.store.opening import open_store
 from lakevilla.transaction import turns
 from tests.lake.hooked import Hooked
@@ -202,6 +204,29 @@ def test_slot_that_was_created_after_vacuum_deleted_its_uploads_is_refused(
     store.hook = None
     fresh = lv.Lake(tmp_path, engine="local", storage_options=OPTIONS, environment=clock)
     assert (_ids(fresh), _ids(fresh, "u")) == ([1], [1])
+
+
+@pytest.mark.parametrize("kind", ["R", "R,CT"])
+def test_commit_whose_table_was_deleted_while_its_client_slept_is_not_called_absent(
+    lake: lv.Lake, store: Hooked, clock: Clock, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(identity, "TRUST_DIRECTORY_SECONDS", 0.0)
+    tx = lake.transaction(KINDS[kind])
+    tx.append("t", [{"id": 50, "v": 50}])
+    tx._workspace.uploads.finish()
+    sent: list[str] = []
+
+    def hook(request: str, key: str) -> None:
+        if request == "create" and ("_delta_log" in key or "metadata/v" in key):
+            # Suspended right before it is sent, and again when it has applied.
+            sent.append(key)
+            clock.ahead = 10 * DAY
+        elif sent:
+            shutil.rmtree(tmp_path / "t", ignore_errors=True)
+
+    store.hook = hook
+    with pytest.raises(lv.CommitUnknown, match="was committed as version"):
+        tx.commit()
 
 
 def _register(tmp_path: Path, clock: Clock) -> lv.Lake:
