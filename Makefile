@@ -8,7 +8,7 @@ SUITE ?= base
 FORMAT ?= delta
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock demo test check format soak soak-bank storm hermitage hermitage-all conformance bench-base bench-large clean
+.PHONY: help setup lock demo test check format docs soak soak-bank storm hermitage hermitage-all conformance bench-base bench-large clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -24,7 +24,7 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 
 lock: ## Resolve pyproject.toml anew into requirements.lock
 	$(BIN)/uv pip compile --quiet --no-header --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-annotate \
-	  --extra bench --extra dev --extra spark --extra iceberg --output-file requirements.lock pyproject.toml
+	  --extra bench --extra dev --extra docs --extra spark --extra iceberg --output-file requirements.lock pyproject.toml
 
 demo: setup ## Run the main job on a local directory, and say what happens
 	$(BIN)/lakevilla demo
@@ -40,6 +40,9 @@ check: setup ## Lint, formatting and strict types
 format: setup ## Format the code, and mend what the linter can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: setup ## Build the documentation site into site/, and fail on broken links
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 soak: setup ## Run the simulator long: make soak SUITE=recovery FORMAT=mixed SEEDS=0:20000; or the whole crash matrix: SUITE=crash
 ifeq ($(SUITE),crash)
@@ -70,4 +73,4 @@ bench-large: setup ## Append, update and scan 100 million rows on Spark, in a dr
 	$(BIN)/python -m bench.large
 
 clean: ## Remove what was built
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis site
