@@ -2,10 +2,10 @@
 
 import argparse
 import sys
-from datetime import UTC, datetime
 
 import lakevilla as lv
 from lakevilla.cli.opening import open_lake
+from lakevilla.timestamps import utc_text
 
 _AT = "the number of an entry (see `lakevilla history`), a tag, or a time such as 2026-01-31T12:00Z"
 
@@ -57,10 +57,10 @@ def count(text: str) -> int:
 def _history(options: argparse.Namespace) -> None:
     if options.table is None:
         for entry in open_lake(options).history(limit=options.limit):
-            print(f"{entry.seq:>8}  {_moment(entry.time_ms)}  {_kind(entry):<10} {_about(entry)}")
+            print(f"{entry.seq:>8}  {utc_text(entry.time_ms)}  {_kind(entry):<10} {_about(entry)}")
         return
     for version in open_lake(options).history(options.table, options.limit):
-        moment = _moment(version.timestamp_ms)
+        moment = utc_text(version.timestamp_ms)
         print(f"{version.version:>8}  {moment}  {version.operation:<24} {version.engine}")
 
 
@@ -91,7 +91,3 @@ def _about(entry: "lv.LakeEntry") -> str:
     tables = [f"{name} {'' if v is None else v}".rstrip() for name, v in sorted(entry.tables.items())]
     tags = [name if seq is None else f"{name} = {seq}" for name, seq in entry.tags.items()]
     return ", ".join(tables + tags)
-
-
-def _moment(time_ms: int) -> str:
-    return f"{datetime.fromtimestamp(time_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}Z"

@@ -6,7 +6,7 @@ is None.
 
 from collections.abc import Callable
 from datetime import date, datetime, time
-from decimal import Context, Decimal
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -15,16 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakevilla.errors import Unsupported
-from lakevilla.files.transforms import PERIODS, Transform, apply, parsed
+from lakevilla.files.transforms import EXACT, MOST_YEARS, PERIODS, Transform, apply, parsed
 from lakevilla.predicates import And, Column, Compare, Or, Predicate
 
 Bounds = tuple[pa.Array, pa.Array]
 
-_EXACT = Context(prec=80)
 _LARGEST_CHARACTER = 0x10FFFF
-# So many years around 1970 fit into 64 bits of each unit.
+# So many years around 1970 fit into 64 bits of nanoseconds.
 _YEARS = {"ns": 290}
-_MOST_YEARS = 290_000
 
 
 def source_bounds(transform: str, values: pa.Array, source_type: pa.DataType) -> Bounds | None:
@@ -103,7 +101,7 @@ def _of_periods(name: str, values: pa.Array, source_type: pa.DataType) -> Bounds
     counts = values.cast(pa.int32()).cast(pa.int64())
     known = counts.fill_null(0).to_numpy()
     years = np.abs(known.astype(f"datetime64[{PERIODS[name]}]").astype("datetime64[Y]").astype(np.int64))
-    unknown = (years > _YEARS.get(unit, _MOST_YEARS)) | values.is_null().to_numpy(zero_copy_only=False)
+    unknown = (years > _YEARS.get(unit, MOST_YEARS)) | values.is_null().to_numpy(zero_copy_only=False)
     # Iceberg rounded towards 1970 in its first years: what lies before it may be filed one period too late.
     first = known if is_date and name == "day" else np.where(known <= 0, known - 1, known)
 
@@ -140,8 +138,8 @@ def _of_truncated_numbers(width: int, values: pa.Array) -> Bounds:
 def _last_decimal(value: Decimal | None, width: int, data_type: pa.DataType) -> Decimal | None:
     if value is None:
         return None
-    last = int(value.scaleb(data_type.scale, _EXACT)) + width - 1
-    return None if abs(last) >= 10**data_type.precision else Decimal(last).scaleb(-data_type.scale, _EXACT)
+    last = int(value.scaleb(data_type.scale, EXACT)) + width - 1
+    return None if abs(last) >= 10**data_type.precision else Decimal(last).scaleb(-data_type.scale, EXACT)
 
 
 def _last_text(text: str | None, width: int) -> str | None:

@@ -21,7 +21,10 @@ _SPELLING = re.compile(r"(identity|void|year|month|day|hour|(bucket|truncate)\[(
 PERIODS = {"year": "Y", "month": "M", "day": "D", "hour": "h"}
 """The transforms to periods of time, with the units that NumPy has for them."""
 _LARGEST_WIDTH = 2**31 - 1
-_EXACT = Context(prec=80)
+EXACT = Context(prec=80)
+"""Exact for every decimal that a table can hold."""
+MOST_YEARS = 290_000
+"""So many years around 1970 fit into 64 bits of microseconds."""
 
 Array = np.ndarray[Any, Any]
 
@@ -158,8 +161,8 @@ def _truncated_decimals(array: pa.Array, width: int) -> pa.Array:
     scale, encoded = array.type.scale, array.dictionary_encode()
     rounded = []
     for value in encoded.dictionary.to_pylist():
-        digits = int(value.scaleb(scale, _EXACT))
-        rounded.append(Decimal(digits - digits % width).scaleb(-scale, _EXACT))
+        digits = int(value.scaleb(scale, EXACT))
+        rounded.append(Decimal(digits - digits % width).scaleb(-scale, EXACT))
     return pa.array(rounded, array.type).take(encoded.indices)
 
 

@@ -6,11 +6,11 @@ unique. Whoever reads it takes nothing on trust: another client may have left an
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import UTC, datetime
 from importlib.metadata import version as version_of
 from typing import Any
 
 from lakevilla.model import Author, Notice
+from lakevilla.timestamps import utc_text
 
 ENGINE = f"LakeVilla/{version_of('lakevilla')}"
 FORMAT = 1
@@ -116,8 +116,7 @@ def in_words(version: int, operation: str, engine: str, timestamp_ms: Any, txn: 
     if engine:
         words.append(f"by {engine}")
     if isinstance(timestamp_ms, int):
-        moment = datetime.fromtimestamp(timestamp_ms / 1000, UTC)
-        words.append(f"at {moment.isoformat(timespec='milliseconds')}")
+        words.append(f"at {utc_text(timestamp_ms)}")
     return f"version {version} ({' '.join(words)}{f', transaction {txn}' if txn else ''})"
 
 

@@ -9,6 +9,9 @@ MARKERS = "lakevilla.markers"
 EXCLUSIVE = "lakevilla.exclusive"
 """Whether only transactions that the global log decides change the table."""
 
+CONSTRAINT = "delta.constraints."
+"""CHECK constraints are given as properties `delta.constraints.<name>`, as Delta stores them."""
+
 _VALUES = {MARKERS: ("side", "log"), EXCLUSIVE: ("true", "false")}
 
 

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from itertools import pairwise
 
@@ -16,6 +15,7 @@ from lakevilla.model import HistoryEntry, TableRef
 from lakevilla.settle.commits import INVERSE
 from lakevilla.settle.looking import refused_by
 from lakevilla.settle.walking import Refused
+from lakevilla.timestamps import utc_text
 from lakevilla.transaction.evidence import Evidence, find_evidence
 from lakevilla.transaction.finding import outcome_of
 from lakevilla.versions.commits import Commit, Void, Write
@@ -66,7 +66,7 @@ def newest_versions(view: LakeView, name: str) -> list[Finding]:
     return [
         Finding(
             "version",
-            f"At {_moment(version.timestamp_ms)} {name!r} got {_summary(version)}: {_files(version)}.",
+            f"At {utc_text(version.timestamp_ms)} {name!r} got {_summary(version)}: {_files(version)}.",
             tables=(name,),
             transactions=() if version.txn is None else (version.txn,),
             files=_named(version),
@@ -83,7 +83,7 @@ def _of_entry(view: LakeView, evidence: Evidence, entry: Entry) -> Finding:
             return Finding(
                 "void",
                 f"The store did not answer when transaction {entry.txn} tried to decide its commit as entry "
-                f"{entry.seq} of the global log ({_moment(entry.time_ms)}). The entry was given up.",
+                f"{entry.seq} of the global log ({utc_text(entry.time_ms)}). The entry was given up.",
                 "it decides nothing, and can be ignored",
                 transactions=(entry.txn,),
             )
@@ -94,7 +94,7 @@ def _of_entry(view: LakeView, evidence: Evidence, entry: Entry) -> Finding:
         case _ if evidence.is_settled(entry):
             return Finding(
                 "committed",
-                f"Transaction {entry.txn} is committed since {_moment(entry.time_ms)}, as entry {entry.seq} "
+                f"Transaction {entry.txn} is committed since {utc_text(entry.time_ms)}, as entry {entry.seq} "
                 f"of the global log: {_names(entry)}.",
                 "nothing, it is done",
                 _tables(entry),
@@ -118,7 +118,7 @@ def _committed(view: LakeView, evidence: Evidence, entry: Entry, commit: Commit)
     parts += [f"{drop.table.name!r} is dropped" for drop in commit.drops]
     return Finding(
         "committed",
-        f"Transaction {entry.txn} is committed since {_moment(entry.time_ms)}, as entry {entry.seq} of the "
+        f"Transaction {entry.txn} is committed since {utc_text(entry.time_ms)}, as entry {entry.seq} of the "
         f"global log: {', '.join(parts)}.",
         "nothing, it is done; who had read what it changed is redone, or has a conflict with it",
         _tables(entry),
@@ -148,7 +148,7 @@ def _taken_back(view: LakeView, evidence: Evidence, entry: Entry, commit: Commit
     again = f" What was published already has been taken back: {', '.join(undone)}." if undone else ""
     return Finding(
         "taken back",
-        f"Transaction {entry.txn} had to give way at {_moment(entry.time_ms)}, as entry {entry.seq} of the "
+        f"Transaction {entry.txn} had to give way at {utc_text(entry.time_ms)}, as entry {entry.seq} of the "
         f"global log: {told}.{again}",
         "nothing of this attempt is visible; with recovery (R) the transaction is redone as another "
         "attempt, without it the client got a Conflict and may run it again",
@@ -172,7 +172,7 @@ def _in_the_way(view: LakeView, write: Write, attempt: str) -> Refused | None:
 
 def _not_settled(view: LakeView, entry: Entry) -> Finding:
     """Decided, and not visible yet."""
-    where = f"entry {entry.seq} of the global log, {_moment(entry.time_ms)}"
+    where = f"entry {entry.seq} of the global log, {utc_text(entry.time_ms)}"
     if not isinstance(entry.change, Commit):
         done = "is void" if isinstance(entry.change, Void) else f"is decided ({_names(entry)})"
         text = f"The change of transaction {entry.txn} ({where}) {done}, and not complete yet."
@@ -247,7 +247,7 @@ def _of_version(ref: TableRef, version: HistoryEntry, txn: str) -> Finding:
     """A commit that no entry of the global log decided."""
     return Finding(
         "committed",
-        f"Transaction {txn} is committed since {_moment(version.timestamp_ms)}, as version "
+        f"Transaction {txn} is committed since {utc_text(version.timestamp_ms)}, as version "
         f"{version.version} of {ref.name!r} ({version.operation}, {_files(version)}).",
         "nothing, it is done; who had read what it changed is redone, or has a conflict with it",
         (ref.name,),
@@ -291,13 +291,6 @@ def _files(version: HistoryEntry) -> str:
 
 def _named(version: HistoryEntry) -> tuple[str, ...]:
     return (*(f"+ {file}" for file in version.added), *(f"- {file}" for file in version.removed))
-
-
-def _moment(time_ms: int) -> str:
-    try:
-        return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
-    except (ValueError, OverflowError, OSError):
-        return "an unknown time"
 
 
 def _since(view: LakeView, time_ms: int) -> float:

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
+
+from lakevilla.timestamps import UNKNOWN, utc_text
 
 _FILES_TOLD = 5
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
@@ -267,10 +269,9 @@ def age_text(seconds: float) -> str:
 def begun_text(txn: str) -> str:
     """When a transaction began, by its own clock, which is in its id."""
     try:
-        moment = datetime.fromtimestamp(int(txn[:12], 16) / 1000, UTC)
-    except (ValueError, OverflowError, OSError):
-        return "unknown"
-    return moment.strftime("%Y-%m-%d %H:%M:%SZ")
+        return utc_text(int(txn[:12], 16))
+    except ValueError:
+        return UNKNOWN
 
 
 def _table_lines(table: TableVacuum, verb: str) -> Iterator[str]:

@@ -23,9 +23,9 @@ from lakevilla.markers.reading import ReadMarker
 from lakevilla.markers.records import Marker
 from lakevilla.store.port import Ambiguous, Created, Exists, Object, Replaced, Store
 
-FIRST_PAUSE_SECONDS = 0.005
-LONGEST_PAUSE_SECONDS = 0.1
-LONGEST_FAR_SECONDS = 1.0
+_FIRST_PAUSE_SECONDS = 0.005
+_LONGEST_NEAR_SECONDS = 0.1
+_LONGEST_FAR_SECONDS = 1.0
 """Who is not next looks at least so often."""
 
 # How long a predecessor is watched before its owner's lease is looked at, in lease times.
@@ -248,7 +248,7 @@ class Queue(ABC):
             _log.warning("ticket %d of %s was freed or overtaken; claiming again", lost, self._txn)
             self.free()
             on_loss()
-            self._environment.sleep(FIRST_PAUSE_SECONDS * (1 + self._environment.random()))
+            self._environment.sleep(_FIRST_PAUSE_SECONDS * (1 + self._environment.random()))
             self.claim(lost, self._dead)
         return bool(self._ahead)
 
@@ -320,6 +320,6 @@ class _Watch:
         """A part of what we waited already. Who is far behind looks again when half of those ahead can have
         had their turn at the earliest: so a long queue asks hardly more than a short one."""
         waited = environment.elapsed() - self.moved_at
-        near = min(max(FIRST_PAUSE_SECONDS, waited / 4), LONGEST_PAUSE_SECONDS)
-        far = min((ahead - 0.5) * max(self.turn, FIRST_PAUSE_SECONDS) / 2, LONGEST_FAR_SECONDS)
+        near = min(max(_FIRST_PAUSE_SECONDS, waited / 4), _LONGEST_NEAR_SECONDS)
+        far = min((ahead - 0.5) * max(self.turn, _FIRST_PAUSE_SECONDS) / 2, _LONGEST_FAR_SECONDS)
         environment.sleep(max(near, far) * (0.5 + environment.random()))

@@ -34,8 +34,8 @@ T = TypeVar("T")
 
 TRIES = 8
 BUDGET_SECONDS = 30.0
-FIRST_PAUSE_SECONDS = 0.05
-LONGEST_PAUSE_SECONDS = 5.0
+_FIRST_PAUSE_SECONDS = 0.05
+_LONGEST_PAUSE_SECONDS = 5.0
 
 _log = logging.getLogger("lakevilla.store")
 
@@ -161,7 +161,7 @@ class _Budget:
         """Wait before the next try, or say that the budget is spent."""
         self.doubtful = True
         self._done += 1
-        pause = self._environment.random() * min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2**self._done)
+        pause = self._environment.random() * min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2**self._done)
         if self._done >= self._tries or self._environment.elapsed() + pause > self._end:
             raise Unavailable(f"{self._url} did not answer {self._done} times; last: {failure}") from failure
         _log.info("try %d went unanswered, again in %.2f s: %s", self._done, pause, failure)

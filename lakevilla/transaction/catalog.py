@@ -30,13 +30,11 @@ from lakevilla.transaction.pinned import Pinned
 from lakevilla.transaction.snapshot_cache import Seen, SnapshotCache
 from lakevilla.transaction.table_errors import log_gone, no_such_table
 from lakevilla.versions import registry
-from lakevilla.versions.log import GlobalLog, ReadHead, States
+from lakevilla.versions.log import PREMISE_SECONDS, GlobalLog, ReadHead, States
 from lakevilla.versions.records import CreateTable, Entry, Head, RegistryChange
 from lakevilla.versions.tags import TagChange
 
 REGISTRY_SECONDS = 10.0
-PREMISE_SECONDS = 3600.0
-"""How long what we know of a table may be built on without reading it anew (docs/protocol.md, section 1)."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from functools import partial
 
 from lakevilla.formats.port import Taken
 from lakevilla.model import Change
-from lakevilla.transaction.catalog import PREMISE_SECONDS
 from lakevilla.transaction.effect import TableChange
 from lakevilla.transaction.guarantees import Guarantees
 from lakevilla.transaction.operations import READ
@@ -20,7 +19,7 @@ from lakevilla.transaction.pinned import Pinned
 from lakevilla.transaction.recovering import Recovery
 from lakevilla.transaction.turns import Turns
 from lakevilla.transaction.workspace import Workspace
-from lakevilla.versions.log import GlobalLog, ReadHead
+from lakevilla.versions.log import PREMISE_SECONDS, GlobalLog, ReadHead
 
 News = Mapping[str, Sequence[Taken]]
 """What was committed since, by the table's location."""

@@ -13,7 +13,6 @@ its client was given must be the same there: to redo a part of it alone would lo
 from functools import partial
 
 from lakevilla.errors import Aborted, Conflict, ValidationFailed
-from lakevilla.transaction.catalog import PREMISE_SECONDS
 from lakevilla.transaction.cut import Cut
 from lakevilla.transaction.footing import Footing, News
 from lakevilla.transaction.guarantees import Guarantees
@@ -22,7 +21,7 @@ from lakevilla.transaction.recovering import Recovery
 from lakevilla.transaction.turns import Turns
 from lakevilla.transaction.workspace import Workspace
 from lakevilla.validation.rules import Failure, Stand, validate
-from lakevilla.versions.log import GlobalLog, ReadHead
+from lakevilla.versions.log import PREMISE_SECONDS, GlobalLog, ReadHead
 from lakevilla.versions.records import Head
 
 

@@ -32,12 +32,12 @@ from lakevilla.model import Author
 from lakevilla.settle.commits import INVERSE
 from lakevilla.settle.places import owner_of
 from lakevilla.settle.walking import Landed, walk
-from lakevilla.transaction.catalog import PREMISE_SECONDS
 from lakevilla.transaction.effect import TableChange
 from lakevilla.transaction.operations import Operations
 from lakevilla.transaction.pinned import Pinned
 from lakevilla.transaction.turns import Turns
 from lakevilla.transaction.workspace import Workspace
+from lakevilla.versions.log import PREMISE_SECONDS
 
 logger = logging.getLogger("lakevilla.transaction")
 

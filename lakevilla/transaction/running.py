@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from lakevilla.errors import InvalidInput
+from lakevilla.formats.properties import CONSTRAINT
 from lakevilla.sql import statements as sql
 from lakevilla.transaction import changing, defining, reading
 from lakevilla.transaction.effect import Effect
@@ -78,7 +79,7 @@ def _create(workspace: Workspace, statement: sql.CreateTable) -> Effect:
         schema = workspace.engine.schema_of(data)
     elif not len(schema):
         raise InvalidInput(f"CREATE TABLE {statement.name} names no columns")
-    checks = {f"delta.constraints.{name}": text for name, text in statement.checks.items()}
+    checks = {f"{CONSTRAINT}{name}": text for name, text in statement.checks.items()}
     done = defining.create(
         workspace,
         statement.name,

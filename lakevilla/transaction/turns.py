@@ -25,10 +25,9 @@ from lakevilla.markers.log import LogQueue
 from lakevilla.markers.queue import Queue
 from lakevilla.markers.side import SideQueue
 from lakevilla.model import Author, Change, TableRef
-from lakevilla.transaction.catalog import PREMISE_SECONDS
 from lakevilla.transaction.pinned import Pinned
 from lakevilla.transaction.workspace import Workspace
-from lakevilla.versions.log import GlobalLog
+from lakevilla.versions.log import PREMISE_SECONDS, GlobalLog
 
 logger = logging.getLogger("lakevilla.transaction")
 

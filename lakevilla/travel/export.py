@@ -7,12 +7,12 @@ never change. They stay readable as long as vacuum keeps them; tag the instant w
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import unquote
 
 from lakevilla.errors import InvalidInput
 from lakevilla.store.metered import Meter
+from lakevilla.timestamps import iso_text
 from lakevilla.transaction.catalog import Catalog
 from lakevilla.versions.records import Head
 
@@ -46,7 +46,7 @@ class Export:
         return {
             "lake": self.lake,
             "seq": self.seq,
-            "time": _moment(self.time_ms) if self.time_ms else None,
+            "time": iso_text(self.time_ms) if self.time_ms else None,
             "tables": [
                 {"name": table.name, "url": table.url, "format": table.format, "version": table.version}
                 for table in self.tables
@@ -77,7 +77,7 @@ class Export:
                 )
         statements = _DIALECTS[engine](self, catalog, schema)
         about = f"-- The lake {_comment(self.lake)} at entry {self.seq}"
-        when = f", {_moment(self.time_ms)}" if self.time_ms else ""
+        when = f", {iso_text(self.time_ms)}" if self.time_ms else ""
         return "\n".join([f"{about}{when}", *(f"{statement};" for statement in statements)]) + "\n"
 
 
@@ -174,8 +174,3 @@ def _text(value: str) -> str:
 
 def _comment(value: str) -> str:
     return " ".join(value.split())
-
-
-def _moment(time_ms: int) -> str:
-    moment = datetime.fromtimestamp(time_ms / 1000, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -6,11 +6,11 @@ the others (see `packing`): any is found by one LIST and one GET beside HEAD, by
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 
 from lakevilla.errors import Corrupt, InvalidInput
 from lakevilla.model import LakeEntry
 from lakevilla.store import keys
+from lakevilla.timestamps import utc_text
 from lakevilla.versions.log import GlobalLog, ReadHead
 from lakevilla.versions.packing import Packed
 from lakevilla.versions.records import Head
@@ -49,7 +49,7 @@ class Cuts:
         """The instant at this time: that of the newest entry that had been written by then."""
         found = _newest(self._read.packed, time_ms) or self._before(time_ms)
         if found is None or found.seq < self.now.horizon:
-            raise InvalidInput(f"{_moment(time_ms)} is too early: {self._beginning()}")
+            raise InvalidInput(f"{utc_text(time_ms)} is too early: {self._beginning()}")
         return found
 
     def earliest(self, seq: int) -> Head:
@@ -132,7 +132,7 @@ class Cuts:
 
     def _beginning(self) -> str:
         first = self.earliest(self.now.horizon)
-        when = f", of {_moment(first.time_ms)}" if first.time_ms else ""
+        when = f", of {utc_text(first.time_ms)}" if first.time_ms else ""
         return f"what is kept begins with entry {first.seq}{when}"
 
 
@@ -159,7 +159,3 @@ def _told(packed: Packed) -> list[LakeEntry]:
         tags = dict(step.maps.get("tags", {}))
         found.append(LakeEntry(step.seq, step.time_ms, step.txn, step.kind, step.published, tables, tags))
     return found
-
-
-def _moment(time_ms: int) -> str:
-    return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

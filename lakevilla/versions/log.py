@@ -31,7 +31,8 @@ from lakevilla.versions.records import Entry, Head
 logger = logging.getLogger("lakevilla.versions")
 
 PREMISE_SECONDS = 3600.0
-"""How long a HEAD may be built on without another look (docs/protocol.md, section 1)."""
+"""How long a HEAD, or what is known of a table, may be built on without reading it again (docs/protocol.md,
+section 1). Vacuum never deletes what is younger than `maintenance.deciding.FLOOR_MS`, many times as long."""
 _STATES_KEPT = 4
 _SEEN_KEPT = 64
 

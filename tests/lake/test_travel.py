@@ -88,7 +88,7 @@ def test_lake_at_a_time_is_the_newest_entry_until_then(lake: lv.Lake, seqs: list
     assert lake.at(before + timedelta(days=1, minutes=5)).seq == lake.at("9999-01-01").seq == later
     assert lake.at(before).time < before
     with pytest.raises(
-        lv.InvalidInput, match=r"2001-01-01T00:00:00Z is too early: .* begins with entry 0, of"
+        lv.InvalidInput, match=r"2001-01-01 00:00:00Z is too early: .* begins with entry 0, of"
     ):
         lake.at("2001-01-01")
 

@@ -1,6 +1,7 @@
 """The house rules, enforced: arrows between rooms, and what may be imported or called where."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -8,13 +9,14 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "lakevilla"
 
 # Each room, and the rooms that it may import from. The order is the direction of the arrows.
-FOUNDATION = {"errors", "predicates", "model", "environment"}
+FOUNDATION = {"errors", "predicates", "model", "environment", "timestamps"}
 ARROWS = {
     "errors": set(),
     "predicates": {"errors"},
     "model": {"errors", "predicates"},
     "encoding": {"errors", "predicates", "model"},
     "environment": set(),
+    "timestamps": set(),
     "sql": FOUNDATION,
     "store": FOUNDATION,
     "files": FOUNDATION | {"store"},
@@ -46,7 +48,7 @@ ARROWS = {
     "lake": FOUNDATION | {"store", "versions", "markers", "engines", "transaction", "maintenance", "travel"},
     "api": FOUNDATION | {"lake", "transaction", "maintenance", "travel"},
     "__init__": {"errors", "api"},
-    "cli": {"__init__", "cli"},
+    "cli": {"__init__", "timestamps"},
 }
 
 # Heavy libraries live in one room each.
@@ -148,3 +150,13 @@ def test_engines_are_blind_to_each_other(one: str, other: str) -> None:
 
 def test_every_room_is_drawn_in_the_arrows() -> None:
     assert {_room(path) for path in MODULES} <= set(ARROWS)
+
+
+def test_public_duration_is_defined_once() -> None:
+    """Two definitions of one name can drift apart, and clients that disagree on a duration lose data."""
+    places: dict[str, list[str]] = {}
+    for path in MODULES:
+        for name in re.findall(r"^([A-Z][A-Z_]*_(?:SECONDS|MS))\b.* = ", path.read_text(), re.MULTILINE):
+            places.setdefault(name, []).append(str(path.relative_to(PACKAGE)))
+    assert "PREMISE_SECONDS" in places
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}

@@ -21,7 +21,6 @@ from lakevilla.formats.delta.actions import Metadata, Protocol
 from lakevilla.formats.delta.columns import assign_ids, strip_metadata
 from lakevilla.formats.delta.features import mapping_mode, refuse_write
 from lakevilla.formats.delta.properties import (
-    CONSTRAINT,
     IN_COMMIT_TIME,
     IN_COMMIT_VERSION,
     MAPPING_MODE,
@@ -31,7 +30,7 @@ from lakevilla.formats.delta.properties import (
 )
 from lakevilla.formats.delta.schema import to_delta
 from lakevilla.formats.delta.upgrade import upgraded
-from lakevilla.formats.properties import check_markers_stay
+from lakevilla.formats.properties import CONSTRAINT, check_markers_stay
 from lakevilla.formats.uuids import dashed
 from lakevilla.model import Change
 from lakevilla.sql.statements import (

@@ -13,7 +13,6 @@ from lakevilla.formats.columns import check_columns
 from lakevilla.formats.delta.actions import Metadata
 from lakevilla.formats.delta.columns import assign_ids, strip_metadata
 from lakevilla.formats.delta.properties import (
-    CONSTRAINT,
     MAPPING_MODE,
     MAX_COLUMN_ID,
     check_markers,
@@ -21,6 +20,7 @@ from lakevilla.formats.delta.properties import (
 )
 from lakevilla.formats.delta.schema import to_delta
 from lakevilla.formats.delta.upgrade import FIRST, upgraded
+from lakevilla.formats.properties import CONSTRAINT
 from lakevilla.formats.uuids import dashed
 from lakevilla.model import Change
 

@@ -17,9 +17,8 @@ from lakevilla.formats.delta.bounds import Leaf
 from lakevilla.formats.delta.features import in_commit_timestamps, mapping_mode, refuse_read
 from lakevilla.formats.delta.schema import MappingMode, delta_metadata, to_arrow
 from lakevilla.formats.lazily import lazy_property
+from lakevilla.formats.properties import CONSTRAINT
 from lakevilla.predicates import And, Column, Compare, IsNotNull, IsNull, Or, Predicate
-
-_CONSTRAINT = "delta.constraints."
 
 
 @dataclass(frozen=True)
@@ -59,9 +58,9 @@ class Layout:
     def checks(self) -> Mapping[str, str]:
         """CHECK constraints by name, and column invariants by column, as Spark SQL."""
         found = {
-            key.removeprefix(_CONSTRAINT): text
+            key.removeprefix(CONSTRAINT): text
             for key, text in self.metadata.configuration.items()
-            if key.startswith(_CONSTRAINT)
+            if key.startswith(CONSTRAINT)
         }
         for path, field in _fields(list(self.schema), ()):
             text = delta_metadata(field).get("delta.invariants")

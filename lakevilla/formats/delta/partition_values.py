@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakevilla.errors import Corrupt
+from lakevilla.files.transforms import MOST_YEARS
 
 _FRACTION = re.compile(r"(\.\d{6})\d+")
 _FAR = re.compile(r"([+-]\d{4,7}|0000|\d{5,7})-\d{2}-\d{2}([ T]\d{2}:\d{2}:\d{2}(\.\d{1,9})?)?")
-_MOST_YEARS = 290_000
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
@@ -58,7 +58,7 @@ def _far(text: str, unit: str) -> int | None:
     found = _FAR.fullmatch(text)
     if found is None:
         return None
-    if unit != "D" and abs(int(found[1])) > _MOST_YEARS:
+    if unit != "D" and abs(int(found[1])) > MOST_YEARS:
         raise ValueError(f"{text!r} has no place in 64 bits of microseconds")
     return int(np.array([found[0].replace(" ", "T")], f"datetime64[{unit}]").astype(np.int64)[0])
 

@@ -10,7 +10,14 @@ from collections.abc import Callable, Mapping
 from lakevilla.errors import InvalidInput, Unsupported
 from lakevilla.formats.delta.actions import Metadata
 from lakevilla.formats.delta.schema import type_names
-from lakevilla.formats.properties import MARKERS, check_own, check_together, is_true, markers_in_log
+from lakevilla.formats.properties import (
+    CONSTRAINT,
+    MARKERS,
+    check_own,
+    check_together,
+    is_true,
+    markers_in_log,
+)
 
 MAPPING_MODE = "delta.columnMapping.mode"
 MAX_COLUMN_ID = "delta.columnMapping.maxColumnId"
@@ -18,7 +25,6 @@ IN_COMMIT = "delta.enableInCommitTimestamps"
 IN_COMMIT_VERSION = "delta.inCommitTimestampEnablementVersion"
 IN_COMMIT_TIME = "delta.inCommitTimestampEnablementTimestamp"
 APPEND_ONLY = "delta.appendOnly"
-CONSTRAINT = "delta.constraints."
 
 _UNITS_MS: Mapping[str, int] = {
     "microsecond": 0,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from lakevilla.errors import Corrupt, InvalidInput
 from lakevilla.formats.iceberg.commits import COMMIT
 from lakevilla.formats.iceberg.names import name_mapping
-from lakevilla.formats.properties import check_own
+from lakevilla.formats.properties import CONSTRAINT, check_own
 
 FORMAT_VERSION = "format-version"
 """No property of the table: whoever sets it asks for that version of the format."""
@@ -24,14 +24,13 @@ _RESERVED = frozenset(
     }
 )
 _METADATA_PATH = "write.metadata.path"
-_CONSTRAINT = "delta.constraints."
 
 
 def check_properties(properties: Mapping[str, str]) -> None:
     """InvalidInput for what a user may not set so. What Iceberg does not know belongs to the user."""
     for name in properties:
-        if name.startswith(_CONSTRAINT):
-            raise no_constraints(name.removeprefix(_CONSTRAINT))
+        if name.startswith(CONSTRAINT):
+            raise no_constraints(name.removeprefix(CONSTRAINT))
         if name.lower().startswith("delta."):
             raise InvalidInput(f"{name} is a property of Delta tables and does nothing here: leave it out")
         if name in _RESERVED or name.lower() in (COMMIT, FORMAT_VERSION):
