@@ -1,0 +1,204 @@
+"""Plain English: the worst habits stay out of the docs, and become fewer in the code.
+
+In the docs none is allowed. The code's texts (docstrings, comments, messages) have a limit for each room,
+`DEBT`, which may only fall: lower it when you have lowered the count. `python -m tests.unit.test_language`
+prints every finding, and the counts.
+"""
+
+import ast
+import io
+import re
+import tokenize
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "lakevilla"
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+LINE_LENGTH = 100
+MOST_COLUMNS = 6
+
+HABITS = {
+    "a bare person as the subject": re.compile(
+        r"(?:^|[.:;,(]\s+|\b(?:and|or|but|that|because|if|so)\s+)"
+        r"(?:who|somebody|someone|nobody|no one|everybody|everyone|anybody|anyone)\s+"
+        r"(?!(?:else's)\b)[a-z]+",
+        re.IGNORECASE,
+    ),
+    "whoever": re.compile(r"\bwhoever\b|\bfor whom\b", re.IGNORECASE),
+    "is no <noun>": re.compile(
+        r"(?<!\bthere )\b(?:is|are|was|were) no (?!longer\b|more\b|less\b)[a-z]+", re.IGNORECASE
+    ),
+}
+"""Each habit by name. Not found are "clients who write", where the noun is there, and "there is no"."""
+
+PHRASES = re.compile(
+    r"\b(?:beside|is gone|gives? way|gave way|signs? of life|takes? back|taken back|by itself)\b"
+    r"|\b(?:tells? of|of chance)\b",
+    re.IGNORECASE,
+)
+"""Phrases for which the field has better words (dead, released, rolled back, alone). Banned from the docs."""
+
+DEBT = {
+    "cli": 8,
+    "engines": 13,
+    "environment": 3,
+    "files": 2,
+    "formats": 69,
+    "lake": 5,
+    "maintenance": 29,
+    "markers": 21,
+    "model": 2,
+    "settle": 12,
+    "sql": 2,
+    "store": 10,
+    "sublogs": 3,
+    "transaction": 49,
+    "travel": 1,
+    "validation": 1,
+    "versions": 18,
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One bad habit at one place."""
+
+    path: Path
+    line: int
+    habit: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.path.relative_to(ROOT)}:{self.line}: {self.habit}: {self.text.strip()[:100]}"
+
+
+@dataclass(frozen=True)
+class Text:
+    """A piece of prose, and the line of the file that it starts at."""
+
+    line: int
+    words: str
+
+
+def find_habits(path: Path, texts: Iterator[Text]) -> Iterator[Finding]:
+    """The bad habits in these texts; a sentence may go over several lines."""
+    for text in texts:
+        joined = re.sub(r"\s*\n\s*(?:#\s*)?", " ", text.words)
+        for habit, pattern in HABITS.items():
+            for match in pattern.finditer(joined):
+                around = joined[max(0, match.start() - 30) : match.end() + 40]
+                yield Finding(path, text.line, habit, around)
+
+
+def prose_of_page(path: Path) -> Iterator[Text]:
+    """The paragraphs, list items and table rows of a page, without code."""
+    block: list[str] = []
+    start, fenced = 1, False
+    for number, line in enumerate([*path.read_text().splitlines(), ""], 1):
+        if line.strip().startswith("```"):
+            fenced = not fenced
+        is_code = fenced or line.strip().startswith("```") or (line.startswith("    ") and not block)
+        opens = bool(re.match(r"\s*(?:[-*|#<]|\d+\.) ?", line))
+        if block and (is_code or opens or not line.strip()):
+            yield Text(start, "\n".join(block))
+            block = []
+        if line.strip() and not is_code:
+            start = number if not block else start
+            block.append(re.sub(r"`[^`]*`", "`x`", line))
+
+
+def prose_of_module(path: Path) -> Iterator[Text]:
+    """The docstrings, messages and comments of a module. Strings without a space are names, not prose."""
+    source = path.read_text()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+            yield Text(node.lineno, node.value)
+    comments: list[tuple[int, str]] = []
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type != tokenize.COMMENT:
+            continue
+        if comments and comments[-1][0] + 1 != token.start[0]:
+            yield Text(comments[0][0], "\n".join(text for _, text in comments))
+            comments = []
+        comments.append((token.start[0], token.string.lstrip("# ")))
+    if comments:
+        yield Text(comments[0][0], "\n".join(text for _, text in comments))
+
+
+def room_of(path: Path) -> str:
+    relative = path.relative_to(PACKAGE)
+    return relative.parts[0] if len(relative.parts) > 1 else relative.stem
+
+
+def findings_in_code() -> list[Finding]:
+    return [
+        found for path in sorted(PACKAGE.rglob("*.py")) for found in find_habits(path, prose_of_module(path))
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_page_has_no_bad_habit(page: Path) -> None:
+    assert [str(found) for found in find_habits(page, prose_of_page(page))] == []
+    assert [text.words for text in prose_of_page(page) if PHRASES.search(text.words)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_prose_of_a_page_is_wrapped_and_its_tables_are_narrow(page: Path) -> None:
+    fenced, wrong = False, []
+    for number, line in enumerate(page.read_text().splitlines(), 1):
+        fenced ^= line.startswith("```")
+        if fenced or line.startswith(("```", "    ")):
+            continue
+        if line.startswith("|"):
+            columns = len(re.sub(r"\\\||`[^`]*`", "x", line).strip().strip("|").split("|"))
+            wrong += [f"line {number}: {columns} columns"] if columns > MOST_COLUMNS else []
+        elif len(line) > LINE_LENGTH and " " in line.strip():
+            wrong.append(f"line {number}: {len(line)} characters")
+    assert wrong == []
+
+
+def test_code_has_no_more_bad_habits_than_before() -> None:
+    counts = Counter(room_of(found.path) for found in findings_in_code())
+    worse = {room: count for room, count in counts.items() if count > DEBT.get(room, 0)}
+    assert worse == {}, "new texts have bad habits: run python -m tests.unit.test_language to see them"
+
+
+@pytest.mark.parametrize(
+    ("text", "habit"),
+    [
+        ("Who only reads is never refused.", "a bare person as the subject"),
+        ("It waits, and nobody else writes.", "a bare person as the subject"),
+        ("Others see it; whoever comes next goes on.", "whoever"),
+        ("'x' is no engine", "is no <noun>"),
+    ],
+)
+def test_bad_habit_is_found(text: str, habit: str) -> None:
+    assert habit in {found.habit for found in find_habits(ROOT, iter([Text(1, text)]))}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It is no longer read.",
+        "There is no queue.",
+        "A read-only transaction never waits.",
+        "a client whose lease has expired",
+    ],
+)
+def test_plain_sentence_is_not_found(text: str) -> None:
+    assert list(find_habits(ROOT, iter([Text(1, text)]))) == []
+
+
+def main() -> None:
+    found = findings_in_code()
+    print("\n".join(map(str, found)))
+    print("\nDEBT:", dict(sorted(Counter(room_of(one.path) for one in found).items())))
+
+
+if __name__ == "__main__":
+    main()
