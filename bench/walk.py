@@ -90,7 +90,7 @@ def trace(statements: list[str], features: lv.Features = ALL) -> Walk:
 def trace_recovery(root: str) -> Walk:
     """The walk of `lake.recover()` after a client died right after it created its slot."""
     with Walk() as walk:
-        lake = _filled(lv.Lake(root, engine="local"))
+        lake = _filled(lv.Lake(root, engine="local", lease_seconds=1))
         subprocess.run([sys.executable, "-m", "bench.walk", "--die", root], check=True)
         walk.recording = True
         assert lake.recover().settled

@@ -3,8 +3,8 @@
     LakeVillaError
       Aborted            nothing is visible; run the transaction again
         Conflict           another commit changed what this transaction read or wrote
-        Deadlock           transactions waited for each other in a ring
-        ValidationFailed   the lake moved past the cut that this transaction read
+        Deadlock           transactions waited for each other in a cycle
+        ValidationFailed   the lake moved past the instant that this transaction read
         Fenced             another client resumed this transaction
       CommitUnknown      the outcome could not be read; ask lake.outcome(txn), never rerun blindly
       Unavailable        the store cannot be reached; nothing was decided
@@ -13,8 +13,8 @@
       Corrupt            records contradict each other: look at the object that the message names
         Torn               part of a refused multi-table commit could not be rolled back
 
-Messages say what happened and what to do next. Inside the house a lost race is a value, not an
-exception (see `store.port`); exceptions appear at the transaction's edge.
+Messages say what failed, on what, why, and what to do next. Inside the package a lost race is a value, not an
+exception (see `store.port`); exceptions appear where a transaction meets its caller.
 """
 
 
@@ -29,9 +29,9 @@ class Aborted(LakeVillaError):
 class Conflict(Aborted):
     """Another commit changed what this transaction read or wrote.
 
-    `table`, `operation`, `file` and `winner` name the place; `file` is empty when the whole table
-    is concerned (its schema changed, say), `winner` names the commit that came first. `transaction` is the
-    id of its transaction, for `lake.explain`; empty if a client wrote it that is not LakeVilla.
+    `table`, `operation` and `file` say where; `file` is empty if the whole table is concerned (for example
+    by a change of its schema). `winner` names the commit that came first, and `transaction` is the id of its
+    transaction, for `lake.explain`; it is empty if a legacy client wrote it.
     """
 
     def __init__(
@@ -53,17 +53,17 @@ class Conflict(Aborted):
 
 
 class Deadlock(Aborted):
-    """Transactions waited for each other in a ring, and this one gave way."""
+    """Transactions waited for each other in a cycle, and this one was aborted."""
 
 
 class ValidationFailed(Aborted):
-    """The lake moved past the cut that this transaction read."""
+    """The lake moved past the instant that this transaction read."""
 
 
 class Fenced(Aborted):
-    """Another client resumed this transaction and went on with it: there it is decided, not here.
+    """Another client resumed this transaction and continues it: it is decided there.
 
-    The one of all `Aborted` that must not be run again: `lake.outcome` tells what became of it.
+    The only `Aborted` that must not be run again: ask `lake.outcome` for the result.
     """
 
 
@@ -72,11 +72,11 @@ class CommitUnknown(LakeVillaError):
 
 
 class Unavailable(LakeVillaError):
-    """The store cannot be reached or refuses us; nothing was decided."""
+    """The store cannot be reached or refuses the request; nothing was decided."""
 
 
 class Unsupported(LakeVillaError):
-    """The table or statement needs a feature that we do not implement."""
+    """The table or statement needs a feature that LakeVilla does not implement."""
 
 
 class InvalidInput(LakeVillaError):
@@ -90,7 +90,7 @@ class Corrupt(LakeVillaError):
 class Torn(Corrupt):
     """A refused multi-table commit could not be rolled back on some tables.
 
-    `tables` names them, `transaction` is the id of that commit's transaction, empty where it is not known.
+    `tables` names them; `transaction` is the id of that commit's transaction, empty if it is not known.
     """
 
     def __init__(self, message: str, *, tables: tuple[str, ...] = (), transaction: str = "") -> None:

@@ -1,4 +1,4 @@
-"""The lake: the one place that wires stores, tables, engines and transactions together."""
+"""The lake: the only place that connects stores, tables, engines and transactions."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -52,19 +52,21 @@ class Lake(Verbs):
         lake.sql("SELECT * FROM accounts").show()
 
     Opening a lake sends no request and writes nothing. A `Lake` may be used from many threads; after a
-    fork the child opens connections of its own.
+    fork the child opens its own connections.
 
-    `spark` is the Spark session to work with. `engine="spark"` takes the active one, or starts a local one
-    when a statement first needs it; `engine="local"` works in this process, without Java. Left out, it is
-    Spark where PySpark is installed and the lake is in a place that Spark can reach, else local.
-
-    `storage_options` are the options of the store (`AWS_ENDPOINT_URL` and its kin); `credentials` is a
-    callable that gives fresh credentials whenever the store needs them. `features` are those of every
-    transaction that picks none, and of the lake's own verbs. `default_format` is that of new tables that
-    name none, `"delta"` or `"iceberg"`. `catalogs` are the options of catalogs that keep Iceberg tables, by
-    name, as PyIceberg has them; others it finds in its own configuration. `lease_seconds` is how long a
-    writer that shows no sign of life is waited for; all clients of a lake should agree on it. `store` and
-    `environment` are for tests, which bring their own world.
+    - `spark` is the Spark session to use.
+    - `engine="spark"` takes the active session, or starts a local one when a statement first needs it;
+      `engine="local"` works in this process, without Java. The default is Spark if PySpark is installed and
+      Spark can reach the lake's store, else local.
+    - `storage_options` are the options of the store, such as `AWS_ENDPOINT_URL`.
+    - `credentials` is a callable that returns fresh credentials whenever the store needs them.
+    - `features` are the features of every transaction that picks none, and of the lake's own methods.
+    - `default_format` is the format of new tables that name none, `"delta"` or `"iceberg"`.
+    - `catalogs` are PyIceberg's options of catalogs that keep Iceberg tables, by the catalog's name. For
+      other catalogs PyIceberg's own configuration applies.
+    - `lease_seconds` is the lease time: a client counts as dead after its lease did not change for so long.
+      All clients of a lake should use the same value.
+    - `store` and `environment` are for tests.
     """
 
     def __init__(
@@ -103,12 +105,12 @@ class Lake(Verbs):
 
     @property
     def url(self) -> str:
-        """Where the lake lies, without secrets."""
+        """The URL of the lake's root, without secrets."""
         return self._store.url
 
     @property
     def engine(self) -> str:
-        """What does the data work: `spark` or `local`."""
+        """The engine that does the data work: `spark` or `local`."""
         return self._engine.name
 
     def transaction(
@@ -116,10 +118,10 @@ class Lake(Verbs):
     ) -> Transaction:
         """Start a transaction; use it in a `with` block.
 
-        With `lakevilla.I` it sees all tables at one instant. `isolation` is then `serializable` (also called
-        `write-serializable`) or `snapshot`, which lets two transactions commit that each read what the
-        other changes. `slack` is how many versions old what it only reads may be when it commits: above 0
-        it is bounded staleness, not serializable.
+        With `lakevilla.I` it reads all tables at one instant. `isolation` is then `serializable` (also called
+        `write-serializable`) or `snapshot`, which allows write skew: two transactions commit that each read
+        what the other changes. `slack` is how many versions old a table that it only read may be at the
+        commit: above 0 it is bounded staleness, not serializable.
         """
         picked = guarantees(self._features if features is None else features, isolation, slack)
         begun = begin(self._catalog, self._engine, self._environment, self._chores, picked)
@@ -130,10 +132,9 @@ class Lake(Verbs):
 
         Its state is restored: features, isolation and slack, the instant or the versions that it reads, own
         changes, tables that it created or dropped, and savepoints; `tx.statements` says how many statements
-        had finished. With R alone only the table that it had changed can be changed. The old client is
-        fenced: if it is still alive, whichever of the two commits first is the transaction, and the other
-        ends as `Fenced`. A statement that was not SQL cannot be redone any more: `Conflict` if it would have
-        to be.
+        had finished. With R alone only the table that it had changed can be changed. If the old client is
+        still alive, the client that commits first wins, and the other one ends with `Fenced`. A statement
+        that was not SQL cannot be redone: `Conflict` if that would be necessary.
 
         `InvalidInput` if there is nothing to resume: it is committed (the error says as which version or
         entry), it was aborted, it changed nothing, it had only one statement, or with CT or I it was not open
@@ -146,16 +147,16 @@ class Lake(Verbs):
         return Transaction(begun, self._leases)
 
     def outcome(self, txn: str) -> Outcome:
-        """What became of a transaction, after a crash or an unknown commit. `tx.id` and receipts name it.
+        """The outcome of a transaction, after a crash or an unknown commit. `tx.id` and receipts name it.
 
-        Takes up to a lease time (10 s) where something suggests that its client still lives.
+        Takes up to a lease time (10 s) if there are signs that its client is still alive.
         """
         check_id(txn)
         return find_outcome(self._catalog, self._environment, self._leases, txn)
 
     def close(self) -> None:
-        """Wait for what is still done beside the caller, such as removing the records of transactions that
-        have ended. What a program leaves that ends without it is removed by vacuum."""
+        """Wait for background work, such as removing the records of transactions that have ended. If a
+        program ends without this call, vacuum removes what is left."""
         self._chores.finish()
 
     def run(
@@ -167,21 +168,21 @@ class Lake(Verbs):
         isolation: str = "serializable",
         slack: int = 0,
     ) -> Receipt:
-        """Call `work(tx)` in a transaction and commit it; when what it read has changed call it again, up to
-        `retries` times more."""
+        """Call `work(tx)` in a transaction and commit it; if a value that it read has changed, call it again,
+        at most `retries` times."""
         return run(self.transaction(features, isolation=isolation, slack=slack), work, retries)
 
     def sync(self, name: str | None = None, *, accept_torn: bool = False) -> dict[str, int]:
-        """Make what other clients wrote part of the lake's instant, of one table or of all; the versions that
-        were new, by table. Transactions with isolation do it by themselves for the tables that their first
-        statement names. Of all tables, it also renews the hints of Iceberg tables that are behind.
+        """Adopt what other clients wrote into the lake's instant, for one table or for all. Returns the
+        adopted versions, by table. Transactions with isolation do this automatically for the tables that they
+        touch. Without a name it also updates stale hints of Iceberg tables.
 
-        `accept_torn=True` takes torn tables as they are (see `explain`): they can be changed again.
+        `accept_torn=True` accepts torn tables as they are (see `explain`): they can be changed again.
         """
         return sync(self._catalog, self._environment, name, accept_torn)
 
     def tables(self) -> list[str]:
-        """The names of all tables: registered ones, and those that lie in the lake's root."""
+        """The names of all tables: registered ones, and those in the lake's root."""
         return self._catalog.names(Meter())
 
     @overload
@@ -193,8 +194,8 @@ class Lake(Verbs):
     def history(
         self, name: str | None = None, limit: int | None = None
     ) -> list[HistoryEntry] | list[LakeEntry]:
-        """The versions of a table, newest first; without a name the entries of the lake, each of which left
-        it at an instant that `lake.at(seq=...)` shows."""
+        """The versions of a table, newest first. Without a name, the entries of the global log:
+        `lake.at(seq=...)` shows the instant after each."""
         if limit is not None and limit < 0:
             raise InvalidInput(f"limit is {limit}: it cannot be negative")
         if name is None:
@@ -202,17 +203,17 @@ class Lake(Verbs):
         return list(self._catalog.pin(name, Meter()).table.history(limit))
 
     def at(self, when: Any = None, /, *, seq: int | None = None, tag: str | None = None) -> PastLake:
-        """The lake as it was at one instant, for reading: all tables together, those too that were dropped
-        since. By the number of an entry (see `lake.history()` and receipts), by tag, or by time: then it is
-        the newest entry that had been written by then."""
+        """The lake as it was at one instant, for reading: all tables together, including those that were
+        dropped since. The instant is given by the number of an entry (see `lake.history()` and receipts), by
+        a tag, or by a time: then it is the newest entry at that time."""
         head = find(self._catalog, when, seq, tag)
         return PastLake(self._catalog, self._engine, self._environment, head)
 
     def tag(self, name: str, at: Any = None) -> int:
-        """Give an instant a name; vacuum keeps what it needs until `lake.untag`. The number of its entry.
+        """Name an instant; vacuum keeps what it needs until `lake.untag`. Returns the number of its entry.
 
-        `at` is the number of an entry, another tag, a time, or a lake that is seen at an instant. Left out,
-        it is now, with what other clients have written until now (`lake.sync`).
+        `at` is the number of an entry, another tag, a time, or what `lake.at` returned. The default is now,
+        including what other clients have written until now (`lake.sync`).
         """
         check_tag_name(name)
         if at is None:
@@ -220,18 +221,18 @@ class Lake(Verbs):
         return tag_instant(self._catalog, self._environment, name, self._instant(at))
 
     def untag(self, name: str) -> None:
-        """Take the name of an instant back."""
+        """Remove the tag of an instant."""
         untag_instant(self._catalog, self._environment, name)
 
     def tags(self) -> dict[str, int]:
-        """The names of instants, and their entries."""
+        """The tags, with the numbers of their entries."""
         head = self._catalog.head(Meter(), fresh=True)
         return {} if head is None else dict(sorted(head.tags.items()))
 
     def export(self, at: Any = None) -> Export:
         """An instant as a list of tables and their versions, and as SQL for DuckDB, Spark and Trino, so that
-        readers who know nothing of LakeVilla see all tables at one instant too. `at` as in `lake.tag`; left
-        out, it is the newest instant (`lake.sync` brings in what other clients have written)."""
+        readers without LakeVilla see all tables at one instant too. `at` as in `lake.tag`; the default is the
+        newest instant (`lake.sync` adopts what other clients have written)."""
         head = self._instant(at)
         return export(self._catalog, head if head is not None else Cuts(self._catalog.log(Meter())).now)
 
@@ -247,12 +248,12 @@ class Lake(Verbs):
     ) -> VacuumReport:
         """Delete what no reader and no transaction can need any more, of one table or of the whole lake.
 
-        Only says what it would delete, unless `dry_run=False`. Files go when the log removed them longer ago
-        than the retention (the table's `delta.deletedFileRetentionDuration`, else 7 days; `retention_hours`
-        overrides it, from 24 on), or when a LakeVilla transaction uploaded them and ended without them.
-        `foreign=True` also takes old files in the table's folder that no version names, whoever wrote them;
-        `dropped=True` the folders of dropped tables. Versions older than the retention cannot be read
-        afterwards. `progress` is called with lines of text on long work.
+        Only reports what it would delete, unless `dry_run=False`. A file is deleted if the log removed it
+        longer ago than the retention (the table's `delta.deletedFileRetentionDuration`, else 7 days;
+        `retention_hours` overrides it, at least 24), or if a LakeVilla transaction uploaded it and ended
+        without using it. `foreign=True` also deletes old files in the table's folder that no version names,
+        of any client; `dropped=True` the folders of dropped tables. Versions older than the retention cannot
+        be read afterwards. `progress` is called with lines of text during long work.
         """
         wish = Wish(dry_run, retention_ms(retention_hours), foreign, dropped)
         return vacuum(self._view, name, wish, progress or logger.info)
@@ -265,20 +266,20 @@ class Lake(Verbs):
 
         `give_up` names a table that a decided transaction cannot be published on and never will be, for
         example because its bucket is gone. The transaction is then rolled back on its other tables, and this
-        table is marked as torn. A table whose log is deleted or damaged needs no such word.
+        table is marked as torn. A table whose log is deleted or damaged is given up automatically.
         """
         return recover(self._view, name, give_up)
 
     def status(self) -> Status:
-        """Who waits to write, who waits for whom, and which transactions left records. Changes nothing."""
+        """The tickets in the writer queues, and the transactions that left records. Changes nothing."""
         return status(self._view)
 
     def explain(self, what: str | None = None) -> Explanation:
-        """Why a transaction waits or had to give way and what happens next, in sentences. Changes nothing.
+        """Why a transaction waits or was refused, and what happens next, in sentences. Changes nothing.
 
-        `what` is the id of a transaction (`tx.id`, `Conflict.transaction`) or the name of a table; left
-        out, it is all that waits or is half done. Takes up to a lease time (10 s) where somebody holds a
-        place in a queue of writers, because only who shows no sign of life for so long counts as gone.
+        `what` is the id of a transaction (`tx.id`, `Conflict.transaction`) or the name of a table; without
+        it, everything that waits or is half done is explained. Takes up to a lease time (10 s) if a ticket is
+        held, because a client counts as dead only after its lease has expired.
         """
         return explain(self._view, what)
 
@@ -305,8 +306,8 @@ class Lake(Verbs):
         if not isinstance(engine, str):
             if not hasattr(engine, "schema_of"):
                 raise InvalidInput(
-                    f"{engine!r} is no engine: use engine='local' or engine='spark'; a session of Spark is "
-                    "given as spark=..."
+                    f"{engine!r} is not an engine: use engine='local' or engine='spark'; a Spark session is "
+                    "passed as spark=..."
                 )
             return engine
         if engine == "local":
@@ -322,4 +323,4 @@ class Lake(Verbs):
                     "engine='spark' needs PySpark: pip install 'lakevilla[spark]', or use engine='local'"
                 ) from error
             return SparkEngine(self._environment, spark, self._options, self._credentials, self.url)
-        raise InvalidInput(f"there is no engine {engine!r}: use engine='local' or engine='spark'")
+        raise InvalidInput(f"unknown engine {engine!r}: use engine='local' or engine='spark'")

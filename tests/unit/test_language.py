@@ -49,7 +49,6 @@ DEBT = {
     "environment": 3,
     "files": 2,
     "formats": 69,
-    "lake": 5,
     "maintenance": 29,
     "markers": 21,
     "model": 2,
