@@ -1,5 +1,6 @@
 """Fixtures for every test: a real S3 server, one store of each kind, and Spark."""
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,6 +42,16 @@ def _group(item: pytest.Item) -> str | None:
         return "other-spark"
     on_s3 = "s3" in fixtures or (parameters and "s3" in parameters.params.values())
     return "s3" if on_s3 else None
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C interrupts this process, and those that the test starts: a shell lets what it starts in the
+    background ignore SIGINT, and children inherit that. PySpark's own handler, which cancels all jobs, is
+    replaced too, as Jupyter does: what we started we end ourselves."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

@@ -219,6 +219,7 @@ def test_deleted_rows_stay_away_through_connect(remote: Any, tmp_path: Path) -> 
     assert content(lake.read("t")) == content(local.read("t"))
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_interrupt_cancels_the_job_of_the_server(remote: Any, tmp_path: Path) -> None:
     lake = lv.Lake(tmp_path / "lake", spark=remote)
     lake.create("t", "id BIGINT")

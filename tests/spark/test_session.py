@@ -48,6 +48,7 @@ def settings(spark: Any) -> dict[str, str]:
     return found | {f"session {row.key}": row.value for row in spark.sql("SET").collect()}
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_interrupt_cancels_the_job_and_leaves_the_table_as_it_was(spark: Any, tmp_path: Path) -> None:
     lake = lv.Lake(tmp_path / "lake", spark=spark)
     lake.create("t", "id BIGINT")

@@ -129,6 +129,7 @@ def test_our_own_spark_is_quiet_in_a_pipe_until_something_fails(tmp_path: Path) 
     assert " WARN " not in after
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_long_job_shows_progress_on_a_terminal_until_ctrl_c_ends_it(tmp_path: Path) -> None:
     lake = lv.Lake(tmp_path, engine="local")
     lake.create("t", "id BIGINT")
@@ -157,6 +158,7 @@ def test_long_job_shows_progress_on_a_terminal_until_ctrl_c_ends_it(tmp_path: Pa
     assert lake.history("t")[0].version == 0
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_interrupt_while_spark_starts_leaves_no_jvm_behind(tmp_path: Path) -> None:
     lv.Lake(tmp_path, engine="local").create("t", [{"id": 1}])
     process = subprocess.Popen(

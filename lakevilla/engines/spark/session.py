@@ -51,15 +51,16 @@ class Session:
         """
         if getattr(self._inside, "running", False):
             return action()
-        session, work = self(), _Work(f"lakevilla-{self._environment.new_id()}")
+        session = self()
+        work = _Work(_Tags.of(session), f"lakevilla-{self._environment.new_id()}")
 
         def tagged() -> T:
             self._inside.running = True
-            session.addTag(work.tag)
+            work.tags.add(work.tag)
             try:
                 return action()
             finally:
-                session.removeTag(work.tag)
+                work.tags.remove(work.tag)
                 self._inside.running = False
                 work.ended = True
 
@@ -67,23 +68,41 @@ class Session:
             # A single task would run in this thread.
             done = self._environment.fan_out([inheritable_thread_target(session)(tagged), _nothing])
         except KeyboardInterrupt:
-            self._stop(session, work)
+            self._stop(work)
             raise
         return cast(T, done[0])
 
-    def _stop(self, session: Any, work: "_Work") -> None:
+    def _stop(self, work: "_Work") -> None:
         """Cancel the work's jobs, also those that it starts meanwhile, until it has ended."""
         for _ in range(_STOP_TRIES):
-            session.interruptTag(work.tag)
+            work.tags.cancel(work.tag)
             if work.ended:
                 return
             self._environment.sleep(_STOP_SECONDS)
+
+
+@dataclass(frozen=True)
+class _Tags:
+    """How to tag the jobs that this thread starts, and to cancel jobs by their tag."""
+
+    add: Callable[[str], None]
+    remove: Callable[[str], None]
+    cancel: Callable[[str], Any]
+
+    @staticmethod
+    def of(session: Any) -> "_Tags":
+        if is_connect(session):
+            return _Tags(session.addTag, session.removeTag, session.interruptTag)
+        # The session's own tags do not reach jobs that a classic session starts for Python (Spark 4.1).
+        context = session.sparkContext
+        return _Tags(context.addJobTag, context.removeJobTag, context.cancelJobsWithTag)
 
 
 @dataclass
 class _Work:
     """Something that runs, and by which tag its jobs are found."""
 
+    tags: _Tags
     tag: str
     ended: bool = False
 

@@ -159,6 +159,7 @@ def test_verbose_tells_our_steps_and_not_those_of_pyspark(folder: str, usual_log
     assert not logging.getLogger("py4j").isEnabledFor(logging.DEBUG)
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_interrupt_exits_with_130(folder: str, tmp_path: Path) -> None:
     slow = "SELECT count(*) FROM range(10000000000) a WHERE sqrt(a.id) = 0.5"
     begun = tmp_path / "begun"

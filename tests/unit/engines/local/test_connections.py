@@ -76,6 +76,7 @@ def test_large_table_is_streamed_and_can_be_read_twice(monkeypatch: pytest.Monke
     assert db.rows("SELECT count(*) FROM t WHERE a > (SELECT avg(a) FROM t)") == [(500,)]
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_interrupt_of_a_query_stays_an_interrupt() -> None:
     slow = "SELECT sum(a.range * b.range % 7) FROM range(1000000) a, range(1000000) b"
     timer = Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
