@@ -7,8 +7,11 @@ SEEDS ?= 0:2000
 SUITE ?= base
 FORMAT ?= delta
 
+# Three workers, because those on Spark and on S3 often wait for another process.
+PYTEST := $(BIN)/python -m pytest -n 3 --dist loadgroup
+
 .DEFAULT_GOAL := help
-.PHONY: help setup lock demo test check format docs soak soak-bank storm hermitage hermitage-all conformance bench-base bench-large clean
+.PHONY: help setup lock demo test test-long check format docs soak soak-bank storm hermitage hermitage-all conformance bench-base bench-large clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -29,8 +32,11 @@ lock: ## Resolve pyproject.toml anew into requirements.lock
 demo: setup ## Run the main job on a local directory, and say what happens
 	$(BIN)/lakevilla demo
 
-test: setup ## Run the tests
-	$(BIN)/python -m pytest -n 3 --dist loadgroup
+test: setup ## Run the tests, but for those marked long
+	$(PYTEST) -m "not long"
+
+test-long: setup ## Run the tests marked long: more seeds and formats, and planted bugs
+	$(PYTEST) -m long
 
 check: setup ## Lint, formatting and strict types
 	$(BIN)/ruff check .

@@ -16,6 +16,7 @@ from sim.suite import SUITES, play
 from tests.crash.choosing import chosen
 from tests.crash.dying import Left, problems_of_deaths
 from tests.crash.scenarios import SCENARIOS, look
+from tests.support.extent import in_turn
 
 LATER = ("observer", "last")
 
@@ -37,12 +38,9 @@ def _applies(scenario: Scenario, formats: str) -> bool:
     return formats != "mixed" or scenario.name in LAKE_WIDE
 
 
-EVERYTHING = [
-    pytest.param(scenario, formats, id=f"{scenario}-{formats}")
-    for formats in FORMATS
-    for scenario in SCENARIOS
-    if _applies(scenario, formats)
-]
+EVERYTHING = in_turn(
+    {scenario: [formats for formats in FORMATS if _applies(scenario, formats)] for scenario in SCENARIOS}
+)
 
 
 @pytest.mark.parametrize(("scenario", "formats"), EVERYTHING)

@@ -30,6 +30,7 @@ from sim.session import Session
 from sim.sites import site
 from sim.world import World
 from tests.crash.dying import Act, Left, act_and_die, failed_observers, problems_of_deaths, start
+from tests.support.extent import in_turn
 
 PICKS = {
     "I": Wish(I, "serializable", again=True),
@@ -213,7 +214,7 @@ def _image(bare: bool, prepare: Act | None, formats: Formats) -> tuple[Bucket, H
 
 
 @pytest.mark.parametrize(
-    ("name", "formats"), [(name, formats) for name, case in SCENARIOS.items() for formats in case.formats]
+    ("name", "formats"), in_turn({name: case.formats for name, case in SCENARIOS.items()})
 )
 def test_death_at_any_request_of_a_transaction_with_isolation_leaves_all_or_nothing(
     name: str, formats: str, tmp_path: Path

@@ -36,6 +36,7 @@ from tests.crash.recovering import (
     transacting,
     two_forgotten,
 )
+from tests.support.extent import in_turn
 
 LATER = ("observer", "last")
 
@@ -123,12 +124,12 @@ def _applies(scenario: Scenario, formats: str) -> bool:
     return ALL or scenario.name in OF_WHOLE_STATES
 
 
-EVERYTHING = [
-    pytest.param(scenario, formats, id=f"{scenario}-{formats}")
-    for formats in ("delta", "iceberg")
-    for scenario in SCENARIOS
-    if _applies(scenario, formats)
-]
+EVERYTHING = in_turn(
+    {
+        scenario: [formats for formats in ("delta", "iceberg") if _applies(scenario, formats)]
+        for scenario in SCENARIOS
+    }
+)
 
 
 @pytest.mark.parametrize(("scenario", "formats"), EVERYTHING)

@@ -24,6 +24,7 @@ from sim.session import Session
 from sim.world import World
 from tests.crash.choosing import chosen
 from tests.crash.dying import Act, Left, act_and_die, failed_observers, problems_of_deaths, start
+from tests.support.extent import in_turn
 
 BOTH = Features.R | Features.CT
 OLD = "n1"
@@ -119,8 +120,7 @@ def _image(formats: Formats) -> tuple[Bucket, History]:
         return world.bucket, history
 
 
-@pytest.mark.parametrize("formats", FORMATS)
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize(("name", "formats"), in_turn({name: [*FORMATS] for name in SCENARIOS}))
 def test_death_at_any_request_of_a_commit_on_several_tables_leaves_all_or_nothing(
     name: str, formats: str, tmp_path: Path
 ) -> None:

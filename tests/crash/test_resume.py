@@ -25,6 +25,7 @@ from sim.session import Session
 from sim.world import World
 from tests.crash.dying import Act, Left, act_and_die, failed_observers, problems_of_deaths, start
 from tests.crash.test_many_tables import TWO, outsider, transfer
+from tests.support.extent import in_turn
 
 R, CT, I = Features.R, Features.CT, Features.I  # noqa: E741 - as the features are called
 VALUE = 300_000
@@ -141,8 +142,7 @@ def _image(name: str, formats: Formats) -> tuple[Bucket, History]:
         return world.bucket, history
 
 
-@pytest.mark.parametrize("formats", FORMATS)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "formats"), in_turn({name: [*FORMATS] for name in CASES}))
 def test_death_at_any_request_of_a_resume_leaves_one_commit(name: str, formats: str, tmp_path: Path) -> None:
     kinds = FORMATS[formats]
     recorder, left = _play(name, None, kinds)

@@ -28,6 +28,7 @@ def _put(store, entries, read) -> bool:
     return True
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("made", "targets", "wrong"),
     [

@@ -53,6 +53,7 @@ def test_equal_seeds_give_equal_traces() -> None:
     assert play(7).trace_hash == play(7).trace_hash
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(planted_isolation.BUGS.keys() - RARE))
 def test_planted_bug_of_isolation_is_caught(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     images(rows_engine, PLAIN)

@@ -20,6 +20,7 @@ def test_equal_seeds_give_equal_traces():
     assert losses.play(3).trace_hash == losses.play(3).trace_hash
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(planted_losses.BUGS))
 def test_planted_bug_of_lost_tables_is_caught(name):
     losses.images(rows_engine, FORMATS["delta"])

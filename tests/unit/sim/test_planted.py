@@ -36,22 +36,26 @@ OTHER_SUITES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(planted.BUGS))
 def test_planted_bug_is_caught(name: str, capsys: pytest.CaptureFixture[str]):
     catch(planted.BUGS[name], name, "base", capsys)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(planted_recovery.BUGS))
 def test_planted_bug_of_recovery_is_caught(name: str, capsys: pytest.CaptureFixture[str]):
     catch(planted_recovery.BUGS[name], name, "recovery", capsys)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(planted_iceberg.BUGS))
 def test_planted_bug_of_iceberg_is_caught(name: str, capsys: pytest.CaptureFixture[str]):
     chosen = OTHER_SUITES.get(name, "base")
     catch(planted_iceberg.BUGS[name], name, chosen, capsys, FORMATS["iceberg"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(planted_cataloged.BUGS))
 def test_planted_bug_of_catalogs_is_caught(name: str, capsys: pytest.CaptureFixture[str]):
     chosen = OTHER_SUITES.get(name, "base")

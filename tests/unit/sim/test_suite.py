@@ -10,6 +10,7 @@ import pytest
 from lakevilla.engines.local.engine import LocalEngine
 from sim.formats import FORMATS
 from sim.suite import SUITES, play
+from tests.support.extent import first_of_each
 
 TRACE = """
 import sys
@@ -35,7 +36,7 @@ PIECE = 20
 
 @pytest.mark.parametrize(
     ("suite", "formats", "first"),
-    [(*kind, first) for kind, count in SEEDS.items() for first in range(0, count, PIECE)],
+    first_of_each((*kind, first) for kind, count in SEEDS.items() for first in range(0, count, PIECE)),
 )
 def test_first_seeds_show_no_violation(suite, formats, first):
     for seed in range(first, min(first + PIECE, SEEDS[suite, formats])):

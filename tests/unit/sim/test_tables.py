@@ -29,6 +29,7 @@ def test_equal_seeds_give_equal_traces(formats: str) -> None:
     assert len({play(7, formats=FORMATS[formats]).trace_hash for _ in range(2)}) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(planted_tables.BUGS))
 def test_planted_bug_of_several_tables_is_caught(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     image(rows_engine)

@@ -1,0 +1,39 @@
+"""What `make test` leaves to `make test-long`.
+
+A test marked `long` runs in `make test-long` only, and every other test in `make test` only, so that CI runs
+each test once. `long` is what repeats a test with other seeds or on other formats, and the proof that the
+simulator's judges find planted bugs. What no other test would show is never `long`.
+"""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import pytest
+
+Name = TypeVar("Name", bound=Hashable)
+
+
+def in_turn(kinds_of: Mapping[Name, Sequence[str]]) -> list[Any]:
+    """Parameters (name, kind) for every pair. Each name keeps one of its kinds, the first one the first, the
+    second one the second, and so on in a circle; all other pairs are `long`."""
+    return [
+        _parameter((name, kind), is_long=at != turn % len(kinds))
+        for turn, (name, kinds) in enumerate(kinds_of.items())
+        for at, kind in enumerate(kinds)
+    ]
+
+
+def first_of_each(pieces: Iterable[tuple[Any, ...]], count: int = 1) -> list[Any]:
+    """These parameters, of which those with equal values but for the last are a series: the first `count` of
+    each series stay, the others are `long`."""
+    seen: dict[tuple[Any, ...], int] = {}
+    found = []
+    for piece in pieces:
+        seen[piece[:-1]] = seen.get(piece[:-1], 0) + 1
+        found.append(_parameter(piece, is_long=seen[piece[:-1]] > count))
+    return found
+
+
+def _parameter(values: tuple[Any, ...], is_long: bool) -> Any:
+    marks = [pytest.mark.long] if is_long else []
+    return pytest.param(*values, marks=marks, id="-".join(map(str, values)))
