@@ -2,6 +2,7 @@
 
 PYTHON ?= python3.11
 VENV := .venv
+LOWEST := .venv-lowest
 BIN := $(VENV)/bin
 SEEDS ?= 0:2000
 SUITE ?= base
@@ -11,7 +12,7 @@ FORMAT ?= delta
 PYTEST := $(BIN)/python -m pytest -n 3 --dist loadgroup
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock demo test test-long check format docs soak soak-bank storm hermitage hermitage-all conformance bench-base bench-large clean
+.PHONY: help setup lock demo test test-long check format docs soak soak-bank storm hermitage hermitage-all conformance bench-base bench-large lowest clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -78,5 +79,10 @@ bench-base: setup ## Compare statements with deltalake, Spark + Delta and Spark 
 bench-large: setup ## Append, update and scan 100 million rows on Spark, in a driver of 2 GB
 	$(BIN)/python -m bench.large
 
+lowest: setup ## Try the oldest libraries that pyproject.toml allows, in a virtual environment of their own
+	$(BIN)/uv venv --quiet --clear --python $(PYTHON) $(LOWEST)
+	$(BIN)/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --editable '.[dev,bench,spark,iceberg]'
+	$(LOWEST)/bin/python -m pytest -n 2 $(addprefix tests/unit/,engines sql store files delta iceberg formats cli transaction)
+
 clean: ## Remove what was built
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis site
+	rm -rf $(VENV) $(LOWEST) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis site

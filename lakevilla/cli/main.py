@@ -31,7 +31,7 @@ exit codes: 0 done, 1 failed (the reason is on standard error), 2 wrong argument
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code, see EXAMPLES; wrong arguments exit by themselves."""
-    options = _parser().parse_args(arguments)
+    options = build_parser().parse_args(arguments)
     if options.verbose:
         # Ours alone: at this level PySpark logs each call to the JVM, with the secrets that a read needs.
         logging.basicConfig(format="%(asctime)s %(name)s %(message)s")
@@ -62,7 +62,8 @@ def _first_line(error: Exception) -> str:
     return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
-def _parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
+    """All commands with their options."""
     parser = argparse.ArgumentParser(
         prog="lakevilla",
         description="Transactions over Delta Lake and Iceberg tables, on nothing but the object store.",
