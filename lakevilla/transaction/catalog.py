@@ -339,11 +339,13 @@ class Catalog:
 
     def _forget_moved(self, head: Head) -> None:
         """The same for places whose tables were dropped since the HEAD that we know, or recreated: then their
-        version went back."""
-        before = {} if self._head is None else self._head.versions
-        self._snapshots.forget_locations(
-            at for at, version in before.items() if head.versions.get(at, -1) < version
-        )
+        version went back, or they have another id."""
+        if self._head is None:
+            return
+        before = self._head
+        back = [at for at, version in before.versions.items() if head.versions.get(at, -1) < version]
+        other = [at for at, known in before.ids.items() if head.ids.get(at, known) != known]
+        self._snapshots.forget_locations([*back, *other])
 
     def _remember_head(self, head: Head | None, read_at: float) -> Head | None:
         """Keep the newest HEAD; a slower thread never brings an older one back.

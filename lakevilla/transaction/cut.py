@@ -256,8 +256,9 @@ class Cut:
             # Whoever makes the log first may know later versions of these tables: look again.
             self._catalog.first_head(self._meter)
             return None
-        newest = {pinned.ref: pinned.snapshot.version for pinned in tables}
-        change = Adopt(tuple(Adopted(ref, version) for ref, version in newest.items()))
+        newest = {pinned.ref: pinned.snapshot for pinned in tables}
+        adopted = (Adopted(ref, found.version, found.table_id) for ref, found in newest.items())
+        change = Adopt(tuple(adopted))
         return adopt(self._catalog, self._environment, self._meter, read, change)
 
     def _stay(self, read: ReadHead | None, head: Head, beyond: Sequence[Pinned], error: Unavailable) -> None:

@@ -137,7 +137,12 @@ class Decision:
         drops = tuple(Drop(pinned.ref, seen(pinned.ref, pinned.snapshot.version)) for pinned in gone)
         written = {write.table.location for write in writes}
         reads = [
-            Read(pinned.ref, pinned.snapshot.version, self._recovery.read_of(pinned.ref.location))
+            Read(
+                pinned.ref,
+                pinned.snapshot.version,
+                self._recovery.read_of(pinned.ref.location),
+                pinned.snapshot.table_id,
+            )
             for pinned in self._workspace.touched
             if pinned.ref.location not in written
         ]
@@ -151,7 +156,8 @@ class Decision:
         change = self._recovery.change(pinned.ref.location)
         assert change is not None, "to make a table is a change of it"
         encoded = pinned.table.encode_change(pinned.snapshot, change)
-        return Write(pinned.ref, NEW, encoded, ReadSet(), blind=False)
+        table_id = pinned.table.describe(change).table_id
+        return Write(pinned.ref, NEW, encoded, ReadSet(), blind=False, table_id=table_id)
 
     def _check(self, head: Head, commit: Commit) -> None:
         """No other entry took a name that the commit gives, or dropped what it drops. If none has until

@@ -58,7 +58,7 @@ def create(
         return Effect(rows, TableChange(pinned, change, makes=True))
     author = Author(workspace.txn, workspace.txn, workspace.environment.new_id())
     first = table.encode_first(change, author).decode()
-    return Effect(rows, LakeChange(lambda _: CreateTable(ref, first)))
+    return Effect(rows, LakeChange(lambda _: CreateTable(ref, first, pinned.snapshot.table_id)))
 
 
 def register(workspace: Workspace, name: str, location: str) -> Effect:

@@ -64,5 +64,5 @@ def _newest_if_readable(catalog: Catalog, meter: Meter, head: Head, name: str) -
 def _adopted(head: Head, newest: Sequence[Pinned], accept_torn: bool) -> Adopt:
     mended = frozenset(p.ref.location for p in newest if accept_torn and p.ref.location in head.torn)
     after = replace(head, torn=head.torn - mended)
-    tables = [Adopted(p.ref, p.snapshot.version) for p in newest if is_beyond(after, p)]
+    tables = [Adopted(p.ref, p.snapshot.version, p.snapshot.table_id) for p in newest if is_beyond(after, p)]
     return Adopt(tuple(tables), mended)

@@ -98,9 +98,19 @@ class PastLake(Verbs):
                     f"version {version} of {ref.name!r}, which the lake had at entry {self.seq}, cannot be "
                     f"read any more: {error}"
                 ) from error
+            self._refuse_another(known)
             with self._lock:
                 self._pinned[ref.location] = known
         return known
+
+    def _refuse_another(self, pinned: Pinned) -> None:
+        """InvalidInput if another table lies where the table of this instant was."""
+        expected = self._head.ids.get(pinned.ref.location)
+        if expected is not None and pinned.snapshot.table_id != expected:
+            raise InvalidInput(
+                f"the table {pinned.ref.name!r} that the lake had at entry {self.seq} cannot be read any "
+                "more: it was deleted, and another table was created in its location"
+            )
 
     def refuse(self) -> InvalidInput:
         """The error of who would change what is past."""

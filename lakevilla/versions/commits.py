@@ -44,11 +44,13 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What was read of a table that the commit does not change, at version `base`."""
+    """What was read of a table that the commit does not change, at version `base`. `table_id` as in
+    `Write`."""
 
     table: TableRef
     base: int
     read: ReadSet
+    table_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +90,12 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """A table and a version of it that is part of the lake's instant from here on."""
+    """A table and a version of it that is part of the lake's instant from here on. `table_id` as in
+    `Write`."""
 
     table: TableRef
     version: int
+    table_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +144,17 @@ def encode_commit(commit: Commit) -> dict[str, Any]:
                 "blind": write.blind,
                 "ticket": write.ticket,
                 "exclusive": write.exclusive,
-                **({"id": write.table_id} if write.table_id else {}),
+                **encode_id(write.table_id),
             }
             for write in commit.writes
         ],
         "reads": [
-            {**_encode_ref(read.table), "base": read.base, "read": encode_reads(read.read)}
+            {
+                **_encode_ref(read.table),
+                "base": read.base,
+                "read": encode_reads(read.read),
+                **encode_id(read.table_id),
+            }
             for read in commit.reads
         ],
         "drops": [{**_encode_ref(drop.table), "base": drop.base} for drop in commit.drops],
@@ -166,12 +175,12 @@ def decode_commit(record: Mapping[str, Any]) -> Commit:
                 bool(write["blind"]),
                 optional_number(write["ticket"]),
                 bool(write.get("exclusive")),
-                text(write.get("id", "")),
+                _decode_id(write),
             )
             for write in record["writes"]
         ),
         tuple(
-            Read(_decode_ref(read), number(read["base"]), decode_reads(read["read"]))
+            Read(_decode_ref(read), number(read["base"]), decode_reads(read["read"]), _decode_id(read))
             for read in record["reads"]
         ),
         tuple(Drop(_decode_ref(drop), optional_number(drop["base"])) for drop in record.get("drops", ())),
@@ -184,14 +193,28 @@ def decode_commit(record: Mapping[str, Any]) -> Commit:
 def encode_adopt(adopt: Adopt) -> dict[str, Any]:
     return {
         "kind": "adopt",
-        "tables": [{**_encode_ref(found.table), "version": found.version} for found in adopt.tables],
+        "tables": [
+            {**_encode_ref(found.table), "version": found.version, **encode_id(found.table_id)}
+            for found in adopt.tables
+        ],
         "mended": sorted(adopt.mended),
     }
 
 
 def decode_adopt(record: Mapping[str, Any]) -> Adopt:
-    tables = (Adopted(_decode_ref(found), number(found["version"])) for found in record["tables"])
+    tables = (
+        Adopted(_decode_ref(found), number(found["version"]), _decode_id(found)) for found in record["tables"]
+    )
     return Adopt(tuple(tables), frozenset(text(location) for location in record["mended"]))
+
+
+def encode_id(table_id: str) -> dict[str, str]:
+    """The id that the format gave a table; entries of earlier releases have none."""
+    return {"id": table_id} if table_id else {}
+
+
+def _decode_id(record: Mapping[str, Any]) -> str:
+    return text(record.get("id", ""))
 
 
 def _encode_ref(ref: TableRef) -> dict[str, str]:

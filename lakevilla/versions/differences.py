@@ -28,6 +28,10 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
+def _decode_text(_: str, value: Any) -> str:
+    return text(value)
+
+
 def _decode_number(_: str, value: Any) -> int:
     return number(value)
 
@@ -39,13 +43,14 @@ MAPS: Mapping[str, tuple[Callable[[Any], Any], Callable[[str, Any], Any]]] = {
     "tables": (_encode_ref, _decode_ref),
     "versions": (_as_it_is, _decode_number),
     "tags": (_as_it_is, _decode_number),
+    "ids": (_as_it_is, _decode_text),
 }
 """The parts of a state that are mappings, with how their values are written and read."""
 
 SETS = ("dropped", "torn", "owned", "doomed")
 """The parts of a state that are sets of locations."""
 
-LATER = ("doomed",)
+LATER = ("doomed", "ids")
 """Parts that earlier releases do not have: they are left out where they are empty."""
 
 NUMBERS = ("horizon", "ticket")

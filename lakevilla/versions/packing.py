@@ -142,10 +142,14 @@ def _encode_state(state: Head) -> dict[str, Any]:
     return {
         "seq": state.seq,
         "time_ms": state.time_ms,
-        **{part: encode_map(part, getattr(state, part)) for part in MAPS},
-        **{part: sorted(getattr(state, part)) for part in SETS if part not in LATER or getattr(state, part)},
+        **{part: encode_map(part, getattr(state, part)) for part in MAPS if _is_told(state, part)},
+        **{part: sorted(getattr(state, part)) for part in SETS if _is_told(state, part)},
         **{part: getattr(state, part) for part in NUMBERS},
     }
+
+
+def _is_told(state: Head, part: str) -> bool:
+    return part not in LATER or bool(getattr(state, part))
 
 
 def _decode_state(record: Mapping[str, Any], state: Mapping[str, Any]) -> Head:

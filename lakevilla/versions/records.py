@@ -20,6 +20,7 @@ from lakevilla.versions.commits import (
     decode_commit,
     encode_adopt,
     encode_commit,
+    encode_id,
 )
 from lakevilla.versions.tags import Expire, Tag, TagChange, Untag, decode_tag, encode_tag
 
@@ -36,9 +37,11 @@ class Head:
     was written, never earlier than the one before; 0 where that is not known. `tags` are names of entries
     whose instants are kept; of others, those before the entry `horizon` may be gone. `ticket` is the newest
     place in the queue for the lake's slots that an entry used up. `doomed` are dropped locations whose files
-    vacuum deletes, or has deleted: no table can be there any more. On the store it is packed, see `packing`;
-    a new part is added in `differences` too. `given_up` is not part of the instant: of the next entry, which
-    is not settled yet, these locations were found out of reach (see `settle.completion`).
+    vacuum deletes, or has deleted: no table can be there any more. `ids` are the ids that formats gave the
+    tables of `versions`, by location, where they are known: a location may hold another table later. On the
+    store it is packed, see `packing`; a new part is added in `differences` too. `given_up` is not part of the
+    instant: of the next entry, which is not settled yet, these locations were found out of reach (see
+    `settle.completion`).
     """
 
     lake: str
@@ -55,6 +58,7 @@ class Head:
     ticket: int = 0
     given_up: frozenset[str] = frozenset()
     doomed: frozenset[str] = frozenset()
+    ids: Mapping[str, str] = field(default_factory=dict)
 
 
 GONE = -1
@@ -63,10 +67,12 @@ GONE = -1
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """A new table. `first` is the text of its first log entry, published when the entry is settled."""
+    """A new table. `first` is the text of its first log entry, published when the entry is settled. `id` is
+    the one that the format gave it; empty if that is not known."""
 
     table: TableRef
     first: str
+    id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +203,8 @@ def _encode_change(change: AnyChange) -> dict[str, Any]:
     ref = change.table
     record: dict[str, Any] = {"name": ref.name, "location": ref.location, "format": ref.format}
     match change:
-        case CreateTable(first=first):
-            return {"kind": "create", **record, "first": first}
+        case CreateTable(first=first, id=table_id):
+            return {"kind": "create", **record, "first": first, **encode_id(table_id)}
         case RegisterTable():
             return {"kind": "register", **record}
         case RenameTable(to=to, base=base):
@@ -221,7 +227,7 @@ def _decode_change(record: Mapping[str, Any]) -> AnyChange:
     ref = TableRef(text(record["name"]), text(record["location"]), text(record["format"]))
     match record["kind"]:
         case "create":
-            return CreateTable(ref, text(record["first"]))
+            return CreateTable(ref, text(record["first"]), text(record.get("id", "")))
         case "register":
             return RegisterTable(ref)
         case "rename":

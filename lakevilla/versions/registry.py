@@ -6,7 +6,7 @@ case, as Spark SQL finds them; so two names that differ in case only cannot both
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from lakevilla.errors import InvalidInput
@@ -164,8 +164,13 @@ def apply(head: Head, entry: Entry, settled: Settled, put: str) -> Head:
     match entry.change:
         case Adopt(tables=adopted, mended=mended):
             refs = _unnamed(head, [found.table for found in adopted])
-            return replace(moved, tables={**tables, **refs}, torn=moved.torn - mended)
-        case CreateTable(table=ref) | RegisterTable(table=ref):
+            ids = _ids(head, {found.table.location: found.table_id for found in adopted})
+            return replace(moved, tables={**tables, **refs}, torn=moved.torn - mended, ids=ids)
+        case CreateTable(table=ref, id=table_id):
+            tables[ref.name] = ref
+            ids = _ids(head, {ref.location: table_id})
+            return replace(moved, tables=tables, dropped=head.dropped - {ref.location}, ids=ids)
+        case RegisterTable(table=ref):
             tables[ref.name] = ref
             return replace(moved, tables=tables, dropped=head.dropped - {ref.location})
         case RenameTable(table=ref, to=to):
@@ -196,7 +201,8 @@ def _after_commit(head: Head, commit: Commit, published: bool) -> Head:
     Who wrote a table made sure before that it belongs to this lake.
     """
     changed = [write.table for write in commit.writes if not write.creates]
-    owned = replace(head, owned=head.owned | {ref.location for ref in changed})
+    ids = _ids(head, {w.table.location: w.table_id for w in commit.writes if published or not w.creates})
+    owned = replace(head, owned=head.owned | {ref.location for ref in changed}, ids=ids)
     if not published:
         # What it left or met has versions now: without a name nobody would find them.
         known = [ref for ref in changed if ref.location in head.versions]
@@ -206,11 +212,22 @@ def _after_commit(head: Head, commit: Commit, published: bool) -> Head:
     read = [r for r in commit.reads if r.table.location not in left_out]
     later = [r for r in read if r.base > head.versions.get(r.table.location, -1)]
     found = _unnamed(head, [*changed, *(r.table for r in later)])
-    owned = replace(owned, versions={**owned.versions, **{r.table.location: r.base for r in later}})
+    owned = replace(
+        owned,
+        versions={**owned.versions, **{r.table.location: r.base for r in later}},
+        ids=_ids(owned, {r.table.location: r.table_id for r in later}),
+    )
     made = {write.table.name: write.table for write in commit.writes if write.creates}
     left = _forget(owned, commit.drops)
     tables = {**_without(head, commit.drops), **found, **made}
     return replace(left, tables=tables, dropped=left.dropped - {ref.location for ref in made.values()})
+
+
+def _ids(head: Head, named: Mapping[str, str]) -> Mapping[str, str]:
+    """The ids of HEAD's tables where these entries name theirs. An entry of an earlier release does not."""
+    if all(head.ids.get(place) == table_id for place, table_id in named.items()):
+        return head.ids
+    return {place: table_id for place, table_id in {**head.ids, **named}.items() if table_id}
 
 
 def _unnamed(head: Head, refs: Sequence[TableRef]) -> dict[str, TableRef]:
@@ -232,6 +249,7 @@ def _forget(head: Head, drops: Sequence[Drop]) -> Head:
         head,
         dropped=head.dropped | {drop.table.location for drop in drops if drop.base is not None},
         versions={place: version for place, version in head.versions.items() if place not in gone},
+        ids={place: table_id for place, table_id in head.ids.items() if place not in gone},
         owned=head.owned - gone,
         torn=head.torn - gone,
     )

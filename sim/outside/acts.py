@@ -12,14 +12,12 @@ from lakevilla.model import Features
 from lakevilla.transaction.transaction import Transaction
 from sim.checkers.history import Operation
 from sim.checkers.rows import KEYS, Change, Work, as_rows, first_rows
-from sim.outside.session import Obedient
+from sim.outside.session import FAR, LAKE, Obedient
 
 R, CT, I, NONE = Features.R, Features.CT, Features.I, Features.NONE  # noqa: E741 - as the features are called
 ALL = R | CT | I
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.int64()), ("items", pa.string())])
 
-LAKE, OTHER, FAR = "lake", "other", "far"
-"""The folders of the first lake, of the second, and of a table outside of both."""
 INSIDE = ("left", "right", "up")
 NAMES = (*INSIDE, "down", FAR)
 """Tables: `up` is called `down` at times."""

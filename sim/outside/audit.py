@@ -11,8 +11,8 @@ from lakevilla.errors import LakeVillaError
 from sim.checkers.history import History
 from sim.lakes import EngineOf, open_lake
 from sim.outside import acts, upkeep
-from sim.outside.acts import ALL, LAKE, OTHER, R
-from sim.outside.session import Notes, Obedient
+from sim.outside.acts import ALL, R
+from sim.outside.session import LAKE, OTHER, Notes, Obedient
 from sim.world import World
 
 ASKED = 4

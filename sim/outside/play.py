@@ -17,10 +17,10 @@ from sim.faults import Calm, Storm
 from sim.formats import PLAIN, Formats
 from sim.lakes import EngineOf, open_lake
 from sim.outside import acts, audit, upkeep
-from sim.outside.acts import ALL, FAR, INSIDE, LAKE, NAMES, OTHER, SHARED
+from sim.outside.acts import ALL, INSIDE, NAMES, SHARED
 from sim.outside.judge import judge
 from sim.outside.plan import FOCUS, Seasons, draw_starts
-from sim.outside.session import Notes, Obedient
+from sim.outside.session import FAR, LAKE, OTHER, Notes, Obedient
 from sim.outside.strangers import Stranger, delete_folder, make_anew
 from sim.rows import rows_engine
 from sim.suite import Report, weather

@@ -26,6 +26,9 @@ from sim.checkers.history import History, Operation
 from sim.session import Session
 from sim.world import Client
 
+LAKE, OTHER, FAR = "lake", "other", "far"
+"""The folders of the first lake, of the second, and of a table outside of both."""
+
 MINUTES = 600.0
 ASKS = 4
 AGAIN = "may be run again"
@@ -41,11 +44,30 @@ class Notes:
     who knew of no lake, and `renewals` when by one who had dropped the table."""
 
     tags: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+    tagged_at: dict[tuple[str, str], float] = field(default_factory=dict)
     answers: list[tuple[float, str, str, str]] = field(default_factory=list)
     wrecks: list[tuple[float, str]] = field(default_factory=list)
     renewals: list[float] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    cleaned: bool = False
+    cleaned: set[str] = field(default_factory=set)
+    """Folders of tables whose logs were cleaned up by strangers."""
+
+    def was_deleted(self, table: str, since: float) -> bool:
+        """Whether the folder of a table was deleted since then, by anybody."""
+        wrecks = [folder for at, folder in self.wrecks if at >= since]
+        renewed = table == FAR and any(at >= since for at in self.renewals)
+        return renewed or any(folder in (LAKE, *folders_of(table)) for folder in wrecks)
+
+    def was_cleaned(self, table: str) -> bool:
+        """Whether the log of a table was cleaned up, so that earlier versions may be gone."""
+        return any(folder in self.cleaned for folder in folders_of(table))
+
+
+def folders_of(table: str) -> tuple[str, ...]:
+    """Where a table may lie that is called so now: `up` and `down` are names of one."""
+    if table == FAR:
+        return (FAR,)
+    return (f"{LAKE}/up", f"{LAKE}/down") if table in ("up", "down") else (f"{LAKE}/{table}",)
 
 
 class Obedient(Session):

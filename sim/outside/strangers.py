@@ -114,7 +114,7 @@ class Stranger:
         for meta in metas:
             entry = LOG_ENTRY.match(meta.key) or CHECKPOINT.match(meta.key)
             if entry and int(entry["version"]) < covered and meta.modified_ms < before:
-                self._notes.cleaned = True
+                self._notes.cleaned.add(root)
                 self._client.store.delete(meta.key)
 
     def _commit(self, root: str, version: int, entry: bytes) -> bool:

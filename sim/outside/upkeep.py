@@ -6,8 +6,8 @@ from random import Random
 from lakevilla.errors import CommitUnknown, Conflict, LakeVillaError, Unavailable
 from sim.checkers.history import Operation
 from sim.outside import acts
-from sim.outside.acts import FAR, INSIDE, LAKE, read_rows
-from sim.outside.session import Obedient
+from sim.outside.acts import INSIDE, read_rows
+from sim.outside.session import FAR, LAKE, Obedient
 from sim.outside.strangers import delete_folder
 from sim.world import World
 
@@ -42,6 +42,7 @@ def tag(session: Obedient, random: Random) -> None:
         for table in random.sample(past.tables(), len(past.tables())):
             op.result[table] = read_rows(past.read(table))
         session.notes.tags[session.root, name] = op.result
+        session.notes.tagged_at[session.root, name] = op.invoked
 
     session.perform("", "tag", name, None, run)
 
@@ -56,8 +57,7 @@ def look_back(session: Obedient, random: Random) -> None:
 def check_tag(session: Obedient, name: str) -> None:
     notes, expected = session.notes, session.notes.tags[session.root, name]
     for table, rows in expected.items():
-        if any(folder in (LAKE, table) or folder.endswith(f"/{table}") for _, folder in notes.wrecks):
-            continue
+        deleted = notes.was_deleted(table, notes.tagged_at[session.root, name])
         try:
             found = read_rows(session.lake.at(tag=name).read(table))
         except CALM_ERRORS as error:
@@ -67,7 +67,7 @@ def check_tag(session: Obedient, name: str) -> None:
             continue
         except LakeVillaError as error:
             # A lake that does not own the table keeps nothing of it from its owner's vacuum.
-            if not notes.cleaned and session.root == LAKE:
+            if not deleted and not notes.was_cleaned(table) and session.root == LAKE:
                 what = f"{type(error).__name__}: {error}"
                 notes.problems.append(f"the tag {name} of {session.root} does not show {table}: {what}")
             continue

@@ -146,3 +146,31 @@ def test_decided_entry_is_not_published_on_a_table_that_took_the_place(
 
 def _die(*_: object) -> None:
     raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("features", [lv.R, lv.R | lv.CT | lv.I], ids=str)
+@pytest.mark.parametrize("commits", [1, 5])
+def test_earlier_instant_does_not_show_the_table_that_took_the_place(
+    tmp_path: Path, features: lv.Features, commits: int
+) -> None:
+    lake = _open(tmp_path, features)
+    _make(lake, tmp_path, 0, 1)
+    lake.sync()
+    lake.tag("before")
+    assert [row["id"] for row in lake.at(tag="before").read("t").collect()] == [0]
+    _recreate(tmp_path, commits)
+    lake.sync()
+    lake.tag("after")
+    for asked in (lake, _open(tmp_path)):
+        with pytest.raises(lv.InvalidInput, match="another table was created in its location"):
+            asked.at(tag="before").read("t").collect()
+        assert len(asked.at(tag="after").read("t").collect()) == commits
+
+
+def test_earlier_instant_shows_a_table_that_was_dropped_and_registered_again(tmp_path: Path) -> None:
+    lake = _open(tmp_path)
+    _make(lake, tmp_path, 0, 1)
+    lake.tag("before")
+    lake.sql("DROP TABLE t")
+    lake.register("t", f"file://{tmp_path}/far/t")
+    assert [row["id"] for row in lake.at(tag="before").read("t").collect()] == [0]
