@@ -220,6 +220,9 @@ def _load(source: Source, file: DataFile) -> list[Row]:
     if found is None:
         raise Corrupt(f"the data file {file.key} of {source.name} is missing")
     rows: list[Row] = json.loads(found.data)
+    if any(name not in source.schema.names for row in rows[:1] for name in row):
+        # A column that was dropped or renamed since; those that the simulator renames have no values.
+        rows = [{name: row.get(name) for name in source.schema.names} for row in rows]
     if file.deletes is None:
         return rows
     gone = set(file.deletes.rows().to_pylist())
