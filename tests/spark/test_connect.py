@@ -22,7 +22,9 @@ from bench.seaweed import S3Server
 from lakevilla.engines.spark import bypaths
 from lakevilla.engines.spark.connect import is_connect
 from lakevilla.engines.spark.places import Access
-from tests.conformance.engines.pruned import settings
+from tests.conformance.engines.choosing import SEEDS
+from tests.conformance.engines.pruned import CONDITIONS, LAYOUTS, SETTINGS, fill, settings
+from tests.conformance.engines.pruning_checks import true_rows, wrongly_pruned, wrongly_selected
 from tests.golden.tables import GOLDEN, needed
 from tests.quick_spark import INTERPRETED, YOUNG_JVM
 from tests.spark.both import Both, content
@@ -201,6 +203,23 @@ def test_changes_in_a_zone_find_what_select_finds_through_connect(
             assert tx.sql("DELETE FROM t WHERE ts >= '2024-01-01 00:00:00'").deleted == found
             assert tx.sql("DELETE FROM t WHERE NOT (id = 100)").deleted == 5 - found
             tx.abort()
+
+
+_EVERY = SEEDS in os.environ
+_CASES = [(s, la, 1) for s in SETTINGS for la in LAYOUTS]
+_SOME = [("New York", "iceberg", 12), ("no ANSI in Tokyo", "delta", 12)]
+
+
+@pytest.mark.parametrize(("setting", "layout", "step"), _CASES if _EVERY else _SOME)
+def test_files_are_pruned_as_the_session_reads_the_condition_through_connect(
+    remote: Any, tmp_path: Path, setting: str, layout: str, step: int
+) -> None:
+    fill(tmp_path, layout)
+    lake = lv.Lake(tmp_path, spark=remote)
+    with settings(remote, SETTINGS[setting]):
+        true = true_rows(remote, lake, CONDITIONS[::step])
+        assert wrongly_pruned(lake, true) == []
+        assert wrongly_selected(lake, true) == []
 
 
 def test_columns_of_any_name_work_through_connect(remote: Any, tmp_path: Path) -> None:
