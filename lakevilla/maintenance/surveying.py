@@ -127,7 +127,8 @@ def unsettled(view: LakeView) -> list[str]:
 
 def settle_all(view: LakeView) -> bool:
     """Complete what is decided and not visible yet, as whoever meets it would. False if there was nothing."""
-    read, waiting = view.log.read_head(), len(unsettled(view))
+    read = view.log.read_head() or view.log.lost_head()
+    waiting = len(unsettled(view))
     if read is None or not waiting:
         return False
     view.catalog.settle_up_to(read.head.seq + waiting, view.meter)

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable
 
 from lakevilla.environment import Environment
-from lakevilla.errors import CommitUnknown, InvalidInput
+from lakevilla.errors import CommitUnknown, Corrupt, InvalidInput
 from lakevilla.settle.premise import Overtaken
 from lakevilla.settle.walking import OutOfReach
 from lakevilla.versions import registry
@@ -34,10 +34,11 @@ def complete(
 ) -> tuple[ReadHead, Settled]:
     """HEAD at this entry or beyond it, and what became of the entry. `read` is HEAD before it.
 
-    LakeRecreated if the lake was deleted meanwhile: its entry means nothing to another lake.
+    LakeRecreated if the lake was deleted meanwhile: its entry means nothing to another lake. Corrupt if
+    HEAD was set back.
     """
     settled, doubted, lake = None, "", read.head.lake
-    while read.head.seq < entry.seq:
+    while _is_before(read, entry):
         try:
             settled = settle(read.head.given_up)
         except Overtaken as overtaken:
@@ -57,6 +58,15 @@ def complete(
             return moved, settled
         read = log.read_head_of(lake)
     return read, _as_told(log, read, entry, settled)
+
+
+def _is_before(read: ReadHead, entry: Entry) -> bool:
+    """Whether HEAD is right before the entry; False if it has come past it."""
+    if read.head.seq < entry.seq - 1:
+        raise Corrupt(
+            f"the lake's HEAD was set back to entry {read.head.seq} while entry {entry.seq} was settled"
+        )
+    return read.head.seq < entry.seq
 
 
 def give_up(log: GlobalLog, environment: Environment, name: str) -> None:

@@ -64,10 +64,11 @@ def decide_entry(
 
 
 def help_next(log: GlobalLog, environment: Environment, read: ReadHead, places: Places) -> ReadHead:
-    """HEAD beyond the entry that lies in the slot after `read`: moved by its owner, else by us."""
+    """HEAD beyond the entry that lies in the slot after `read`: moved by its owner, else by us. If HEAD was
+    set back meanwhile, HEAD as it is now."""
     seq = read.head.seq + 1
     now = _wait_for_owner(log, environment, read.head.lake, seq)
-    if now.head.seq >= seq:
+    if now.head.seq != seq - 1:
         return now
     entry = log.read_slot(seq)
     if entry is None:

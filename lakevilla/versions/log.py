@@ -145,8 +145,13 @@ class GlobalLog:
         )
 
     def first_head(self) -> ReadHead:
-        """Create HEAD with a new lake id, or read the one that a rival created first."""
-        lake, put = self._environment.new_id(), self._environment.new_id()
+        """Create HEAD, or read the one that a rival created first.
+
+        Where HEAD was lost and the log is whole, the new one belongs to the same lake, and the entries are
+        settled again. Corrupt if older entries were cleaned away: a HEAD that begins with nothing would
+        forget the lake's tables.
+        """
+        lake, put = self._lake_of_the_log() or self._environment.new_id(), self._environment.new_id()
         packed = Packed(Head(lake, 0, "", time_ms=self._environment.now_ms()))
         now = self._environment.elapsed()
         match self._store.create(keys.HEAD, pack(packed, put, inline=True)):
@@ -157,6 +162,36 @@ class GlobalLog:
                 found = self.read_head()
                 assert found is not None, "HEAD is never deleted"
                 return found
+
+    def lost_head(self) -> ReadHead | None:
+        """A new HEAD for a lake that lost it: before the first entry, so that all are settled again. None if
+        the lake has no entries."""
+        return None if next(self._slots(), None) is None else self.first_head()
+
+    def _slots(self) -> Iterator[int]:
+        """The numbers of the entries that lie here, in order."""
+        numbers = (keys.seq_of(meta.key) for meta in self._store.list(keys.GLOBAL_LOG))
+        return (number for number in numbers if number is not None)
+
+    def _lake_of_the_log(self) -> str:
+        """The id of the lake whose entries lie here; empty if there are none, or if an earlier release wrote
+        them. One LIST, and one GET if there are any.
+
+        Vacuum leaves 16 entries at least. A single one that is not the first was written by a client of a
+        lake that was deleted right before: it belongs to no lake that could be restored.
+        """
+        numbers = self._slots()
+        first, second = next(numbers, None), next(numbers, None)
+        if first is None or (first > 1 and second != first + 1):
+            return ""
+        if first > 1 and self._store.head(keys.HEAD) is None:
+            raise Corrupt(
+                f"{self._where(keys.HEAD)} is missing, and the entries before {first} were cleaned away: "
+                "restore it from a backup. If the lake was deleted on purpose, delete "
+                f"{self._where(keys.GLOBAL_LOG)} as well to create a new lake here"
+            )
+        entry = self.read_slot(first)
+        return "" if entry is None else entry.lake
 
     def replace_head(self, read: ReadHead, head: Head, entry: Entry, published: bool) -> ReadHead | None:
         """Move HEAD on from the one that was read, by this entry; None if another client did."""
