@@ -21,7 +21,7 @@ _LONGEST_LINE = 300
 
 
 class Answer:
-    """One failed request, as far as obstore tells."""
+    """One failed request on a key, or on a folder for a listing, as far as obstore tells."""
 
     def __init__(self, failure: BaseException, key: str, exceptions: ModuleType | Any) -> None:
         text = str(failure).partition("\n\nDebug source:")[0]
@@ -33,6 +33,7 @@ class Answer:
         self.status = int(status[1]) if status else 0
         self.code = code[1] if code else ""
         self.line = _QUERY.sub("", text.partition("\n")[0])[:_LONGEST_LINE]
+        self._key = key
         self._failure = failure
         self._exceptions = exceptions
 
@@ -76,10 +77,9 @@ class Answer:
     def error(self, url: str, request: str) -> LakeVillaError | Unanswered:
         """What to raise when the answer is no value."""
         said = self.code or (str(self.status) if self.status else "no answer")
+        refused = f"{url} refuses the {request} of {self._key or '/'!r}"
         if self.refused:
-            return Unavailable(
-                f"{url} refuses the {request} ({said}): check the credentials and what they may do here"
-            )
+            return Unavailable(f"{refused} ({said}): check the credentials and what they may do here")
         if self._no_bucket or isinstance(self._failure, FileNotFoundError):
             return Unavailable(f"{url}: there is no such bucket or container ({said}); check the URL")
         if self.status == 501 or isinstance(self._failure, self._exceptions.NotSupportedError):
@@ -89,5 +89,5 @@ class Answer:
         if "incorrectly configured region" in self.line:
             return Unavailable(f"{url} redirects to another place: check the region and the endpoint")
         if 400 <= self.status < 500 and self.status not in _TRANSIENT and self.code != "RequestTimeout":
-            return Unavailable(f"{url} refuses the {request} for good ({said})")
+            return Unavailable(f"{refused} for good ({said})")
         return Unanswered(f"{request} on {url}: {self.line}")

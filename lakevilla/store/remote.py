@@ -99,7 +99,7 @@ class Remote:
 
     def list_folders(self, prefix: str) -> Sequence[str]:
         folder = self._full(check_folder(prefix)).rstrip("/") or None
-        found = self._ask_list(lambda library, client: library.list_with_delimiter(client, folder))
+        found = self._ask_list(prefix, lambda library, client: library.list_with_delimiter(client, folder))
         return sorted(path[len(self._root + prefix) :] for path in found["common_prefixes"])
 
     def put(self, key: str, data: bytes) -> None:
@@ -145,21 +145,21 @@ class Remote:
             return pages, next(pages, None)
 
         stem = prefix[len(folder) :]
-        pages, page = self._ask_list(first_page)
+        pages, page = self._ask_list(folder, first_page)
         while page is not None:
             for meta in map(self._meta, page):
                 name = meta.key[len(folder) :].partition("/")[0]
                 if name[: len(stem)] > stem:
                     return
                 yield meta
-            page = self._ask_list(lambda *_: next(pages, None), renew=False)
+            page = self._ask_list(folder, lambda *_: next(pages, None), renew=False)
 
     def _ask(self, key: str, request: Request) -> Any:
         """The request's result, or the store's answer to it if that was an error."""
         return self._request(check_key(key), request, self._renewable)
 
-    def _ask_list(self, request: Request, renew: bool = True) -> Any:
-        found = self._request("", request, renew and self._renewable)
+    def _ask_list(self, folder: str, request: Request, renew: bool = True) -> Any:
+        found = self._request(folder, request, renew and self._renewable)
         if isinstance(found, Answer):
             raise found.error(self._url, "list")
         return found

@@ -6,11 +6,11 @@ the transaction began.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from lakevilla.environment import Environment
-from lakevilla.errors import LakeVillaError
+from lakevilla.errors import LakeVillaError, Unavailable
 from lakevilla.formats.port import Table
 from lakevilla.model import HistoryEntry, TableRef
 from lakevilla.settle.commits import INVERSE
@@ -33,13 +33,15 @@ _SLOTS = 16
 class Seen:
     """The versions of one table that name a transaction, newest first; `oldest` is the oldest version that
     was looked at, None if the table's log is gone. `first` is the version with which new tables begin;
-    `whole` says that no version since the transaction began is missing."""
+    `whole` says that no version since the transaction began is missing. `error` says why a table
+    of the lake cannot be read at the moment."""
 
     ref: TableRef
     first: int
     oldest: int | None
     versions: tuple[HistoryEntry, ...]
     whole: bool = True
+    error: Unavailable | None = None
 
     def of(self, attempt: str) -> HistoryEntry | None:
         """The version that this attempt wrote."""
@@ -172,6 +174,7 @@ class _Search:
     def _in_tables(self, names: Sequence[str], head: Head | None, told: Sequence[Packed]) -> dict[str, Seen]:
         """The lake's tables, and those that were dropped or renamed since the transaction began."""
         refs = [ref for name in names if (ref := self._catalog.resolve(name, self._meter, head)) is not None]
+        current = {ref.location for ref in refs}
         for packed in told:
             refs += packed.base.tables.values()
             for step in packed.steps:
@@ -184,12 +187,16 @@ class _Search:
         # The newest name of each.
         unique = {ref.location: ref for ref in reversed(refs)}
         seen = self._environment.fan_out([partial(self._in_table, ref) for ref in unique.values()])
-        return {one.ref.location: one for one in seen}
+        return {
+            one.ref.location: one if one.ref.location in current else replace(one, error=None) for one in seen
+        }
 
     def _in_table(self, ref: TableRef) -> Seen:
         table = self._catalog.open(ref, self._meter)
         try:
             return self._pages(ref, table)
+        except Unavailable as error:
+            return Seen(ref, table.first_version, None, (), whole=False, error=error)
         except LakeVillaError:
             # The table was deleted, or its log cannot be read: it does not tell of the transaction any more.
             return Seen(ref, table.first_version, None, (), whole=False)

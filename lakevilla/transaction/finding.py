@@ -11,7 +11,7 @@ import re
 from dataclasses import replace
 
 from lakevilla.environment import Environment
-from lakevilla.errors import InvalidInput
+from lakevilla.errors import InvalidInput, Unavailable
 from lakevilla.markers.lease import Leases
 from lakevilla.markers.survey import find_stale
 from lakevilla.model import Outcome
@@ -68,6 +68,7 @@ def outcome_of(
     for seen in evidence.tables.values():
         if any(version.slot not in slots and _stands(seen, version.attempt) for version in seen.versions):
             return Outcome(txn, "unknown", _EXPIRED_ENTRY.format(name=seen.ref.name), seen.ref.name)
+    _refuse_unread(txn, evidence)
     found = _not_found(catalog, environment, leases, txn)
     if found.advice != _LOST:
         return found
@@ -75,6 +76,17 @@ def outcome_of(
     if refused is not None:
         return replace(found, advice=_REFUSED.format(seq=refused), seq=refused)
     return found if evidence.is_complete else Outcome(txn, "unknown", _EXPIRED)
+
+
+def _refuse_unread(txn: str, evidence: Evidence) -> None:
+    """Unavailable if a table cannot be read at the moment: its log may name the transaction."""
+    for seen in evidence.tables.values():
+        if seen.error is not None:
+            raise Unavailable(
+                f"the outcome of transaction {txn} is not known: no log that could be read names it, and "
+                f"table {seen.ref.name!r} could not be read ({seen.error}). Ask again when it can be; if "
+                f"it is lost for good, DROP TABLE {seen.ref.name} first"
+            ) from seen.error
 
 
 def _stands(seen: Seen, attempt: str | None) -> bool:

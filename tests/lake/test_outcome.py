@@ -117,3 +117,40 @@ def test_command_tells_what_became_of_a_transaction(
     assert main(["outcome", str(root), tx.id, "--engine", "local"]) == 0
     told = f"it is committed, as version {begin + 3} of 't': do not run it again"
     assert capsys.readouterr().out == f"committed: {told}\n"
+
+
+def test_table_that_cannot_be_read_at_the_moment_is_asked_again_unless_it_is_dropped(root: Path) -> None:
+    lake = open_lake(root)
+    lake.create("u", "id BIGINT")
+    with lake.transaction(lv.R) as tx:
+        add(3, 1)(tx)
+    store = Hooked(open_store(str(root), OPTIONS))
+    other = lv.Lake(root, engine="local", store=store)
+
+    def refuse(_: str, key: str) -> None:
+        if key.startswith("t/"):
+            raise lv.Unavailable(f"the store refuses {key!r}")
+
+    store.hook = refuse
+    with pytest.raises(lv.Unavailable, match=r"outcome .* is not known: .* table 't' could not be read"):
+        other.outcome(tx.id)
+    store.hook = None
+    assert other.outcome(tx.id).state == "committed"
+    lake.drop("t")
+    store.hook = refuse
+    assert other.outcome(tx.id).state == "unknown"
+
+
+def test_transaction_that_a_table_names_is_found_although_another_table_cannot_be_read(root: Path) -> None:
+    lake = open_lake(root)
+    lake.create("u", "id BIGINT")
+    with lake.transaction(lv.R) as tx:
+        add(3, 1)(tx)
+    store = Hooked(open_store(str(root), OPTIONS))
+
+    def refuse(_: str, key: str) -> None:
+        if key.startswith("u/"):
+            raise lv.Unavailable(f"the store refuses {key!r}")
+
+    store.hook = refuse
+    assert lv.Lake(root, engine="local", store=store).outcome(tx.id).state == "committed"

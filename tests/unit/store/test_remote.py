@@ -30,6 +30,8 @@ REQUESTS: dict[str, Callable[[Store], object]] = {
     "replace": lambda store: store.replace("k", b"x", '"tag"'),
     "delete": lambda store: store.delete("k"),
 }
+_CALLED = {"get_range": "get", "list_folders": "list", "create": "conditional put", "replace": "conditional put"}
+"""What errors call these requests; the others have their own names there."""
 
 
 @pytest.fixture(scope="module")
@@ -87,8 +89,10 @@ def test_refusal_is_unavailable_and_says_what_to_check(
     server.status, server.code = status, code
     # The answer to a HEAD has no body, so nothing says why.
     said = "check the credentials" if (name, status) != ("head", 400) else "for good"
-    with pytest.raises(Unavailable, match=said):
+    with pytest.raises(Unavailable, match=said) as failure:
         REQUESTS[name](store)
+    key = "/" if name.startswith("list") else "k"
+    assert f"the {_CALLED.get(name, name)} of {key!r}" in str(failure.value)
 
 
 @pytest.mark.parametrize("name", [name for name in REQUESTS if name != "head"])
