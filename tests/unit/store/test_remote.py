@@ -30,7 +30,12 @@ REQUESTS: dict[str, Callable[[Store], object]] = {
     "replace": lambda store: store.replace("k", b"x", '"tag"'),
     "delete": lambda store: store.delete("k"),
 }
-_CALLED = {"get_range": "get", "list_folders": "list", "create": "conditional put", "replace": "conditional put"}
+_CALLED = {
+    "get_range": "get",
+    "list_folders": "list",
+    "create": "conditional put",
+    "replace": "conditional put",
+}
 """What errors call these requests; the others have their own names there."""
 
 
