@@ -4,9 +4,10 @@ Each is a context manager that replaces a piece of LakeVilla by a wrong one, by 
 package itself knows nothing of this. `tests/unit/sim/test_planted.py` shows each of them caught.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -32,19 +33,21 @@ BUGS: dict[str, Plant] = {}
 """Every bug by its name."""
 
 
+@contextmanager
+def replaced(targets: Iterable[str], wrong: Callable[..., Any]) -> Iterator[None]:
+    """The wrong piece in the place of each target, while this lasts."""
+    with ExitStack() as planted:
+        for target in targets:
+            planted.enter_context(patch(target, wrong))
+        yield
+
+
 def planter(bugs: dict[str, Plant]) -> Callable[..., Callable[[Callable[..., Any]], Callable[..., Any]]]:
     """A decorator that adds a function to these bugs, as the wrong piece that takes its targets' place."""
 
     def bug(*targets: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         def register(wrong: Callable[..., Any]) -> Callable[..., Any]:
-            @contextmanager
-            def plant() -> Iterator[None]:
-                with ExitStack() as planted:
-                    for target in targets:
-                        planted.enter_context(patch(target, wrong))
-                    yield
-
-            bugs[wrong.__name__.replace("_", "-")] = plant
+            bugs[wrong.__name__.replace("_", "-")] = partial(replaced, targets, wrong)
             return wrong
 
         return register

@@ -1,7 +1,7 @@
 """Seeds on tables whose markers lie in the log are clean, and the judges of such tables can be trusted."""
 
 import json
-from unittest.mock import patch
+from functools import partial
 
 import pytest
 
@@ -9,6 +9,8 @@ from sim.bucket import Write
 from sim.checkers.log_markers import check_log_markers, hidden_commits, pending_markers, without_markers
 from sim.formats import FORMATS
 from sim.in_log import play
+from sim.planted import replaced
+from tests.support.planted import catch
 
 LEASE = 1.0
 ICEBERG = "lakevilla.formats.iceberg"
@@ -50,14 +52,9 @@ def _put(store, entries, read) -> bool:
         "freed markers are left as they are",
     ],
 )
-def test_planted_bug_is_found(made: str, targets: list[str], wrong):
-    for target in targets[:-1]:
-        patch(target, wrong).start()
-    try:
-        with patch(targets[-1], wrong):
-            assert any(play(seed, formats=FORMATS[made]).violations for seed in range(20))
-    finally:
-        patch.stopall()
+def test_planted_bug_is_caught(made: str, targets: list[str], wrong, capsys, request):
+    bug = replaced(targets, wrong)
+    catch(bug, partial(play, formats=FORMATS[made]), range(20), request.node.callspec.id, capsys)
 
 
 def entry(

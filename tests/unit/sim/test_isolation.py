@@ -7,6 +7,7 @@ from sim import planted_isolation
 from sim.formats import FORMATS, PLAIN
 from sim.isolation import images, play
 from sim.rows import rows_engine
+from tests.support.planted import catch
 
 SEEDS = {"delta": 16, "iceberg": 6, "mixed": 6, "cataloged": 3}
 SMALL_SEEDS = 60
@@ -57,14 +58,7 @@ def test_equal_seeds_give_equal_traces() -> None:
 @pytest.mark.parametrize("name", sorted(planted_isolation.BUGS.keys() - RARE))
 def test_planted_bug_of_isolation_is_caught(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     images(rows_engine, PLAIN)
-    with planted_isolation.BUGS[name]():
-        for seed in range(BEGIN.get(name, 0), PLANTED_SEEDS):
-            violations = play(seed).violations
-            if violations:
-                break
-    assert violations, f"not caught in {PLANTED_SEEDS} seeds"
-    with capsys.disabled():
-        print(f"\n{name:45} caught after {seed + 1:4} seeds: {violations[0].splitlines()[0][:90]}", end="")
+    catch(planted_isolation.BUGS[name](), play, range(BEGIN.get(name, 0), PLANTED_SEEDS), name, capsys)
 
 
 def test_transfer_that_was_torn_is_no_violation_of_the_bank() -> None:

@@ -1,6 +1,7 @@
 """The suite `world`: what lies outside of one lake, one hour and one well-behaved set of clients."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -9,6 +10,7 @@ from sim.formats import FORMATS, PLAIN
 from sim.outside.play import PARTS, Setting, images, play
 from sim.rows import rows_engine
 from sim.suite import Report
+from tests.support.planted import catch
 
 SEEDS = {"delta": 12, "iceberg": 4, "mixed": 4}
 PLANTED_SEEDS = 20
@@ -50,14 +52,8 @@ def test_equal_seeds_give_equal_traces() -> None:
 def test_planted_bug_of_the_world_is_caught(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     images(rows_engine, PLAIN)
     focus, parts = planted_world.PARTS[name]
-    with planted_world.BUGS[name]():
-        for seed in range(BEGIN[name], BEGIN[name] + PLANTED_SEEDS):
-            violations = world(seed, focus, parts).violations
-            if violations:
-                break
-    assert violations, f"not caught in {PLANTED_SEEDS} seeds"
-    with capsys.disabled():
-        print(f"\n{name:45} caught after {seed + 1:4} seeds: {violations[0].splitlines()[0][:90]}", end="")
+    seeds = range(BEGIN[name], BEGIN[name] + PLANTED_SEEDS)
+    catch(planted_world.BUGS[name](), partial(world, focus=focus, parts=parts), seeds, name, capsys)
 
 
 def world(seed: int, focus: str, parts: frozenset[str]) -> Report:

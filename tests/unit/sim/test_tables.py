@@ -6,6 +6,7 @@ from sim import planted_tables
 from sim.formats import FORMATS
 from sim.rows import rows_engine
 from sim.tables import image, play
+from tests.support.planted import catch
 
 SEEDS = {"delta": 16, "iceberg": 6, "mixed": 6, "cataloged": 3}
 PLANTED_SEEDS = 400
@@ -33,11 +34,4 @@ def test_equal_seeds_give_equal_traces(formats: str) -> None:
 @pytest.mark.parametrize("name", sorted(planted_tables.BUGS))
 def test_planted_bug_of_several_tables_is_caught(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     image(rows_engine)
-    with planted_tables.BUGS[name]():
-        for seed in range(BEGIN.get(name, 0), PLANTED_SEEDS):
-            violations = play(seed).violations
-            if violations:
-                break
-    assert violations, f"not caught in {PLANTED_SEEDS} seeds"
-    with capsys.disabled():
-        print(f"\n{name:45} caught after {seed + 1:4} seeds: {violations[0].splitlines()[0][:90]}", end="")
+    catch(planted_tables.BUGS[name](), play, range(BEGIN.get(name, 0), PLANTED_SEEDS), name, capsys)
