@@ -3,7 +3,6 @@
     LakeVillaError
       Aborted            nothing is visible; run the transaction again
         Conflict           another commit changed what this transaction read or wrote
-        Deadlock           transactions waited for each other in a cycle
         ValidationFailed   the lake moved past the instant that this transaction read
         Fenced             another client resumed this transaction
       CommitUnknown      the outcome could not be read; ask lake.outcome(txn), never rerun blindly
@@ -50,10 +49,6 @@ class Conflict(Aborted):
         self.file = file
         self.winner = winner
         self.transaction = transaction
-
-
-class Deadlock(Aborted):
-    """Transactions waited for each other in a cycle, and this one was aborted."""
 
 
 class ValidationFailed(Aborted):

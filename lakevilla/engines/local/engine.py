@@ -71,11 +71,6 @@ class LocalEngine:
         result = self._connections.run(queries.finished(translated.sql), tables)
         return LocalResult.of(outward(result, translated.outputs))
 
-    def query_schema(self, query: exp.Query, sources: Mapping[str, Source], now_ms: int) -> pa.Schema:
-        """The schema of a query's result, without running it."""
-        outputs = self._queries(sources, now_ms).translate(query).outputs
-        return pa.schema([pa.field(output.name, output.type) for output in outputs])
-
     def accepts(self, data: object) -> bool:
         return given.is_data(data)
 

@@ -82,10 +82,6 @@ class SparkEngine:
         with self._statement(sources, now_ms) as opened:
             return explaining(opened.run(opened.text(query)))
 
-    def query_schema(self, query: exp.Query, sources: Mapping[str, Source], now_ms: int) -> pa.Schema:
-        """The schema of a query's result, without running it."""
-        return types.arrow_schema(self.query(query, sources, now_ms).schema)
-
     def accepts(self, data: object) -> bool:
         return given.accepts(data)
 

@@ -79,11 +79,6 @@ def delta_metadata(field: pa.Field) -> dict[str, Any]:
     return result
 
 
-def with_delta_metadata(field: pa.Field, metadata: Mapping[str, Any], mode: MappingMode = "none") -> pa.Field:
-    """The field with other Delta metadata, and the column mapping annotations that follow from it."""
-    return field.with_metadata(_annotations(metadata, field.name, mode))
-
-
 def schema_fields(schema_string: str) -> Iterator[dict[str, Any]]:
     """Every struct field of a Delta schema, nested ones too, as Delta's JSON objects."""
     for node in _nodes(schema_string):
