@@ -133,7 +133,9 @@ def _last_version(workspace: Workspace, ref: TableRef) -> int:
     try:
         newest = workspace.catalog.newest(ref, workspace.meter)
     except (Corrupt, Unsupported) as error:
-        logger.warning("the log of table %r is not told of its new name: %s", ref.name, error)
+        logger.warning(
+            "the log of table %r cannot record its new name, or that it was dropped: %s", ref.name, error
+        )
         return GONE
     return GONE if newest is None else newest.snapshot.version
 

@@ -314,7 +314,13 @@ class GlobalLog:
     def read_slot(self, seq: int) -> Entry | None:
         where = self._where(keys.slot(seq))
         found = self._store.get(keys.slot(seq))
-        entry = None if found is None else Entry.decode(found.data, where)
+        try:
+            entry = None if found is None else Entry.decode(found.data, where)
+        except Corrupt as error:
+            raise Corrupt(
+                f"{error}. Restore it from a backup. If there is none, delete it: what its transaction has "
+                "published stays, and the rest of that transaction is lost"
+            ) from error
         if entry is not None and entry.seq != seq:
             raise Corrupt(f"{where} says that it is entry {entry.seq}")
         return entry

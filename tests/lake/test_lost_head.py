@@ -1,4 +1,4 @@
-"""HEAD is lost, or an operator restores an old copy of it, while clients go on."""
+"""HEAD or an entry is lost or damaged, or an operator restores an old copy, while clients go on."""
 
 import shutil
 from collections.abc import Callable
@@ -118,3 +118,22 @@ def test_lost_head_of_a_log_that_was_cleaned_up_is_not_replaced_by_an_empty_one(
     shutil.rmtree(root / _LOG)
     _fresh(root).create("z", "id BIGINT")
     assert _fresh(root).tables() == ["z"]
+
+
+@pytest.mark.parametrize("data", [b"", b'{"format":1,"se'], ids=["empty", "cut"])
+def test_damaged_entry_after_head_is_named_and_can_be_deleted(
+    root: Path, outside: list[Path], data: bytes
+) -> None:
+    _fill(_fresh(root), outside)
+    tx = _append(_fresh(root), 10)
+    assert tx.receipt is not None
+    assert tx.receipt.seq is not None
+    damaged = root / _LOG / f"{tx.receipt.seq + 1:020d}.json"
+    damaged.write_bytes(data)
+    for attempt in (lambda: _append(_fresh(root), 11), lambda: _fresh(root).recover()):
+        with pytest.raises(lv.Corrupt, match=rf"{damaged.name} is not JSON.*If there is none, delete it"):
+            attempt()
+    assert _fresh(root).read("x").count() == 2
+    damaged.unlink()
+    _append(_fresh(root), 12)
+    assert _rows(outside[0]) == _rows(outside[1]) == [1, 10, 12]
