@@ -23,6 +23,7 @@ from lakevilla.maintenance.reports import DroppedVacuum, Files
 from lakevilla.maintenance.surveying import LakeView
 from lakevilla.model import Author, TableRef
 from lakevilla.settle.places import owner_of
+from lakevilla.store import keys
 from lakevilla.store.port import Store
 from lakevilla.versions import registry
 from lakevilla.versions.records import Head
@@ -53,7 +54,7 @@ class DroppedFolders:
             return [folder for folder, _ in found if folder.files.count]
         after = self._doom(head, [folder.location for folder, _ in found if not folder.kept])
         done: list[DroppedVacuum] = []
-        for folder, keys in found:
+        for folder, names in found:
             if folder.kept or folder.location in after.doomed:
                 done.append(folder)
             else:
@@ -63,7 +64,7 @@ class DroppedFolders:
                 delete(
                     folder.location,
                     self._store(folder.location),
-                    sorted(keys, key=lambda k: k.startswith(log)),
+                    sorted(names, key=lambda name: name.startswith(log)),
                 )
         self._forget([folder.location for folder in done if not folder.kept])
         return [folder for folder in done if folder.files.count]
@@ -72,9 +73,9 @@ class DroppedFolders:
         """The files of one folder, and why it is kept, if it is."""
         store = self._store(location)
         files = self._files(location, store)
-        keys: list[str] = files.column("key").to_pylist()
+        found: list[str] = files.column("key").to_pylist()
         size = Files(files.num_rows, pc.sum(files.column("size")).as_py() or 0)
-        return DroppedVacuum(location, size, self._reason(location, store, files)), keys
+        return DroppedVacuum(location, size, self._reason(location, store, files)), found
 
     def _reason(self, location: str, store: Store, files: pa.Table) -> str:
         if location in self.kept.tagged:
@@ -82,6 +83,8 @@ class DroppedFolders:
         owner, head = owner_of(store), self.view.catalog.head(self.view.meter)
         if owner is not None and head is not None and owner.lake != head.lake:
             return f"it belongs to the lake at {owner.url}"
+        if pc.any(pc.match_substring_regex(files.column("key"), rf"(^|/){keys.GLOBAL_LOG}")).as_py():
+            return "another lake is in it"
         if files.num_rows and pc.max(files.column("modified_ms")).as_py() >= self.since_ms(location):
             return "it was changed within the retention"
         if location in self.kept.versions:

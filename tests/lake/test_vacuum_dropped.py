@@ -195,3 +195,16 @@ def test_dropped_folder_whose_table_belongs_to_another_lake_is_kept(tmp_path: Pa
     report = ours.vacuum(dry_run=False, dropped=True)
     assert [bool(folder.kept) for folder in report.dropped] == [True]
     assert _ids(_open(tmp_path / "b", clock), "t") == [1]
+
+
+@pytest.mark.parametrize("place", ["x", "x/deep"])
+def test_dropped_folder_that_holds_another_lake_is_kept(tmp_path: Path, clock: Days, place: str) -> None:
+    outer, inner = _open(tmp_path, clock), _open(tmp_path / place, clock)
+    outer.create("x", "id BIGINT")
+    inner.create("t", "id BIGINT")
+    outer.drop("x")
+    clock.pass_days(30)
+    (found,) = outer.vacuum(dry_run=False, dropped=True).dropped
+    assert found.kept == "another lake is in it"
+    inner.append("t", [{"id": 1}])
+    assert _ids(_open(tmp_path / place, clock), "t") == [1]
