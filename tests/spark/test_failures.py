@@ -36,13 +36,25 @@ def test_lost_file_is_corrupt_where_rows_are_asked_for(quick: Any, tmp_path: Pat
     lake = lv.Lake(tmp_path, spark=quick)
     lake.create("t", [{"id": 1}])
     frames = [lake.read("t"), lake.sql("SELECT id + 1 AS id FROM t WHERE id > 0")]
-    next(tmp_path.rglob("part-*.parquet")).unlink()
+    lost = next(tmp_path.rglob("part-*.parquet"))
+    lost.unlink()
     for frame in frames:
         for action in (frame.collect, frame.toArrow, frame.toPandas, frame.show, frame.first):
-            with pytest.raises(lv.Corrupt):
+            with pytest.raises(lv.Corrupt, match=lost.name):
                 action()
     with pytest.raises(lv.Corrupt):
         lake.sql("UPDATE t SET id = id + 1 WHERE id > 0")
+
+
+def test_damaged_file_is_named_with_the_cause_where_rows_are_asked_for(quick: Any, tmp_path: Path) -> None:
+    lake = lv.Lake(tmp_path, spark=quick)
+    lake.create("t", [{"id": 1}])
+    damaged = next(tmp_path.rglob("part-*.parquet"))
+    damaged.write_bytes(b"\0" * damaged.stat().st_size)
+    frame = lake.read("t")
+    for action in (frame.collect, frame.toArrow, frame.toPandas):
+        with pytest.raises(lv.Corrupt, match=f"{damaged.name}.*is not a Parquet file"):
+            action()
 
 
 @needed

@@ -37,6 +37,8 @@ _OURS = re.compile(r"lakevilla\.errors\.(\w+): (.*)")
 LOST_FILE = "LakeVilla does not know the data file that Spark reads as "
 # With a path behind it: plans, which messages of Spark may show, have the sentence alone.
 _LOST = re.compile(re.escape(LOST_FILE) + r"\w+:/")
+_FAILED_READ = re.compile(r"(\[FAILED_READ_FILE[^\n]*)")
+_CAUSE = re.compile(r"^Caused by: ([^\n]*)", re.MULTILINE)
 _UNREADABLE = "a data file cannot be read: {}"
 _NOT_INSTALLED = (
     "the Python of Spark's executors has no lakevilla: install it there, in the version that you have here, "
@@ -97,12 +99,12 @@ def _translated(error: Exception) -> LakeVillaError | None:
     whole = str(error)
     condition = (error.getCondition() or "") if isinstance(error, PySparkException) else ""
     if "[FAILED_READ_FILE.FILE_NOT_EXIST" in whole or condition.startswith("PATH_NOT_FOUND"):
-        return Corrupt(_UNREADABLE.format(text) + _GONE)
+        return Corrupt(_UNREADABLE.format(_about_file(whole, text)) + _GONE)
     if (ours := _OURS.findall(whole)) and (java or isinstance(error, PythonException)):
         # What a task of ours raised in a Python worker, or the choice of files in this process.
         return _kind(ours[-1][0])(ours[-1][1].strip())
     if condition.startswith("FAILED_READ_FILE") or "[FAILED_READ_FILE" in whole or _LOST.search(whole):
-        return Corrupt(_UNREADABLE.format(text))
+        return Corrupt(_UNREADABLE.format(_about_file(whole, text)))
     if "No module named 'lakevilla'" in whole:
         return InvalidInput(_NOT_INSTALLED)
     if isinstance(error, PythonException):
@@ -110,6 +112,15 @@ def _translated(error: Exception) -> LakeVillaError | None:
     if condition.startswith(("UNSUPPORTED", "NOT_SUPPORTED")):
         return Unsupported(f"Spark cannot do this: {text}")
     return InvalidInput(text) if isinstance(error, _USERS) else None
+
+
+def _about_file(whole: str, text: str) -> str:
+    """What Spark says of a file that it could not read, and why. The outermost exception may say neither."""
+    found = _FAILED_READ.search(whole)
+    if found is None:
+        return text
+    causes = [cause for cause in _CAUSE.findall(whole) if "[FAILED_READ_FILE" not in cause]
+    return found[1].strip() + (f" ({causes[-1].strip()})" if causes else "")
 
 
 def _kind(name: str) -> Callable[[str], LakeVillaError]:
