@@ -22,7 +22,7 @@ from lakevilla.settle.premise import GuardedPlaces, Premise
 from lakevilla.settle.walking import FOR_GOOD, OutOfReach, tell
 from lakevilla.store.port import Ambiguous, Created
 from lakevilla.versions.commits import Adopt, Commit, Settled, Void
-from lakevilla.versions.log import GlobalLog, LakeRecreated, ReadHead, untold
+from lakevilla.versions.log import GlobalLog, LakeRecreated, ReadHead, lost_with_its_lake, untold
 from lakevilla.versions.records import GONE, AnyChange, CreateTable, DropTable, Entry, Head, RenameTable
 
 logger = logging.getLogger("lakevilla.settle")
@@ -203,6 +203,8 @@ def hold_slot(log: GlobalLog, environment: Environment, entry: Entry) -> bool:
             return False
         found = log.read_slot(entry.seq)
         passed = log.passed(entry) if found is None and passed is None else passed
+    except LakeRecreated as error:
+        raise lost_with_its_lake(entry) from error
     except Unavailable as error:
         raise CommitUnknown(
             f"the store did not say whether transaction {entry.txn} was written as entry {entry.seq} of the "
@@ -230,11 +232,7 @@ def _finish(
 def decided_but_unseen(entry: Entry, error: LakeVillaError) -> CommitUnknown:
     """The error of an owner that cannot see what becomes of its decided entry."""
     if isinstance(error, LakeRecreated):
-        return CommitUnknown(
-            f"transaction {entry.txn} was entry {entry.seq} of a lake that was deleted or recreated before "
-            "the transaction was completed. What it wrote below the lake's root is gone; tables outside of "
-            "the root may hold a part of it. Look at the data before it is run again"
-        )
+        return lost_with_its_lake(entry)
     return CommitUnknown(
         f"transaction {entry.txn} is entry {entry.seq} of the global log, but could not be completed by this "
         f"client ({error}): the next client that changes the lake's tables completes it, or rolls it back. "

@@ -284,12 +284,15 @@ class GlobalLog:
         return read_at is not None and self._environment.elapsed() - read_at < PREMISE_SECONDS
 
     def _passed_after_create(self, entry: Entry) -> Passed | None:
-        """The same after the slot was created. In another lake's log it is deleted again."""
+        """The same after the slot was created. CommitUnknown if that lake is gone: it may have settled the
+        entry before it was deleted. What is left of our entry in the log of another lake is deleted."""
         try:
             return self.passed(entry)
-        except LakeRecreated:
-            self._store.delete(keys.slot(entry.seq))
-            raise
+        except LakeRecreated as error:
+            found = self._store.get(keys.slot(entry.seq))
+            if found is not None and found.data == entry.encode():
+                self._store.delete(keys.slot(entry.seq))
+            raise lost_with_its_lake(entry) from error
 
     def passed(self, entry: Entry) -> Passed | None:
         """How HEAD came past this entry; None if it has not come to it yet. LakeRecreated if it is another
@@ -341,6 +344,15 @@ class GlobalLog:
 
     def _where(self, key: str) -> str:
         return f"{self._store.url}/{key}"
+
+
+def lost_with_its_lake(entry: Entry) -> CommitUnknown:
+    """The error for an entry that may have been decided in a lake that was deleted since."""
+    return CommitUnknown(
+        f"transaction {entry.txn} was written as entry {entry.seq} of a lake that was deleted or recreated "
+        "since. What it wrote below the lake's root is gone; tables outside of the root may hold a part of "
+        "it. Look at the data before it is run again"
+    )
 
 
 def untold(entry: Entry) -> CommitUnknown:

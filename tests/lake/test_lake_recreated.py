@@ -130,3 +130,26 @@ def test_slot_is_not_created_in_the_log_of_another_lake_after_a_sleep(
     assert len(list((tmp_path / "lake/_lakevilla/global/log").iterdir())) == 2
     _commit(lake)
     assert _ids(_open(tmp_path), "far") == [1]
+
+
+def test_client_that_slept_after_its_slot_deletes_no_slot_of_the_new_lake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its entry may have been settled before the lake was deleted, so the outcome is unknown."""
+    lake, log = _make(tmp_path), tmp_path / "lake/_lakevilla/global/log"
+    slots: dict[str, bytes] = {}
+
+    def sleep_after_the_create(self: GlobalLog, seq: int) -> bool:
+        if not (log / f"{seq:020d}.json").exists():
+            return True
+        monkeypatch.undo()
+        _use_anew(tmp_path)
+        _go_on(tmp_path)
+        slots.update({path.name: path.read_bytes() for path in log.iterdir()})
+        assert f"{seq:020d}.json" in slots
+        return False
+
+    monkeypatch.setattr(GlobalLog, "_is_fresh", sleep_after_the_create)
+    with pytest.raises(lv.errors.CommitUnknown):
+        _commit(lake)
+    assert {path.name: path.read_bytes() for path in log.iterdir()} == slots
