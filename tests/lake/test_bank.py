@@ -22,6 +22,7 @@ def test_bank_adds_up_while_clients_are_killed_and_paused(s3: S3Server, tmp_path
     assert report.rests >= 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("work", sorted(storm.WORK))
 def test_storm_of_deadlocks_on_a_real_store_adds_up(s3: S3Server, work: str) -> None:
     told, wrong = storm.real(Place("s3", s3.new_url(), s3.storage_options), work, transactions=5, clients=3)

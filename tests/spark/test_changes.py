@@ -10,6 +10,7 @@ import lakevilla as lv
 from lakevilla.engines.spark import writing
 from lakevilla.errors import InvalidInput, LakeVillaError
 from tests.spark.both import Both, content
+from tests.support.extent import in_turn
 
 CHANGES = [
     "INSERT INTO orders VALUES (6, 1, 'new', 1)",
@@ -44,12 +45,14 @@ CHANGES = [
 ]
 
 
-@pytest.mark.parametrize("few_rows", [-1, 10_000], ids=["by tasks", "here"])
-@pytest.mark.parametrize("sql", CHANGES)
+FEW_ROWS = {"by tasks": -1, "here": 10_000}
+
+
+@pytest.mark.parametrize(("sql", "way"), in_turn({sql: [*FEW_ROWS] for sql in CHANGES}))
 def test_change_does_the_same_on_both_engines(
-    quick: Any, tmp_path: Path, sql: str, few_rows: int, monkeypatch: pytest.MonkeyPatch
+    quick: Any, tmp_path: Path, sql: str, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "FEW_ROWS", few_rows)
+    monkeypatch.setattr(writing, "FEW_ROWS", FEW_ROWS[way])
     both = Both(tmp_path, quick)
     assert both.spark.sql(sql) == both.local.sql(sql)
     for local, on_spark in both.tables():

@@ -1,8 +1,9 @@
 """What `make test` leaves to `make test-long`.
 
 A test marked `long` runs in `make test-long` only, and every other test in `make test` only, so that CI runs
-each test once. `long` is what repeats a test with other seeds or on other formats, and the proof that the
-simulator's judges find planted bugs. What no other test would show is never `long`.
+each test once. `long` is what repeats a test with other seeds, statements or formats, what keeps a real store
+busy for long, and the proof that the simulator's judges find planted bugs. What no other test would show is
+never `long`.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -23,6 +24,18 @@ def in_turn(kinds_of: Mapping[Name, Sequence[str]]) -> list[Any]:
     ]
 
 
+def one_in(step: int, parameters: Iterable[Any]) -> list[Any]:
+    """These parameters, each a tuple or a `pytest.param`: the first one and every `step`-th after it stay,
+    the others are `long`."""
+    given = [each if hasattr(each, "values") else pytest.param(*each) for each in parameters]
+    return [
+        each
+        if not at % step
+        else pytest.param(*each.values, marks=[*each.marks, pytest.mark.long], id=each.id)
+        for at, each in enumerate(given)
+    ]
+
+
 def first_of_each(pieces: Iterable[tuple[Any, ...]], count: int = 1) -> list[Any]:
     """These parameters, of which those with equal values but for the last are a series: the first `count` of
     each series stay, the others are `long`."""
@@ -37,3 +50,7 @@ def first_of_each(pieces: Iterable[tuple[Any, ...]], count: int = 1) -> list[Any
 def _parameter(values: tuple[Any, ...], is_long: bool) -> Any:
     marks = [pytest.mark.long] if is_long else []
     return pytest.param(*values, marks=marks, id="-".join(map(str, values)))
+
+
+def _as_long(parameter: Any) -> Any:
+    return pytest.param(*parameter.values, marks=[*parameter.marks, pytest.mark.long], id=parameter.id)

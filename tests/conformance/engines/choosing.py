@@ -1,6 +1,7 @@
 """Which statements run on tables of which formats.
 
-Every second statement, on the formats in turns; or with `make conformance` all statements on all formats.
+Every third statement in `make test`, the others in `make test-long`, on the formats in turns; with
+`make conformance` all statements on all formats.
 """
 
 import os
@@ -9,6 +10,8 @@ from itertools import cycle
 from typing import Any
 
 import pytest
+
+from tests.support.extent import one_in
 
 SEEDS = "LAKEVILLA_CONFORMANCE_SEEDS"
 FORMATS = ("delta", "iceberg", "mixed")
@@ -22,13 +25,17 @@ def chosen(statements: Mapping[str, Sequence[str]]) -> list[Any]:
     every = [(f"{topic}-{n}", text) for topic, texts in statements.items() for n, text in enumerate(texts)]
     if _ALL:
         return [pytest.param(f, text, id=f"{name}-{f}") for name, text in every for f in FORMATS]
-    return [
-        pytest.param(f, text, id=f"{name}-{f}")
-        for (name, text), f in zip(every[::2], cycle(_TURNS), strict=False)
-    ]
+    return one_in(
+        3,
+        (
+            pytest.param(f, text, id=f"{name}-{f}")
+            for (name, text), f in zip(every, cycle(_TURNS), strict=False)
+        ),
+    )
 
 
-def seeds() -> list[tuple[str, int]]:
+def seeds() -> list[Any]:
     """The formats of the tables and the seed of generated statements."""
     first, _, end = os.environ.get(SEEDS, "0:100").partition(":")
-    return [(_TURNS[seed % len(_TURNS)], seed) for seed in range(int(first), int(end))]
+    found = [(_TURNS[seed % len(_TURNS)], seed) for seed in range(int(first), int(end))]
+    return [*found] if _ALL else one_in(3, found)

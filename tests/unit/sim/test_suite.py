@@ -83,7 +83,7 @@ def test_equal_seeds_give_equal_traces_on_the_local_engine():
     assert play(7, engine=LocalEngine).trace_hash == play(7, engine=LocalEngine).trace_hash
 
 
-@pytest.mark.parametrize("formats", ["delta", "mixed"])
+@pytest.mark.parametrize("formats", [pytest.param("delta", marks=pytest.mark.long), "mixed"])
 def test_equal_seeds_give_equal_traces_in_every_process(formats):
     """Also with another hash seed, which changes the order of sets of strings, and with other bytes in the
     manifests of Iceberg tables, where Avro has random marks."""
