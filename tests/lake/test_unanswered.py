@@ -17,8 +17,6 @@ from lakevilla.environment import SystemEnvironment
 from lakevilla.errors import Aborted, CommitUnknown, Unavailable
 from tests.lossy_proxy import Fate, LossyProxy, running_lossy_proxy
 
-pytestmark = pytest.mark.slow
-
 SITES = {
     "log entry": ("create", "/_delta_log/"),
     "metadata": ("create", "/metadata/v"),
