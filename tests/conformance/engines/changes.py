@@ -116,7 +116,7 @@ DELETES = [
     "DELETE FROM empty WHERE id = 1",
     "DELETE FROM pairs WHERE nope = 1",
     "DELETE FROM pairs WHERE a",
-    "DELETE FROM pairs WHERE 1 / a > 0 AND a = 0 AND b / 0 = 1",
+    "DELETE FROM pairs WHERE 1 / a > 0 AND b / 0 = 1",
     "DELETE FROM nope",
 ]
 
