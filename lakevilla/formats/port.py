@@ -349,7 +349,7 @@ class Table(Protocol):
 
     def retract(self, version: int, put: str | None, orphaned: bool = False) -> bool:
         """Delete the log entry of this version if it is ours, by its put-id where one is given, and the
-        number had been used before and was cleaned away: then it is no part of the table. False if it stands.
+        number had been used before and was cleaned away: then the table does not have it. False if it stands.
 
         For a client that created it long after it had seen that the number was free. `orphaned` says that
         the lake has no table here any more: then an entry that is alone goes too.
@@ -358,7 +358,7 @@ class Table(Protocol):
 
     def is_stale(self, version: int) -> bool:
         """Whether the log entry of this version took a number that had been used before and was cleaned away:
-        then it is no part of the table, and readers do not see it. A client wrote it that was suspended
+        then the table does not have it; readers do not see it. A client wrote it that was suspended
         before it sent the request, and that could not delete it again."""
         ...
 

@@ -192,7 +192,7 @@ class Directory:
                 os.close(file)
             yield temporary, path
         finally:
-            # What stays is ignored by all; and the write may have taken effect, so this is no failure of it.
+            # What stays is ignored by all; and the write may have taken effect, so it has not failed.
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
 
