@@ -16,9 +16,46 @@ Messages say what failed, on what, why, and what to do next. Inside the package 
 exception (see `store.port`); exceptions appear where a transaction meets its caller.
 """
 
+from typing import TypedDict, Unpack
+
+NOT_NULL = "NOT NULL"
+"""The `rule` of an error for a missing value."""
+
+
+class Names(TypedDict, total=False):
+    """The names that an error can carry, see `LakeVillaError`."""
+
+    table: str
+    column: str
+    transaction: str
+    version: int | None
+    entry: int | None
+    rule: str
+
 
 class LakeVillaError(Exception):
-    """The root of all errors that LakeVilla raises on purpose."""
+    """The root of all errors that LakeVilla raises on purpose.
+
+    Its attributes hold the names that the message mentions, for programs: the texts may change. Those that do
+    not apply are empty, or None.
+
+    - `table`: the table's name in the lake.
+    - `column`: the column's name; the parts of a nested one are separated by dots.
+    - `transaction`: the id of the transaction, for `lake.outcome` and `lake.explain`.
+    - `version`: the version of the table.
+    - `entry`: the entry of the global log.
+    - `rule`: the rule that was broken: `R1` to `R3` of the validation, `NOT NULL`, or the name of a CHECK
+      constraint.
+    """
+
+    def __init__(self, message: str = "", **names: Unpack[Names]) -> None:
+        super().__init__(message)
+        self.table = names.get("table", "")
+        self.column = names.get("column", "")
+        self.transaction = names.get("transaction", "")
+        self.version = names.get("version")
+        self.entry = names.get("entry")
+        self.rule = names.get("rule", "")
 
 
 class Aborted(LakeVillaError):
@@ -35,20 +72,17 @@ class Conflict(Aborted):
 
     def __init__(
         self,
-        message: str,
+        message: str = "",
         *,
-        table: str = "",
         operation: str = "",
         file: str = "",
         winner: str = "",
-        transaction: str = "",
+        **names: Unpack[Names],
     ) -> None:
-        super().__init__(message)
-        self.table = table
+        super().__init__(message, **names)
         self.operation = operation
         self.file = file
         self.winner = winner
-        self.transaction = transaction
 
 
 class ValidationFailed(Aborted):
@@ -88,7 +122,6 @@ class Torn(Corrupt):
     `tables` names them; `transaction` is the id of that commit's transaction, empty if it is not known.
     """
 
-    def __init__(self, message: str, *, tables: tuple[str, ...] = (), transaction: str = "") -> None:
-        super().__init__(message)
+    def __init__(self, message: str = "", *, tables: tuple[str, ...] = (), **names: Unpack[Names]) -> None:
+        super().__init__(message, **names)
         self.tables = tables
-        self.transaction = transaction

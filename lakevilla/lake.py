@@ -143,7 +143,9 @@ class Lake(Verbs):
         check_id(txn)
         begun = resume(self._catalog, self._engine, self._environment, self._leases, self._chores, txn)
         if begun is None:
-            raise InvalidInput(f"transaction {txn} has left nothing to resume. {self.outcome(txn).advice}")
+            raise InvalidInput(
+                f"transaction {txn} has left nothing to resume. {self.outcome(txn).advice}", transaction=txn
+            )
         return Transaction(begun, self._leases)
 
     def outcome(self, txn: str) -> Outcome:

@@ -30,7 +30,7 @@ def judge(bucket: Bucket, history: History) -> list[str]:
     violations.extend(
         f"operation {op.number} is a blind append and got a {op.error}"
         for op in history.operations
-        if "Conflict" in op.error and _is_blind(op)
+        if op.failure == "Conflict" and _is_blind(op)
     )
     lists = lists_of(history, makers(table_versions(bucket.writes, "lists"), history.of("lists")))
     violations.extend(f"{a.kind}: {a.detail}" for a in find_anomalies(lists))

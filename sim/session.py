@@ -43,22 +43,24 @@ class Session:
     def conclude(self, run: Callable[[], None], last: Callable[[], Operation]) -> None:
         """Run a transaction and write its outcome down in the last of its attempts."""
         outcome: Outcome = "unknown"
-        error = ""
+        met: Exception | None = None
         try:
             run()
             outcome = "ok"
         except (CommitUnknown, Fenced) as failure:
             # Who took a fenced transaction over may have committed it.
-            error = f"{type(failure).__name__}: {failure}"
+            met = failure
         except (Aborted, Unavailable, InvalidInput) as failure:
-            outcome, error = "failed", f"{type(failure).__name__}: {failure}"
+            outcome, met = "failed", failure
         except Torn as failure:
-            outcome, error = "torn", f"{type(failure).__name__}: {failure}"
+            outcome, met = "torn", failure
         except Corrupt as failure:
             if not self.may_meet_damage:
                 raise
-            outcome, error = "failed", f"{type(failure).__name__}: {failure}"
-        self.end(last(), outcome, error)
+            outcome, met = "failed", failure
+        op = last()
+        op.failure = "" if met is None else type(met).__name__
+        self.end(op, outcome, "" if met is None else f"{op.failure}: {met}")
 
     def end(self, op: Operation, outcome: Outcome, error: str = "") -> None:
         op.outcome, op.error, op.completed = outcome, error, self.now

@@ -129,7 +129,9 @@ def table_type(data_type: pa.DataType, name: str) -> pa.DataType:
     ):
         return pa.list_(pa.field("element", table_type(data_type.value_type, name)))
     if pa.types.is_null(data_type):
-        raise InvalidInput(f"column {name} has no type: all its values are missing; give a schema")
+        raise InvalidInput(
+            f"column {name} has no type: all its values are missing; give a schema", column=name
+        )
     return data_type
 
 
@@ -164,7 +166,8 @@ def _refuse_index(data: object, schema: pa.Schema) -> None:
     if unknown:
         raise InvalidInput(
             f"the index of the pandas DataFrame is named {str(unknown[0])!r}, and the table has no such "
-            "column; rename it, or leave it out with reset_index(drop=True)"
+            "column; rename it, or leave it out with reset_index(drop=True)",
+            column=str(unknown[0]),
         )
 
 
@@ -185,7 +188,7 @@ def _from_rows(rows: Any, schema: pa.Schema | None = None) -> pa.Table:
                 _refuse_cuts(values, wanted, str(name))
             columns.append(pa.array(values, wanted))
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            raise InvalidInput(f"column {name}: {error}") from error
+            raise InvalidInput(f"column {name}: {error}", column=name) from error
     if not names:
         return pa.table({}) if schema is None else together([], schema)
     return pa.table(columns, names=[str(name) for name in names])
@@ -198,7 +201,9 @@ def _refuse_cuts(values: Iterable[Any], data_type: pa.DataType, name: str) -> No
         rows = [value for value in present if isinstance(value, Mapping)]
         unknown = {key for row in rows for key in row} - {field.name for field in data_type}
         if unknown:
-            raise InvalidInput(f"column {name} has no field {', '.join(sorted(map(str, unknown)))}")
+            raise InvalidInput(
+                f"column {name} has no field {', '.join(sorted(map(str, unknown)))}", column=name
+            )
         for field in data_type:
             _refuse_cuts((row.get(field.name) for row in rows), field.type, f"{name}.{field.name}")
     elif pa.types.is_map(data_type):
@@ -211,7 +216,8 @@ def _refuse_cuts(values: Iterable[Any], data_type: pa.DataType, name: str) -> No
         odd = [kind for kind in set(map(type, present)) if _is_cut(kind, data_type)]
         if odd:
             raise InvalidInput(
-                f"column {name}: a {odd[0].__name__} cannot be stored as {data_type} without loss"
+                f"column {name}: a {odd[0].__name__} cannot be stored as {data_type} without loss",
+                column=name,
             )
 
 
@@ -228,11 +234,14 @@ def _matched(given: pa.Schema, schema: pa.Schema) -> list[int | None]:
     positions: dict[str, int] = {}
     for position, name in enumerate(given.names):
         if name.lower() in positions:
-            raise InvalidInput(f"the data has two columns {name}")
+            raise InvalidInput(f"the data has two columns {name}", column=name)
         positions[name.lower()] = position
     unknown = [name for name in given.names if name.lower() not in {n.lower() for n in schema.names}]
     if unknown:
-        raise InvalidInput(f"the table has no column {', '.join(unknown)}; it has {', '.join(schema.names)}")
+        raise InvalidInput(
+            f"the table has no column {', '.join(unknown)}; it has {', '.join(schema.names)}",
+            column=unknown[0],
+        )
     return [positions.get(name.lower()) for name in schema.names]
 
 
@@ -251,7 +260,8 @@ def _casted(column: pa.Array | pa.ChunkedArray, field: pa.Field) -> pa.Array | p
         return column
     if not _lossless(column.type, field.type):
         raise InvalidInput(
-            f"column {field.name}: {column.type} cannot be stored as {field.type} without loss"
+            f"column {field.name}: {column.type} cannot be stored as {field.type} without loss",
+            column=field.name,
         )
     try:
         if pa.types.is_dictionary(column.type):
@@ -261,7 +271,7 @@ def _casted(column: pa.Array | pa.ChunkedArray, field: pa.Field) -> pa.Array | p
             column = column.cast(pa.decimal256(76, field.type.scale))
         return column.cast(field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise InvalidInput(f"column {field.name}: {error}") from error
+        raise InvalidInput(f"column {field.name}: {error}", column=field.name) from error
 
 
 def _lossless(given: pa.DataType, wanted: pa.DataType) -> bool:

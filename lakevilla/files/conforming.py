@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakevilla.errors import InvalidInput
+from lakevilla.errors import NOT_NULL, InvalidInput
 from lakevilla.files.mapping import FIELD_ID, physical_name
 
 
@@ -21,7 +21,9 @@ def conform(rows: pa.RecordBatch | pa.Table, schema: pa.Schema) -> pa.Table:
     not fit. All fields of the result are nullable; `relabel` gives them their final names."""
     unknown = [name for name in rows.schema.names if schema.get_field_index(name) < 0]
     if unknown:
-        raise InvalidInput(f"the rows to write have columns that the table does not: {', '.join(unknown)}")
+        raise InvalidInput(
+            f"the rows to write have columns that the table does not: {', '.join(unknown)}", column=unknown[0]
+        )
     columns = {field.name: _column(rows, field) for field in schema}
     for field in schema:
         _refuse_nulls(field, columns[field.name], field.name)
@@ -64,7 +66,9 @@ class _Relabelled:
 def _column(rows: pa.RecordBatch | pa.Table, field: pa.Field) -> pa.ChunkedArray | pa.Array:
     position = rows.schema.get_field_index(field.name)
     if position < 0:
-        raise InvalidInput(f"column {field.name!r} is missing from the rows to write, or there twice")
+        raise InvalidInput(
+            f"column {field.name!r} is missing from the rows to write, or there twice", column=field.name
+        )
     column = rows.column(position)
     wanted = _rebuild(field, lambda field: field.name, _no_metadata).type
     if column.type == wanted:
@@ -75,7 +79,9 @@ def _column(rows: pa.RecordBatch | pa.Table, field: pa.Field) -> pa.ChunkedArray
         reason = "the types differ"
     except pa.ArrowInvalid as error:
         reason = str(error)
-    raise InvalidInput(f"column {field.name!r}: cannot write {column.type} as {wanted}: {reason}")
+    raise InvalidInput(
+        f"column {field.name!r}: cannot write {column.type} as {wanted}: {reason}", column=field.name
+    )
 
 
 def _rebuild(
@@ -153,7 +159,9 @@ def _refuse_nulls(field: pa.Field, column: pa.ChunkedArray | pa.Array, path: str
     """A required field may be null only where the struct around it is null."""
     if not field.nullable and column.null_count:
         raise InvalidInput(
-            f"column {path} is NOT NULL, but {column.null_count} of the rows to write have no value in it"
+            f"column {path} is NOT NULL, but {column.null_count} of the rows to write have no value in it",
+            column=path,
+            rule=NOT_NULL,
         )
     if not _requires(field.type):
         return

@@ -97,7 +97,9 @@ def default_of(field: pa.Field) -> pa.Scalar:
         value = pa.ipc.open_stream(base64.b64decode(text)).read_all().column(0)[0]
         return value.cast(field.type)
     except (pa.ArrowException, binascii.Error, IndexError) as error:
-        raise Corrupt(f"the default of column {field.name!r} is not readable: {error}") from error
+        raise Corrupt(
+            f"the default of column {field.name!r} is not readable: {error}", column=field.name
+        ) from error
 
 
 def _below(data_type: pa.DataType) -> list[pa.Field]:

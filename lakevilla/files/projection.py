@@ -90,7 +90,8 @@ def project(table: pa.Table, fields: Sequence[pa.Field], match: Match, name: str
             arrays.append(adapt_column(column, field.type, match))
         except (pa.ArrowException, ValueError, TypeError) as error:
             raise Corrupt(
-                f"column {field.name!r} of {name} is {found.type}, not {field.type}: {error}"
+                f"column {field.name!r} of {name} is {found.type}, not {field.type}: {error}",
+                column=field.name,
             ) from error
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields)) if fields else table.select([])
 

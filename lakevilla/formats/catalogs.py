@@ -55,7 +55,9 @@ class KnownCatalogs:
             from lakevilla.formats.iceberg.paths import url_of
         current = self.opened.table(place.catalog, place.table).current()
         if current is None:
-            raise InvalidInput(f"the catalog {place.catalog!r} has no table {place.table!r}")
+            raise InvalidInput(
+                f"the catalog {place.catalog!r} has no table {place.table!r}", table=place.table
+            )
         return url_of(current.location)
 
     @property

@@ -16,7 +16,7 @@ def check_columns(fields: Iterable[pa.Field], inside: str = "") -> None:
             raise InvalidInput("a column has an empty name")
         if field.name.lower() in seen:
             raise InvalidInput(
-                f"column {where!r} is there twice; names that differ only in case are the same"
+                f"column {where!r} is there twice; names that differ only in case are the same", column=where
             )
         seen.add(field.name.lower())
         _check_type(field.type, where)
@@ -24,10 +24,14 @@ def check_columns(fields: Iterable[pa.Field], inside: str = "") -> None:
 
 def _check_type(data_type: pa.DataType, where: str) -> None:
     if pa.types.is_null(data_type):
-        raise InvalidInput(f"column {where!r} has no type (all its values are null): give the table a schema")
+        raise InvalidInput(
+            f"column {where!r} has no type (all its values are null): give the table a schema", column=where
+        )
     if pa.types.is_struct(data_type):
         if not data_type.num_fields:
-            raise InvalidInput(f"column {where!r} is a struct without fields, which Parquet cannot store")
+            raise InvalidInput(
+                f"column {where!r} is a struct without fields, which Parquet cannot store", column=where
+            )
         check_columns(data_type, f"{where}.")
     elif pa.types.is_map(data_type):
         _check_type(data_type.key_type, f"{where}.key")

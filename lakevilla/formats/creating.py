@@ -70,14 +70,17 @@ def read_back(store: Store, key: str, version: int, txn: str) -> Object | None:
 
 def gone(store: Store, version: int) -> Corrupt:
     """The error for a version that vanished."""
-    return Corrupt(f"entry {version} of {store.url} was there and is gone: nobody may remove it so soon")
+    return Corrupt(
+        f"entry {version} of {store.url} was there and is gone: nobody may remove it so soon", version=version
+    )
 
 
 def held(store: Store, version: int) -> Unsupported:
     """The error for a marker in the log of a table that says that it has none there."""
     return Unsupported(
         f"version {version} of {store.url} is held by a marker in the log, and the table says that it "
-        "has none there: somebody changed lakevilla.markers; run `lakevilla recover` first"
+        "has none there: somebody changed lakevilla.markers; run `lakevilla recover` first",
+        version=version,
     )
 
 
@@ -85,7 +88,9 @@ def unknown(store: Store, version: int, txn: str) -> CommitUnknown:
     """The error for a commit whose fate the store does not tell."""
     return CommitUnknown(
         f"the store did not say whether transaction {txn} was committed as version {version} of {store.url}: "
-        f"once the store answers again ask lake.outcome({txn!r}), and do not rerun it blindly"
+        f"once the store answers again ask lake.outcome({txn!r}), and do not rerun it blindly",
+        transaction=txn,
+        version=version,
     )
 
 

@@ -162,7 +162,7 @@ class Vacuum:
         everything = list_files(store)
         newest = pinned.table.latest()
         if newest is None:
-            raise Corrupt(f"the table {ref.name!r} was there and is gone")
+            raise Corrupt(f"the table {ref.name!r} was there and is gone", table=ref.name)
         newest.refuse_writes()
         retention_ms = self._wish.retention_ms or max(newest.retention_ms, FLOOR_MS)
         others = tables_below(everything, FORMATS.values()) | self._registered_below(ref.location)
@@ -185,7 +185,8 @@ class Vacuum:
         if owner is not None and (head is None or owner.lake != head.lake):
             raise Unsupported(
                 f"the table {ref.name!r} belongs to the lake at {owner.url}, whose tags and earlier instants "
-                "may need its files: nothing was deleted; run vacuum on that lake"
+                "may need its files: nothing was deleted; run vacuum on that lake",
+                table=ref.name,
             )
 
     def _without_past(self, table: Table, newest: Snapshot, since_ms: int, also: Collection[int]) -> Snapshot:

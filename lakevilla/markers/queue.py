@@ -254,7 +254,9 @@ class Queue(ABC):
 
     def _refuse_if_fenced(self) -> None:
         if self._leases.fenced(self._txn):
-            raise Fenced(f"another client resumed transaction {self._txn} and goes on with it")
+            raise Fenced(
+                f"another client resumed transaction {self._txn} and goes on with it", transaction=self._txn
+            )
 
     def _is_lost(self, held: ReadMarker) -> bool:
         """Whether others no longer wait for us. Nobody frees a ticket before a lease time has passed."""

@@ -102,7 +102,7 @@ class CommitSettler:
         try:
             return self._make(write) if write.creates else self._publish(write)
         except Unavailable as error:
-            raise Unavailable(f"table {write.table.name!r}: {error}") from error
+            raise Unavailable(f"table {write.table.name!r}: {error}", table=write.table.name) from error
         except FOR_GOOD as error:
             raise OutOfReach(write.table.location, str(error)) from error
 

@@ -64,7 +64,8 @@ def _is_before(read: ReadHead, entry: Entry) -> bool:
     """Whether HEAD is right before the entry; False if it has come past it."""
     if read.head.seq < entry.seq - 1:
         raise Corrupt(
-            f"the lake's HEAD was set back to entry {read.head.seq} while entry {entry.seq} was settled"
+            f"the lake's HEAD was set back to entry {read.head.seq} while entry {entry.seq} was settled",
+            entry=read.head.seq,
         )
     return read.head.seq < entry.seq
 
@@ -78,13 +79,17 @@ def give_up(log: GlobalLog, environment: Environment, name: str) -> None:
         read = log.read_head()
         entry = None if read is None else log.read_slot(read.head.seq + 1)
         if read is None or entry is None:
-            raise InvalidInput(f"table {name!r} cannot be given up: no decided transaction waits for it")
+            raise InvalidInput(
+                f"table {name!r} cannot be given up: no decided transaction waits for it", table=name
+            )
         ref = next((ref for ref in entry.tables if ref.name.casefold() == name.casefold()), None)
         if ref is None:
             named = ", ".join(repr(ref.name) for ref in entry.tables) or "none"
             raise InvalidInput(
                 f"table {name!r} cannot be given up: transaction {entry.txn}, which waits to be completed, "
-                f"does not write it. It writes: {named}"
+                f"does not write it. It writes: {named}",
+                table=name,
+                transaction=entry.txn,
             )
         if log.give_up(read, ref.location, environment.new_id()) is not None:
             return
@@ -107,7 +112,9 @@ def _as_told(log: GlobalLog, read: ReadHead, entry: Entry, settled: Settled | No
     if step is None or step.txn != entry.txn:
         raise CommitUnknown(
             f"transaction {entry.txn} was entry {entry.seq} of the global log, which does not tell any more "
-            "what became of it: look at the data before you run it again"
+            "what became of it: look at the data before you run it again",
+            transaction=entry.txn,
+            entry=entry.seq,
         )
     told = step.maps.get("versions", {}).items()
     versions = {location: version for location, version in told if version is not None}

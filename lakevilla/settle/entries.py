@@ -208,7 +208,9 @@ def hold_slot(log: GlobalLog, environment: Environment, entry: Entry) -> bool:
     except Unavailable as error:
         raise CommitUnknown(
             f"the store did not say whether transaction {entry.txn} was written as entry {entry.seq} of the "
-            f"global log: ask lake.outcome({entry.txn!r}) once it answers again, and do not rerun it blindly"
+            f"global log: ask lake.outcome({entry.txn!r}) once it answers again, and do not rerun it blindly",
+            transaction=entry.txn,
+            entry=entry.seq,
         ) from error
     if found is not None:
         return found.attempt == entry.attempt and not isinstance(found.change, Void)
@@ -236,5 +238,7 @@ def decided_but_unseen(entry: Entry, error: LakeVillaError) -> CommitUnknown:
     return CommitUnknown(
         f"transaction {entry.txn} is entry {entry.seq} of the global log, but could not be completed by this "
         f"client ({error}): the next client that changes the lake's tables completes it, or rolls it back. "
-        f"Do not rerun it; ask lake.outcome({entry.txn!r})"
+        f"Do not rerun it; ask lake.outcome({entry.txn!r})",
+        transaction=entry.txn,
+        entry=entry.seq,
     )

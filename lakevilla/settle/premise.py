@@ -149,7 +149,8 @@ class _Guarded:
         if missing:
             raise Corrupt(
                 f"{missing[0]}, which a decided commit adds to the table {self._ref.name!r}, was deleted "
-                "before the commit was decided"
+                "before the commit was decided",
+                table=self._ref.name,
             )
 
     def _confirm(self, version: int, put: str | None) -> None:
@@ -165,5 +166,7 @@ class _Guarded:
         if used:
             raise Corrupt(
                 f"log entries of the table {self._ref.name!r} from version {version} on were cleaned away "
-                "before a decided commit could be published there"
+                "before a decided commit could be published there",
+                table=self._ref.name,
+                version=version,
             )

@@ -41,7 +41,7 @@ def read_table(table: exp.Table) -> TableName:
         return TableName(name, version=int(value.name))
     if version.name == "TIMESTAMP" and isinstance(value, exp.Literal) and value.is_string:
         return TableName(name, timestamp_ms=_milliseconds(value.name))
-    raise InvalidInput(f"cannot read the version of table {name}: {spark_text(version)}")
+    raise InvalidInput(f"cannot read the version of table {name}: {spark_text(version)}", table=name)
 
 
 def is_common(table: exp.Table, common: frozenset[str]) -> bool:

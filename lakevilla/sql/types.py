@@ -80,7 +80,9 @@ def field_of(column: exp.Expr) -> pa.Field:
             case exp.CommentColumnConstraint() as comment:
                 metadata[b"comment"] = comment.this.name.encode()
             case other:
-                raise Unsupported(f"column {column.name}: {other.sql(dialect=DIALECT)} is not supported")
+                raise Unsupported(
+                    f"column {column.name}: {other.sql(dialect=DIALECT)} is not supported", column=column.name
+                )
     return pa.field(column.name, arrow_type(column.args["kind"]), nullable, metadata or None)
 
 

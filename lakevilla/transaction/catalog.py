@@ -185,7 +185,8 @@ class Catalog:
         if "/" not in self.place_of(url):
             raise InvalidInput(
                 f"the table {place.table!r} lies at {url}, right below the lake's root, where a folder is a "
-                "table of the lake: give the catalog's tables a place of their own"
+                "table of the lake: give the catalog's tables a place of their own",
+                table=place.table,
             )
         return TableRef(name, url, place.format)
 

@@ -64,7 +64,7 @@ def update(
 ) -> Effect:
     """UPDATE name SET assigned WHERE where."""
     if not assigned:
-        raise InvalidInput(f"the update of {name!r} sets no column")
+        raise InvalidInput(f"the update of {name!r} sets no column", table=name)
     pinned = workspace.pin_target(name)
     sources = workspace.sources(tables_of(*assigned.values(), where))
     target, source = workspace.target(pinned), _called(workspace.source(pinned, keeps_files=False), alias)

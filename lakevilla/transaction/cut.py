@@ -125,6 +125,7 @@ class Cut:
                 f"the lake's instant has version {version} of {name!r}, which was cleaned away: run "
                 f"lake.sync() so that it has the newest, and then the transaction again ({error})",
                 table=name,
+                version=version,
             ) from error
         # Of a table without outside writers HEAD tells the newest version.
         return replace(pinned, pinned_at=self._read_at) if pinned.snapshot.exclusive else pinned

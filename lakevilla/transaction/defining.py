@@ -83,7 +83,7 @@ def register_in_catalog(workspace: Workspace, name: str, catalog: str, table: st
         )
     ref = workspace.catalog.in_catalog(name, CatalogPlace(catalog, table))
     if workspace.catalog.open(ref, workspace.meter).latest() is None:
-        raise InvalidInput(f"the catalog {catalog!r} has no table {table!r} any more")
+        raise InvalidInput(f"the catalog {catalog!r} has no table {table!r} any more", table=table)
     return Effect(None, LakeChange(lambda _: RegisterTable(ref)))
 
 
@@ -94,7 +94,9 @@ def rename(workspace: Workspace, name: str, to: str) -> Effect:
     ref, version = (found.ref, found.snapshot.version) if isinstance(found, Pinned) else found
     taken = None if to.casefold() == ref.name.casefold() else workspace.catalog.find(to, workspace.meter)
     if taken is not None:
-        raise InvalidInput(f"the lake already has a table {taken.ref.name!r}: choose another name")
+        raise InvalidInput(
+            f"the lake already has a table {taken.ref.name!r}: choose another name", table=taken.ref.name
+        )
     return Effect(None, LakeChange(lambda _: RenameTable(ref, to, seen(ref, version))))
 
 
@@ -123,7 +125,8 @@ def _named(workspace: Workspace, name: str) -> Pinned | tuple[TableRef, int]:
             raise
         if workspace.touched or workspace.own.made or workspace.own.dropped:
             raise InvalidInput(
-                f"table {name!r} cannot be read ({error}): drop or rename it in a transaction of its own"
+                f"table {name!r} cannot be read ({error}): drop or rename it in a transaction of its own",
+                table=name,
             ) from error
         return ref, _last_version(workspace, ref)
 
@@ -149,7 +152,8 @@ def alter(workspace: Workspace, name: str, action: sql.Action) -> Effect:
     if workspace.rewrote(pinned):
         raise InvalidInput(
             f"the transaction has changed rows of {name!r} already: alter a table before that, or in a "
-            "transaction of its own"
+            "transaction of its own",
+            table=name,
         )
     change = pinned.table.alter(pinned.snapshot, action)
     if isinstance(action, sql.AddConstraint):
@@ -177,7 +181,8 @@ def _place(workspace: Workspace, name: str, format_name: str, location: str | No
     found = workspace.find(name)
     if found is not None:
         raise InvalidInput(
-            f"the lake already has a table {found.ref.name!r}: drop it first, or choose another name"
+            f"the lake already has a table {found.ref.name!r}: drop it first, or choose another name",
+            table=found.ref.name,
         )
     if location is not None:
         if "://" not in location:
@@ -209,5 +214,7 @@ def _check_rows(workspace: Workspace, pinned: Pinned, action: sql.AddConstraint)
     violations = workspace.engine.query(query.tree, sources, workspace.now_ms).collect()[0][0]
     if violations:
         raise InvalidInput(
-            f"constraint {action.name!r} cannot be added: {violations} rows of {name!r} violate it"
+            f"constraint {action.name!r} cannot be added: {violations} rows of {name!r} violate it",
+            table=name,
+            rule=action.name,
         )

@@ -28,7 +28,9 @@ def pin_earlier(newest: Pinned, wanted: TableName) -> Pinned | None:
         if wanted.version > last:
             raise InvalidInput(
                 f"version {wanted.version} is not available: the transaction sees versions of "
-                f"{wanted.name!r} up to {last}; a later one can be read in a new transaction"
+                f"{wanted.name!r} up to {last}; a later one can be read in a new transaction",
+                table=wanted.name,
+                version=wanted.version,
             )
         known = wanted.version == last
         snapshot = newest.snapshot if known else newest.table.at_version(wanted.version)

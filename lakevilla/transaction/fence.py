@@ -38,7 +38,9 @@ class Fence:
         step = self.find(log, read)
         if step is not None:
             raise Fenced(
-                f"{decided_as(self._txn, step)}, by another client that resumed it: do not run it again"
+                f"{decided_as(self._txn, step)}, by another client that resumed it: do not run it again",
+                transaction=self._txn,
+                entry=step.seq,
             )
 
     def check_newest(self, log: GlobalLog) -> None:

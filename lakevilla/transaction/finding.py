@@ -85,7 +85,9 @@ def _refuse_unread(txn: str, evidence: Evidence) -> None:
             raise Unavailable(
                 f"the outcome of transaction {txn} is not known: no log that could be read names it, and "
                 f"table {seen.ref.name!r} could not be read ({seen.error}). Ask again when it can be; if "
-                f"it is lost for good, DROP TABLE {seen.ref.name} first"
+                f"it is lost for good, DROP TABLE {seen.ref.name} first",
+                transaction=txn,
+                table=seen.ref.name,
             ) from seen.error
 
 

@@ -112,5 +112,7 @@ def _invalid(failure: Failure | None) -> Aborted:
     return ValidationFailed(
         f"the lake moved past the instant that the transaction saw: {failure.table!r} breaks rule "
         f"{failure.rule} ({failure.reason}). Nothing was changed; run the transaction again, let lake.run do "
-        "it, or add lakevilla.R so that it is redone"
+        "it, or add lakevilla.R so that it is redone",
+        table=failure.table,
+        rule=failure.rule,
     )

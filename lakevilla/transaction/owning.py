@@ -55,5 +55,6 @@ class Owning:
                     f"{owner.lake}), and only that lake's transactions may change it together with other "
                     "tables, or at one instant with them: run this one there, or change the table in a "
                     "transaction of its own with lakevilla.R. If that lake is no more, delete "
-                    "_lakevilla/owner.json in the table's folder"
+                    "_lakevilla/owner.json in the table's folder",
+                    table=ref.name,
                 )

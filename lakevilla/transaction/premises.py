@@ -85,13 +85,19 @@ class Premises:
             raise CommitUnknown(
                 f"transaction {author.txn} was committed as version {snapshot.version} of "
                 f"{pending.pinned.ref.name!r}, and the table was deleted or recreated while its client was "
-                "suspended: look at the data before it is run again"
+                "suspended: look at the data before it is run again",
+                table=pending.pinned.ref.name,
+                transaction=author.txn,
+                version=snapshot.version,
             ) from error
         except Unavailable as error:
             raise CommitUnknown(
                 f"transaction {author.txn} is version {snapshot.version} of {pending.pinned.ref.name!r}, and "
                 "the store went away before it was clear whether its files are still there: ask "
-                f"lake.outcome({author.txn!r}) once it answers again, and do not rerun it blindly"
+                f"lake.outcome({author.txn!r}) once it answers again, and do not rerun it blindly",
+                table=pending.pinned.ref.name,
+                transaction=author.txn,
+                version=snapshot.version,
             ) from error
 
     def _confirm(self, pending: TableChange, published: Published, author: Author) -> Snapshot:
@@ -110,7 +116,10 @@ class Premises:
             raise Corrupt(
                 f"transaction {author.txn} is version {snapshot.version} of {pending.pinned.ref.name!r}, and "
                 f"{missing[0]} was deleted while its client was suspended: another client has built on that "
-                "version, so it could not be rolled back; restore the file from a backup"
+                "version, so it could not be rolled back; restore the file from a backup",
+                table=pending.pinned.ref.name,
+                transaction=author.txn,
+                version=snapshot.version,
             )
         raise _gone(pending, missing[0])
 
@@ -152,7 +161,8 @@ class Premises:
         if other is not None:
             raise Fenced(
                 f"another client resumed transaction {self._workspace.txn} and goes on with it: do not run "
-                "it again"
+                "it again",
+                transaction=self._workspace.txn,
             )
 
 

@@ -186,7 +186,10 @@ class Recovery:
             if footprint.txn == self._workspace.txn and footprint.attempt not in self._attempts:
                 raise Fenced(
                     f"transaction {self._workspace.txn} is committed already, as version {footprint.version} "
-                    f"of {pinned.ref.name!r}, by another client that went on with it: do not run it again"
+                    f"of {pinned.ref.name!r}, by another client that went on with it: do not run it again",
+                    transaction=self._workspace.txn,
+                    table=pinned.ref.name,
+                    version=footprint.version,
                 )
 
 

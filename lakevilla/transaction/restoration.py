@@ -125,10 +125,14 @@ def _pin(workspace: Workspace, touched: Touched) -> Pinned:
                 f"version {touched.version} of {ref.name!r}, on which transaction {workspace.txn} stands, is "
                 f"not there any more: run it again ({error})",
                 table=ref.name,
+                version=touched.version,
             ) from error
         pinned = workspace.keep(ref.name, Pinned(ref, table, snapshot, now))
     if (pinned.ref, pinned.snapshot.version) != (ref, touched.version):
-        raise Corrupt(f"the records of transaction {workspace.txn} contradict each other about {ref.name!r}")
+        raise Corrupt(
+            f"the records of transaction {workspace.txn} contradict each other about {ref.name!r}",
+            transaction=workspace.txn,
+        )
     return pinned
 
 
@@ -137,7 +141,10 @@ def _pending(workspace: Workspace, ran: Ran, reads: Reads) -> TableChange | Tabl
         return None
     ref = next((t.table for t in ran.touched if t.table.location == ran.target), None)
     if ref is None:
-        raise Corrupt(f"a record of transaction {workspace.txn} changes a table that it does not name")
+        raise Corrupt(
+            f"a record of transaction {workspace.txn} changes a table that it does not name",
+            transaction=workspace.txn,
+        )
     if ran.makes and ran.change is not None:
         table = workspace.catalog.open(ref, workspace.meter)
         made = table.decode_change(ran.change)

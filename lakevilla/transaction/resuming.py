@@ -129,7 +129,8 @@ def _refuse_unchanged(workspace: Workspace, operations: Operations, picked: Guar
     """The one table that a transaction with R alone has to stay with; None if a slot decides it."""
     if not any(operation.pending is not None for operation in operations):
         raise InvalidInput(
-            f"transaction {workspace.txn} has changed nothing that could be resumed: begin a new one"
+            f"transaction {workspace.txn} has changed nothing that could be resumed: begin a new one",
+            transaction=workspace.txn,
         )
     return operations.targets[0] if picked.is_alone else None
 
@@ -147,7 +148,11 @@ def _refuse_decided(workspace: Workspace, fence: Fence, terms: Terms) -> None:
         read = settle_up_to(log, environment, read.head.seq + 1, places) or read
         step = fence.find(log, read)
         if step is not None:
-            raise InvalidInput(f"{decided_as(workspace.txn, step)}: there is nothing to resume")
+            raise InvalidInput(
+                f"{decided_as(workspace.txn, step)}: there is nothing to resume",
+                transaction=workspace.txn,
+                entry=step.seq,
+            )
         workspace.catalog.learn(read.head)
 
 
@@ -162,7 +167,10 @@ def _refuse_committed(catalog: Catalog, meter: Meter, txn: str, ref: TableRef, l
         if taken.footprint.txn == txn:
             raise InvalidInput(
                 f"transaction {txn} is committed, as version {taken.footprint.version} of {ref.name!r}: "
-                "there is nothing to resume"
+                "there is nothing to resume",
+                transaction=txn,
+                table=ref.name,
+                version=taken.footprint.version,
             )
 
 

@@ -14,14 +14,15 @@ def no_such_table(name: str, names: Sequence[str]) -> InvalidInput:
         if close
         else f"it has {list(names) or 'none'}"
     )
-    return InvalidInput(f"the lake has no table {name!r}: {hint}")
+    return InvalidInput(f"the lake has no table {name!r}: {hint}", table=name)
 
 
 def log_gone(name: str, url: str) -> Corrupt:
     """The error for a registered table whose folder was deleted."""
     return Corrupt(
         f"table {name!r} is registered, but nothing is left of its log in {url}: restore the folder, or "
-        f"DROP TABLE {name}"
+        f"DROP TABLE {name}",
+        table=name,
     )
 
 
@@ -29,7 +30,9 @@ def another_table(name: str, known: int, newest: int) -> Corrupt:
     """The error for a table whose versions went back: another one was created in its place."""
     return Corrupt(
         f"another table lies in the place of {name!r}: its newest version is {newest}, and the lake's "
-        f"instant has version {known} of the old one. DROP TABLE {name}, then register the new table"
+        f"instant has version {known} of the old one. DROP TABLE {name}, then register the new table",
+        table=name,
+        version=known,
     )
 
 
@@ -41,4 +44,5 @@ def torn(name: str) -> Torn:
         f"{name} shows the versions. Repair the table, then lake.sync({name!r}, accept_torn=True) accepts it "
         "as it is",
         tables=(name,),
+        table=name,
     )

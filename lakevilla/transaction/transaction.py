@@ -328,7 +328,8 @@ class Transaction(Verbs):
         if others:
             raise InvalidInput(
                 f"the transaction changes {others[0]!r} already, and R alone is one table: add lakevilla.CT "
-                f"to change {name!r} with it"
+                f"to change {name!r} with it",
+                table=name,
             )
         if self._table is not None and self._table.casefold() != name.casefold():
             self._change_table(name)
@@ -344,7 +345,8 @@ class Transaction(Verbs):
         if self._begun.table is not None:
             raise InvalidInput(
                 f"a transaction that was resumed changes {self._begun.table!r} only: change {name!r} in a "
-                "transaction of its own"
+                "transaction of its own",
+                table=name,
             )
         self._leave_records()
 
@@ -361,7 +363,9 @@ class Transaction(Verbs):
         self._journal.remove_now()
         lease = lease_of(self._workspace.catalog.root(self._workspace.meter), self.id)
         if lease is not None and lease.attempt != self._begun.attempt:
-            raise Fenced(f"another client resumed transaction {self.id} and goes on with it")
+            raise Fenced(
+                f"another client resumed transaction {self.id} and goes on with it", transaction=self.id
+            )
         # A client that has committed what it took over may have deleted its lease.
         self._begun.fence.check_newest(self._workspace.catalog.log(self._workspace.meter))
 
@@ -380,7 +384,8 @@ class Transaction(Verbs):
         if self._is_forked:
             raise InvalidInput(
                 f"transaction {self.id} was begun by process {self._pid}, of which this one is a fork: only "
-                "that process can go on with it; begin a transaction of its own here"
+                "that process can go on with it; begin a transaction of its own here",
+                transaction=self.id,
             )
 
     def _refuse_halfway(self) -> None:

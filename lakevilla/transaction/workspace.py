@@ -131,12 +131,14 @@ class Workspace:
         if pinned.snapshot.markers_in_log and not self.may_hold_versions:
             raise Unsupported(
                 f"the markers of {name!r} lie in its log (lakevilla.markers = 'log'): only transactions with "
-                "lakevilla.R, and nothing else, can change it"
+                "lakevilla.R, and nothing else, can change it",
+                table=name,
             )
         if pinned.snapshot.exclusive and not self.by_slots:
             raise Unsupported(
                 f"{name!r} is exclusive (lakevilla.exclusive = 'true'): only transactions with lakevilla.I "
-                "or lakevilla.CT change it"
+                "or lakevilla.CT change it",
+                table=name,
             )
         if self.cut is not None and pinned.ref.location in self.cut.head.torn:
             raise torn(name)
@@ -204,7 +206,8 @@ class Workspace:
             raise InvalidInput(
                 f"{name!r} ({pinned.ref.location}) and {other!r} ({twin}) are the same table: a transaction "
                 "that changes it can use one of these names only; drop the other name, which leaves the "
-                "files in place"
+                "files in place",
+                table=name,
             )
 
     def make(self, pinned: Pinned) -> None:

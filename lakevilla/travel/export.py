@@ -73,7 +73,8 @@ class Export:
             if table.format not in _FORMATS[engine]:
                 raise InvalidInput(
                     f"there is no SQL of {engine} for {table.name!r}, which has the format {table.format!r}: "
-                    "use the JSON text"
+                    "use the JSON text",
+                    table=table.name,
                 )
         statements = _DIALECTS[engine](self, catalog, schema)
         about = f"-- The lake {_comment(self.lake)} at entry {self.seq}"

@@ -96,7 +96,10 @@ class PastLake(Verbs):
             except InvalidInput as error:
                 raise InvalidInput(
                     f"version {version} of {ref.name!r}, which the lake had at entry {self.seq}, cannot be "
-                    f"read any more: {error}"
+                    f"read any more: {error}",
+                    table=ref.name,
+                    version=version,
+                    entry=self.seq,
                 ) from error
             self._refuse_another(known)
             with self._lock:
@@ -109,14 +112,17 @@ class PastLake(Verbs):
         if expected is not None and pinned.snapshot.table_id != expected:
             raise InvalidInput(
                 f"the table {pinned.ref.name!r} that the lake had at entry {self.seq} cannot be read any "
-                "more: it was deleted, and another table was created in its location"
+                "more: it was deleted, and another table was created in its location",
+                table=pinned.ref.name,
+                entry=self.seq,
             )
 
     def refuse(self) -> InvalidInput:
         """The error of who would change what is past."""
         return InvalidInput(
             f"the lake at entry {self.seq} is past and cannot be changed: run this on the lake itself; rows "
-            "of the past can be read here and given to it as data"
+            "of the past can be read here and given to it as data",
+            entry=self.seq,
         )
 
     def _missing(self, name: str, registered: bool) -> str:
@@ -154,7 +160,8 @@ class _PastWorkspace(Workspace):
         if table.version is not None or table.timestamp_ms is not None:
             raise InvalidInput(
                 f"the lake is seen at entry {self._past.seq}: ask the lake itself for another version of "
-                f"{table.name!r}, or leave the version out"
+                f"{table.name!r}, or leave the version out",
+                entry=self._past.seq,
             )
         return self._past.pin(table.name)
 

@@ -109,12 +109,14 @@ class Cuts:
         if past is None:
             raise Corrupt(
                 f"entry {seq} of the lake should be kept, and no object of {keys.HEADS} tells of it: restore "
-                "it from a backup"
+                "it from a backup",
+                entry=seq,
             )
         if past.base.seq > seq:
             raise InvalidInput(
                 f"entry {seq} of the lake was written by a release that did not keep earlier instants: they "
-                f"begin with entry {past.base.seq}"
+                f"begin with entry {past.base.seq}",
+                entry=seq,
             )
         return past.at(seq)
 

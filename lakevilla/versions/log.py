@@ -244,7 +244,7 @@ class GlobalLog:
         found = self._store.get(keys.past_head(seq))
         past = None if found is None else unpack_past(found.data, where)
         if past is not None and past.seq != seq:
-            raise Corrupt(f"{where} says that it is of entry {past.seq}")
+            raise Corrupt(f"{where} says that it is of entry {past.seq}", entry=past.seq)
         return past
 
     def past_numbers(self, since: int) -> Iterator[int]:
@@ -272,7 +272,9 @@ class GlobalLog:
             raise CommitUnknown(
                 f"transaction {entry.txn} wrote entry {entry.seq} of the global log, and the store went away "
                 f"before it was clear whether that number was still free: ask lake.outcome({entry.txn!r}) "
-                "once it answers again, and do not rerun it blindly"
+                "once it answers again, and do not rerun it blindly",
+                transaction=entry.txn,
+                entry=entry.seq,
             ) from error
         if passed.step is None:
             raise untold(entry)
@@ -325,7 +327,7 @@ class GlobalLog:
                 "published stays, and the rest of that transaction is lost"
             ) from error
         if entry is not None and entry.seq != seq:
-            raise Corrupt(f"{where} says that it is entry {entry.seq}")
+            raise Corrupt(f"{where} says that it is entry {entry.seq}", entry=entry.seq)
         return entry
 
     def _base(self, outline: Outline) -> Head | None:
@@ -351,7 +353,9 @@ def lost_with_its_lake(entry: Entry) -> CommitUnknown:
     return CommitUnknown(
         f"transaction {entry.txn} was written as entry {entry.seq} of a lake that was deleted or recreated "
         "since. What it wrote below the lake's root is gone; tables outside of the root may hold a part of "
-        "it. Look at the data before it is run again"
+        "it. Look at the data before it is run again",
+        transaction=entry.txn,
+        entry=entry.seq,
     )
 
 
@@ -360,5 +364,7 @@ def untold(entry: Entry) -> CommitUnknown:
     return CommitUnknown(
         f"transaction {entry.txn} may have been entry {entry.seq} of the global log: its client was "
         "suspended for so long that this entry has expired, and what became of it is not known any more. "
-        "Look at the data before it is run again"
+        "Look at the data before it is run again",
+        transaction=entry.txn,
+        entry=entry.seq,
     )

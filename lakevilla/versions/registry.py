@@ -96,7 +96,8 @@ def check(
             if user is not None:
                 raise InvalidInput(
                     f"the location {ref.location!r} already belongs to the table {user.name!r} of this lake"
-                    + ("" if user.location == ref.location else f", as {user.location!r}")
+                    + ("" if user.location == ref.location else f", as {user.location!r}"),
+                    table=user.name,
                 )
         case RenameTable(table=ref, to=to):
             if to.casefold() != ref.name.casefold():
@@ -108,7 +109,8 @@ def check(
             if name in head.tags:
                 raise InvalidInput(
                     f"the tag {name!r} is at entry {head.tags[name]} already: lake.untag({name!r}) first, or "
-                    "choose another name"
+                    "choose another name",
+                    entry=head.tags[name],
                 )
             refuse_expired(head, seq)
         case Untag(name=name):
@@ -128,12 +130,13 @@ def refuse_doomed(head: Head | None, location: str) -> None:
 def refuse_expired(head: Head, seq: int) -> None:
     """Raise InvalidInput if the instant after this entry is not there yet, or not kept any more."""
     if not 0 <= seq <= head.seq:
-        raise InvalidInput(f"the lake has no entry {seq}: its newest is {head.seq}")
+        raise InvalidInput(f"the lake has no entry {seq}: its newest is {head.seq}", entry=seq)
     if seq < head.horizon and seq not in head.tags.values():
         kept = ", ".join(f"{name!r} (entry {at})" for name, at in sorted(head.tags.items()))
         raise InvalidInput(
             f"entry {seq} of the lake is expired, and its data may be gone: what is kept begins with entry "
-            f"{head.horizon}" + (f"; of older ones there are the tags {kept}" if kept else "")
+            f"{head.horizon}" + (f"; of older ones there are the tags {kept}" if kept else ""),
+            entry=seq,
         )
 
 
@@ -265,7 +268,8 @@ def _refuse_taken(head: Head, name: str) -> None:
     taken = find(head, name)
     if taken is not None:
         raise InvalidInput(
-            f"the lake already has a table {taken.name!r}: drop it first, or choose another name"
+            f"the lake already has a table {taken.name!r}: drop it first, or choose another name",
+            table=taken.name,
         )
 
 
@@ -274,7 +278,7 @@ def _refuse_dropped(head: Head, ref: TableRef) -> None:
     it, perhaps under another name."""
     known = any(other.location == ref.location for other in head.tables.values())
     if ref.location in head.dropped or not (known or ref.is_inside):
-        raise InvalidInput(f"another client dropped the table {ref.name!r}")
+        raise InvalidInput(f"another client dropped the table {ref.name!r}", table=ref.name)
 
 
 def _refuse_moved(head: Head, ref: TableRef) -> None:
@@ -284,5 +288,6 @@ def _refuse_moved(head: Head, ref: TableRef) -> None:
         return
     if current is None or current.location != ref.location:
         raise InvalidInput(
-            f"the lake has no table {ref.name!r} any more: another client renamed or dropped it"
+            f"the lake has no table {ref.name!r} any more: another client renamed or dropped it",
+            table=ref.name,
         )

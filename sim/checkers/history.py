@@ -35,7 +35,7 @@ class Operation:
     outcome of everything that a crash cut off; `torn` was told that a table is torn (see `torn`). `version`
     is the table version that the receipt told. A transaction of several statements has the action `steps`,
     and its steps. One that was resumed begins with the steps of the client that is gone, which began it at
-    `begun`.
+    `begun`. `failure` is the name of the type of the error that ended it; `error` is its text, to be printed.
     """
 
     number: int
@@ -51,6 +51,7 @@ class Operation:
     version: int | None = None
     txn: str | None = None
     error: str = ""
+    failure: str = ""
     steps: list[Step] = field(default_factory=list)
     begun: float | None = None
 

@@ -51,7 +51,7 @@ def check_registry(registry: Registry, operations: Sequence[Operation]) -> list[
             violations.append(f"{_name(op)} was acknowledged and has no slot of its own")
         elif op.outcome == "failed" and op.action == "create" and any(_is_of(op, *s) for s in registry.slots):
             # A create may be decided and then find its place taken; then its name shows nothing of it.
-            if "Conflict" not in op.error:
+            if op.failure != "Conflict":
                 violations.append(f"{_name(op)} failed ({op.error}) and has a slot")
         elif op.outcome == "failed" and op.action == "rename" and op.value in names_ever:
             violations.append(f"{_name(op)} failed ({op.error}) and its name was seen")

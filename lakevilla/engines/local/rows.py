@@ -76,7 +76,9 @@ def checked(
         if not pc.all(kept).as_py() and piece.num_rows:
             rule = spark_text(target.checks[name])
             raise InvalidInput(
-                f"CHECK constraint {name} ({rule}) is violated by a row for table {target.name}"
+                f"CHECK constraint {name} ({rule}) is violated by a row for table {target.name}",
+                table=target.name,
+                rule=name,
             )
     fields = [pa.field(output.name, output.type) for output in rows.outputs]
     columns = [as_type(piece.column(i), output.type) for i, output in enumerate(rows.outputs)]
@@ -94,7 +96,7 @@ def column_of(schema: pa.Schema, name: str) -> str:
     """The column of this name, ignoring case; InvalidInput if there is none."""
     found = [field.name for field in schema if field.name.lower() == name.lower()]
     if len(found) != 1:
-        raise InvalidInput(f"there is no column {name}; there is {', '.join(schema.names)}")
+        raise InvalidInput(f"there is no column {name}; there is {', '.join(schema.names)}", column=name)
     return str(found[0])
 
 

@@ -92,7 +92,7 @@ def load(
     for key in dict.fromkeys(reference.key for reference in references):
         together = [reference for reference in references if reference.key == key]
         if key not in sources:
-            raise InvalidInput(f"there is no table {key}")
+            raise InvalidInput(f"there is no table {key}", table=key)
         scan = _scan(environment, sources[key], together)
         rows = scan.table() if scan.bytes <= EAGER_BYTES else None
         for reference in together:

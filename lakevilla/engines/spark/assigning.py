@@ -39,7 +39,8 @@ def assign(value: Value, field: pa.Field, is_ansi: bool = True) -> Assigned:
     if not _assignable(value.type, field.type):
         raise InvalidInput(
             f"column {field.name}: a {type_name(value.type)} cannot be stored as {type_name(field.type)}; "
-            "write a CAST"
+            "write a CAST",
+            column=field.name,
         )
     if types.logical(value.type) == types.logical(field.type):
         return Assigned(value.sql)
@@ -47,7 +48,8 @@ def assign(value: Value, field: pa.Field, is_ansi: bool = True) -> Assigned:
     if pa.types.is_nested(field.type) and not is_ansi and not _all_fit(value.type, field.type):
         raise InvalidInput(
             f"column {field.name!r}: a {type_name(value.type)} may not fit into {type_name(field.type)}, and "
-            "without ANSI mode Spark does not say so; set spark.sql.ansi.enabled=true, or write a CAST"
+            "without ANSI mode Spark does not say so; set spark.sql.ansi.enabled=true, or write a CAST",
+            column=field.name,
         )
     if pa.types.is_null(value.type) or pa.types.is_nested(field.type) or _always_fits(value.type, field.type):
         return Assigned(f"CAST({value.sql} AS {wanted})")

@@ -164,5 +164,7 @@ def column_of(target: Target, name: str) -> str:
     """The column of this name, ignoring case; InvalidInput if there is none."""
     found = [field.name for field in target.schema if field.name.lower() == name.lower()]
     if len(found) != 1:
-        raise InvalidInput(f"there is no column {name}; there is {', '.join(target.schema.names)}")
+        raise InvalidInput(
+            f"there is no column {name}; there is {', '.join(target.schema.names)}", column=name
+        )
     return str(found[0])

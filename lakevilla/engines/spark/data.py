@@ -31,7 +31,9 @@ def schema_of(data: Any) -> pa.Schema:
     schema = types.arrow_schema(data.schema)
     if any(pa.types.is_null(field.type) for field in schema):
         empty = next(field.name for field in schema if pa.types.is_null(field.type))
-        raise InvalidInput(f"column {empty} has no type: all its values are missing; write a CAST")
+        raise InvalidInput(
+            f"column {empty} has no type: all its values are missing; write a CAST", column=empty
+        )
     return schema
 
 
@@ -48,7 +50,9 @@ def by_name(frame: Any, schema: pa.Schema) -> Mapping[str, Value]:
     for field in frame.schema.fields:
         name = spelt.get(field.name.lower())
         if name is None:
-            raise InvalidInput(f"there is no column {field.name}; there is {', '.join(schema.names)}")
+            raise InvalidInput(
+                f"there is no column {field.name}; there is {', '.join(schema.names)}", column=field.name
+            )
         if name in values:
             raise InvalidInput("the rows to write have two columns of one name")
         values[name] = Value(quoted(field.name), types.arrow_type(field.dataType))

@@ -203,7 +203,9 @@ class Merge:
         columns = {name.lower(): name for name in self.data.columns}
         missing = [name for name in target.schema.names if name.lower() not in columns]
         if missing:
-            raise InvalidInput(f"there is no column {missing[0]}; there is {', '.join(self.data.columns)}")
+            raise InvalidInput(
+                f"there is no column {missing[0]}; there is {', '.join(self.data.columns)}", column=missing[0]
+            )
         return {
             column_of(target, name): exp.column(
                 columns[name.lower()], table=self.clauses.source_alias, quoted=True
@@ -267,7 +269,7 @@ def _number(clauses: Sequence[_Clause], first: int) -> str:
 
 def _union(parts: Sequence[NewRows]) -> NewRows:
     """All rows; each part numbers its refusals from where the one before ended."""
-    frame, refusals, names = None, list[str](), parts[0].names
+    frame, refusals, names = None, list[InvalidInput](), parts[0].names
     for part in parts:
         columns = [c for c in part.frame.columns if c != names.refused]
         refused = "CAST(NULL AS INT)"

@@ -97,7 +97,7 @@ class Statement:
         for node in list(table_nodes(tree)):
             table = read_table(node)
             if table.key not in self.sources:
-                raise InvalidInput(f"there is no table {table.name}")
+                raise InvalidInput(f"there is no table {table.name}", table=table.name)
             if table.key not in by_key:
                 by_key[table.key] = self.view(self.reader.table(self.sources[table.key]))
             found.add(table.name.casefold())

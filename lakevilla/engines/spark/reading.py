@@ -83,7 +83,8 @@ class Reader:
         if types.is_ambiguous(source.schema) and self.session.conf.get(_CASE_SENSITIVE) != "true":
             raise Unsupported(
                 f"table {source.name} has columns whose names differ in case alone, which Spark tells apart "
-                f"only with {_CASE_SENSITIVE}=true"
+                f"only with {_CASE_SENSITIVE}=true",
+                table=source.name,
             )
 
     def _divided(self, source: Source, files: Sequence[Numbered], names: Names | None) -> Any:

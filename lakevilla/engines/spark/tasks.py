@@ -51,7 +51,7 @@ class Report:
     counts: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
     changed: dict[int, int] = field(default_factory=dict)
     doubtful: list[tuple[int, tuple[WrittenFile, ...]]] = field(default_factory=list)
-    refused: str | None = None
+    refused: InvalidInput | None = None
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class WriteTask:
     stem: str
     file_bytes: int
     file_rows: int
-    refusals: tuple[str, ...] = ()
+    refusals: tuple[InvalidInput, ...] = ()
     whole_rows: Mapping[int, int | None] | None = None
     names: Names = field(default_factory=Names)
     columns: tuple[str, ...] = ()
@@ -145,7 +145,7 @@ class _Running:
             sure = map(self._taken, rows) if self._task.whole_rows is None else self._changed(rows)
             self._report.written = self._write(sure)
         except InvalidInput as error:
-            self._report.refused = str(error)
+            self._report.refused = error
         return self._report
 
     def _named(self, batch: pa.RecordBatch) -> pa.Table:
@@ -171,7 +171,7 @@ class _Running:
         if ours.refused in piece.schema.names:
             reasons = piece.column(ours.refused).drop_null()
             if len(reasons):
-                raise InvalidInput(self._task.refusals[reasons[0].as_py()])
+                raise self._task.refusals[reasons[0].as_py()]
         names = [field.name for field in self._task.schema]
         if ours.kind not in piece.schema.names:
             self._report.counts[INSERTED] += piece.num_rows

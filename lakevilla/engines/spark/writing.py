@@ -43,7 +43,7 @@ class NewRows:
     """A DataFrame of the target's columns and of some of our own, and why rows may be refused."""
 
     frame: Any
-    refusals: tuple[str, ...]
+    refusals: tuple[InvalidInput, ...]
     names: Names
 
 
@@ -75,7 +75,7 @@ def new_rows(
     names = names or beside(target.schema.names)
     extra = extra or {}
     listed: list[str] = []
-    refusals: list[str] = []
+    refusals: list[InvalidInput] = []
     tests: list[str] = []
     for column in target.schema:
         value = values.get(column.name, Value("NULL", pa.null()))
@@ -84,16 +84,18 @@ def new_rows(
         if given.bad is not None:
             listed.append(f"{given.bad} AS {names.bad(len(tests))}")
             tests.append(names.bad(len(tests)))
-            refusals.append(f"column {column.name}: a value does not fit into {type_name(column.type)}")
+            message = f"column {column.name}: a value does not fit into {type_name(column.type)}"
+            refusals.append(InvalidInput(message, column=column.name))
     for name, check in target.checks.items():
         # As Delta has it, a constraint that is NULL is violated.
         tests.append(f"{only_if} AND NOT coalesce(({statement.text(check)}), FALSE)")
-        refusals.append(
+        message = (
             f"CHECK constraint {name} ({spark_text(check)}) is violated by a row for table {target.name}"
         )
+        refusals.append(InvalidInput(message, table=target.name, rule=name))
     if matching is not None:
         tests.append(f"NOT coalesce(({statement.text(matching)}), FALSE)")
-        refusals.append("a row to write does not satisfy the condition of the overwrite")
+        refusals.append(InvalidInput("a row to write does not satisfy the condition of the overwrite"))
     listed += [f"{sql} AS {name}" for name, sql in extra.items()]
     sql = f"SELECT {', '.join(listed)} FROM {source_sql}"
     if tests:
@@ -183,7 +185,8 @@ def _refuse_uuids(target: Target) -> None:
         if has_uuid(column.type):
             raise Unsupported(
                 f"{target.name} has UUIDs in its column {column.name!r}, which Spark reads as text and does "
-                "not write: use engine='local'"
+                "not write: use engine='local'",
+                column=column.name,
             )
 
 
@@ -207,7 +210,7 @@ def joined(reports: Sequence[tasks.Report]) -> Done:
     """What all tasks did together; InvalidInput if one of them refused a row."""
     refused = next((report.refused for report in reports if report.refused is not None), None)
     if refused is not None:
-        raise InvalidInput(refused)
+        raise refused
     changed = frozenset(number for report in reports for number in report.changed)
     added = [file for report in reports for file in report.written]
     for report in reports:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
-from lakevilla.errors import InvalidInput
+from lakevilla.errors import NOT_NULL, InvalidInput
 from lakevilla.formats.columns import check_columns
 from lakevilla.formats.delta.actions import Metadata, Protocol
 from lakevilla.formats.delta.columns import assign_ids, strip_metadata
@@ -86,10 +86,12 @@ def add_columns(table: Definition, fields: Sequence[pa.Field], new_id: NewId) ->
     for field in fields:
         if not field.nullable:
             raise InvalidInput(
-                f"column {field.name!r} cannot be added as NOT NULL: existing rows have no value"
+                f"column {field.name!r} cannot be added as NOT NULL: existing rows have no value",
+                column=field.name,
+                rule=NOT_NULL,
             )
         if field.name.lower() in present:
-            raise InvalidInput(f"the table has a column {field.name!r} already")
+            raise InvalidInput(f"the table has a column {field.name!r} already", column=field.name)
     check_columns(fields)
     added = json.loads(to_delta(pa.schema(list(fields))))
     strip_metadata(added)
@@ -106,7 +108,9 @@ def rename_column(table: Definition, old: str, new: str) -> Change:
     """RENAME COLUMN: data files keep the physical name, so column mapping must be on."""
     schema = _mapped_schema(table, old, "rename")
     if not new or new.lower() in {c["name"].lower() for c in schema["fields"] if c["name"] != old}:
-        raise InvalidInput(f"column {old!r} cannot be renamed to {new!r}: the name is empty or taken")
+        raise InvalidInput(
+            f"column {old!r} cannot be renamed to {new!r}: the name is empty or taken", column=old
+        )
     _column(schema, old)["name"] = new
     return _change(table, "RENAME COLUMN", {"oldColumnPath": old, "newColumnPath": new}, schema)
 
@@ -159,7 +163,7 @@ def add_constraint(table: Definition, name: str, expression: str) -> Change:
     """ADD CONSTRAINT name CHECK (expression). The caller has checked the rows that are there."""
     key = CONSTRAINT + name.lower()
     if not name or key in table.metadata.configuration:
-        raise InvalidInput(f"the table has a constraint {name!r} already: drop it first")
+        raise InvalidInput(f"the table has a constraint {name!r} already: drop it first", rule=name)
     configuration = dict(table.metadata.configuration) | {key: expression}
     parameters = {"name": name, "expr": expression}
     return _change(table, "ADD CONSTRAINT", parameters, configuration=configuration)
@@ -170,7 +174,7 @@ def drop_constraint(table: Definition, name: str, *, if_exists: bool = False) ->
     configuration = dict(table.metadata.configuration)
     dropped = configuration.pop(CONSTRAINT + name.lower(), None)
     if dropped is None and not if_exists:
-        raise InvalidInput(f"the table has no constraint {name!r}")
+        raise InvalidInput(f"the table has no constraint {name!r}", rule=name)
     return _change(table, "DROP CONSTRAINT", {"name": name}, configuration=configuration)
 
 
@@ -208,16 +212,20 @@ def _mapped_schema(table: Definition, column: str, verb: str) -> dict[str, Any]:
             f"ALTER TABLE t SET TBLPROPERTIES ('{MAPPING_MODE}' = 'name')"
         )
     if column in table.metadata.partition_columns:
-        raise InvalidInput(f"cannot {verb} {column!r}: it is a partition column")
+        raise InvalidInput(f"cannot {verb} {column!r}: it is a partition column", column=column)
     for name, text in table.metadata.configuration.items():
         if name.startswith(CONSTRAINT) and column.lower() in _columns_of(text):
             raise InvalidInput(
                 f"cannot {verb} {column!r}: the constraint {name.removeprefix(CONSTRAINT)} uses it ({text}); "
-                "drop the constraint first"
+                "drop the constraint first",
+                column=column,
+                rule=name.removeprefix(CONSTRAINT),
             )
     named = table.metadata.configuration.get("delta.dataSkippingStatsColumns", "")
     if any(path[0].lower() == column.lower() for path in column_list(named)):
-        raise InvalidInput(f"cannot {verb} {column!r}: delta.dataSkippingStatsColumns names it")
+        raise InvalidInput(
+            f"cannot {verb} {column!r}: delta.dataSkippingStatsColumns names it", column=column
+        )
     return schema
 
 
@@ -236,7 +244,7 @@ def _column(schema: dict[str, Any], name: str) -> dict[str, Any]:
             found: dict[str, Any] = field
             return found
     names = ", ".join(field["name"] for field in schema["fields"])
-    raise InvalidInput(f"the table has no column {name!r}; it has {names}")
+    raise InvalidInput(f"the table has no column {name!r}; it has {names}", column=name)
 
 
 def _largest_id(configuration: Mapping[str, str]) -> int:

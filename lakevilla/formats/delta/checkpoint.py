@@ -91,7 +91,7 @@ def _tombstones(store: Store, environment: Environment, version: int, oldest_ms:
     listing.checkpoints.pop(version, None)
     segment = listing.segment(version)
     if segment is None:
-        raise Corrupt(f"the Delta log that held version {version} is gone")
+        raise Corrupt(f"the Delta log that held version {version} is gone", version=version)
     commits = [commit for part in environment.fan_out(piece_readers(store, segment.tail)) for commit in part]
     old = checkpoint_removes(store, environment, segment.checkpoint)
     return _reconciled(old, commits, oldest_ms)

@@ -137,7 +137,9 @@ def _read_parquet(source: ParquetObject, version: int) -> CheckpointContent:
                 case "sidecar":
                     content.sidecars.append(row)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise Corrupt(f"the checkpoint of version {version} holds a malformed action: {error!r}") from error
+        raise Corrupt(
+            f"the checkpoint of version {version} holds a malformed action: {error!r}", version=version
+        ) from error
     if source.groups_with("add.path"):
         content.blocks.append(CheckpointBlock(source))
     return content

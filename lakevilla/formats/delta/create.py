@@ -72,11 +72,12 @@ def _check_partitioning(schema: pa.Schema, columns: Sequence[str]) -> None:
         position = schema.get_field_index(name)
         if position < 0:
             raise InvalidInput(
-                f"partition column {name!r} is not among the columns: {', '.join(schema.names)}"
+                f"partition column {name!r} is not among the columns: {', '.join(schema.names)}", column=name
             )
         if pa.types.is_nested(schema.field(position).type):
             raise InvalidInput(
-                f"partition column {name!r} is a {schema.field(position).type}: it must be simple"
+                f"partition column {name!r} is a {schema.field(position).type}: it must be simple",
+                column=name,
             )
     if columns and len(columns) == len(schema):
         raise InvalidInput("not all columns can be partition columns: data files would have no column")

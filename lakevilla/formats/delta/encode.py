@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
-from lakevilla.errors import InvalidInput
+from lakevilla.errors import NOT_NULL, InvalidInput
 from lakevilla.files.mapping import physical_name
 from lakevilla.files.partitioning import partition_text
 from lakevilla.formats import authorship
@@ -142,7 +142,9 @@ def partition_values(values: Mapping[str, Any], fields: Mapping[str, pa.Field]) 
         text = partition_text(values[name], field.type) or None
         if text is None and not field.nullable:
             raise InvalidInput(
-                f"column {name} is NOT NULL and a partition column: null and empty values cannot be stored"
+                f"column {name} is NOT NULL and a partition column: null and empty values cannot be stored",
+                column=name,
+                rule=NOT_NULL,
             )
         texts[physical_name(field)] = text
     return texts

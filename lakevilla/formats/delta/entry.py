@@ -36,7 +36,7 @@ def parse_lines(version: int, data: bytes) -> list[dict[str, Any]]:
             lines.append(line)
             position = _after_space(text, position)
     except (ValueError, RecursionError) as error:
-        raise Corrupt(f"entry {version} of the Delta log is not JSON: {error}") from error
+        raise Corrupt(f"entry {version} of the Delta log is not JSON: {error}", version=version) from error
     return lines
 
 
@@ -50,7 +50,9 @@ def commit_of(version: int, lines: list[dict[str, Any]]) -> Commit:
     try:
         return _commit_of(version, lines)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise Corrupt(f"entry {version} of the Delta log holds a malformed action: {error!r}") from error
+        raise Corrupt(
+            f"entry {version} of the Delta log holds a malformed action: {error!r}", version=version
+        ) from error
 
 
 def _commit_of(version: int, lines: list[dict[str, Any]]) -> Commit:

@@ -46,7 +46,9 @@ class Layout:
                 (field for field in self.schema if field.name.lower() == name.lower()), None
             )
             if field is None or pa.types.is_nested(field.type):
-                raise Corrupt(f"the partition column {name!r} is not a plain column of the schema")
+                raise Corrupt(
+                    f"the partition column {name!r} is not a plain column of the schema", column=name
+                )
             found[field.name] = field
         return found
 

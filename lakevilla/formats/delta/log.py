@@ -73,14 +73,16 @@ class Listing:
         checkpoint = self.checkpoints[max(usable)] if usable else None
         start = 0 if checkpoint is None else checkpoint.version + 1
         if version is not None and (wanted > newest or (not usable and 0 not in self.commits)):
-            raise InvalidInput(f"version {version} is not available; {self._available()}")
+            raise InvalidInput(f"version {version} is not available; {self._available()}", version=version)
         try:
             return Segment(wanted, checkpoint, self._tail(start, wanted))
         except Corrupt as gap:
             # Entries below a later checkpoint are cleaned up one by one: a gap there is not damage.
             if version is None or max(self.checkpoints, default=-1) <= wanted:
                 raise
-            raise InvalidInput(f"version {version} is not available; {self._available()}") from gap
+            raise InvalidInput(
+                f"version {version} is not available; {self._available()}", version=version
+            ) from gap
 
     def oldest(self) -> int | None:
         """The oldest version that can still be read."""
@@ -99,7 +101,7 @@ class Listing:
             elif start in self.commits:
                 tail.append(Piece(start, start, entry_key(start)))
             else:
-                raise Corrupt(f"the Delta log has no entry {start}, but one of version {end}")
+                raise Corrupt(f"the Delta log has no entry {start}, but one of version {end}", version=start)
             start = tail[-1].end + 1
         return tuple(tail)
 

@@ -141,7 +141,8 @@ def _readable(tail: Iterable[Sequence[Commit]]) -> list[Commit]:
 def _exactly(version: int | None, state: State) -> State:
     if version is not None and state.version != version:
         raise InvalidInput(
-            f"version {version} is not available: transactions hold the versions after {state.version}"
+            f"version {version} is not available: transactions hold the versions after {state.version}",
+            version=version,
         )
     return state
 

@@ -76,7 +76,7 @@ def publish_notice(
     commits = listing.commits
     if listing.newest is None:
         # The log that had this version is gone: an entry here would be a gap in the log of a new table.
-        raise Corrupt(f"the Delta log in {store.url} has no version {base} or later any more")
+        raise Corrupt(f"the Delta log in {store.url} has no version {base} or later any more", version=base)
     version = max([base, *commits])
     for number in sorted(found for found in commits if found > base):
         commit = read_entry(store, number)

@@ -161,7 +161,8 @@ class DeltaReferences:
             for version, commit in zip(some, _entries(store, environment, some), strict=True):
                 if commit is None:
                     raise Corrupt(
-                        f"entry {version} of {store.url} vanished while the log was read; try again"
+                        f"entry {version} of {store.url} vanished while the log was read; try again",
+                        version=version,
                     )
                 needed.add_entries([*commit.adds, *commit.removes])
                 # A marker may be filled meanwhile: `named_since` reads it again.

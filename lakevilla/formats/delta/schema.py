@@ -130,7 +130,9 @@ def _annotations(metadata: Mapping[str, Any], name: str, mode: MappingMode) -> d
         annotations[DELTA] = json.dumps(metadata, separators=(",", ":"), ensure_ascii=False).encode()
     if mode != "none":
         if COLUMN_PHYSICAL_NAME not in metadata or COLUMN_ID not in metadata:
-            raise Corrupt(f"column mapping is on, but column {name!r} has no physical name or id")
+            raise Corrupt(
+                f"column mapping is on, but column {name!r} has no physical name or id", column=name
+            )
         annotations[PHYSICAL_NAME] = str(metadata[COLUMN_PHYSICAL_NAME]).encode()
         annotations[FIELD_ID] = str(int(metadata[COLUMN_ID])).encode()
     return annotations or None
@@ -151,7 +153,9 @@ def _type_to_arrow(node: Any, column: str, mode: MappingMode) -> pa.DataType:
             nullable = bool(node.get("valueContainsNull", True))
             return pa.map_(pa.field("key", key, nullable=False), pa.field("value", value, nullable))
         case other:
-            raise Unsupported(f"column {column!r} has the type {other!r}, which LakeVilla cannot read")
+            raise Unsupported(
+                f"column {column!r} has the type {other!r}, which LakeVilla cannot read", column=column
+            )
 
 
 def _primitive_to_arrow(name: str, column: str) -> pa.DataType:
@@ -161,11 +165,12 @@ def _primitive_to_arrow(name: str, column: str) -> pa.DataType:
     if decimal is None:
         raise Unsupported(
             f"column {column!r} has the type {name!r}, which LakeVilla cannot read; "
-            "read the table with the engine that wrote it, or drop the column there"
+            "read the table with the engine that wrote it, or drop the column there",
+            column=column,
         )
     precision, scale = int(decimal[1] or 10), int(decimal[2] or 0)
     if not 1 <= precision <= 38 or not 0 <= scale <= precision:
-        raise Corrupt(f"column {column!r} has the type {name!r}, which is out of range")
+        raise Corrupt(f"column {column!r} has the type {name!r}, which is out of range", column=column)
     return pa.decimal128(precision, scale)
 
 
@@ -209,4 +214,6 @@ def _type_to_delta(arrow: pa.DataType, column: str) -> Any:
             "elementType": _type_to_delta(arrow.value_type, column),
             "containsNull": arrow.value_field.nullable,
         }
-    raise InvalidInput(f"column {column!r} has the type {arrow}, which Delta tables do not have; cast it")
+    raise InvalidInput(
+        f"column {column!r} has the type {arrow}, which Delta tables do not have; cast it", column=column
+    )

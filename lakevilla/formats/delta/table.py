@@ -275,7 +275,10 @@ class DeltaTable:
             commit = read_entry(self._store, versions[middle])
             time = None if commit is None else (commit.info or {}).get("inCommitTimestamp")
             if not isinstance(time, int):
-                raise Corrupt(f"entry {versions[middle]} of the Delta log does not tell its time")
+                raise Corrupt(
+                    f"entry {versions[middle]} of the Delta log does not tell its time",
+                    version=versions[middle],
+                )
             low, high = (middle + 1, high) if time <= timestamp_ms else (low, middle)
         return versions[low - 1] if low else None
 

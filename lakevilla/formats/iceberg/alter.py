@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakevilla.errors import Corrupt, InvalidInput, Unsupported
+from lakevilla.errors import NOT_NULL, Corrupt, InvalidInput, Unsupported
 from lakevilla.formats.columns import check_columns
 from lakevilla.formats.iceberg.metadata import Raw, current_schema, format_version, properties, specs
 from lakevilla.formats.iceberg.names import NAME_MAPPING, name_mapping, with_columns
@@ -53,7 +53,7 @@ def alter(raw: Raw, action: Action) -> Change:
             raise no_constraints(name)
         case DropConstraint(name, if_exists):
             if not if_exists:
-                raise InvalidInput(f"the table has no constraint {name!r}")
+                raise InvalidInput(f"the table has no constraint {name!r}", rule=name)
             return _change(raw, "DROP CONSTRAINT", {"name": name}, {})
         case RenameTable():
             raise InvalidInput("the name of a table is kept by the lake, not by the table")
@@ -68,10 +68,12 @@ def add_columns(raw: Raw, fields: Sequence[pa.Field]) -> Change:
     for field in fields:
         if not field.nullable:
             raise InvalidInput(
-                f"column {field.name!r} cannot be added as NOT NULL: existing rows have no value"
+                f"column {field.name!r} cannot be added as NOT NULL: existing rows have no value",
+                column=field.name,
+                rule=NOT_NULL,
             )
         if field.name.lower() in {column["name"].lower() for column in columns}:
-            raise InvalidInput(f"the table has a column {field.name!r} already")
+            raise InvalidInput(f"the table has a column {field.name!r} already", column=field.name)
         fresh = from_arrow(pa.schema([field]), last + 1)
         last = fresh.highest_field_id
         added += json.loads(fresh.model_dump_json())["fields"]
@@ -85,7 +87,9 @@ def rename_column(raw: Raw, old: str, new: str) -> Change:
     columns = _columns(raw)
     renamed = _column(columns, old)
     if not new or new.lower() in {column["name"].lower() for column in columns if column is not renamed}:
-        raise InvalidInput(f"column {old!r} cannot be renamed to {new!r}: the name is empty or taken")
+        raise InvalidInput(
+            f"column {old!r} cannot be renamed to {new!r}: the name is empty or taken", column=old
+        )
     renamed["name"] = new
     _check_partition_names(raw, renamed)
     parameters = {"oldColumnPath": old, "newColumnPath": new}
@@ -188,7 +192,7 @@ def _column(columns: list[Column], name: str) -> Column:
         if column["name"] == name:
             return column
     names = ", ".join(column["name"] for column in columns)
-    raise InvalidInput(f"the table has no column {name!r}; it has {names}")
+    raise InvalidInput(f"the table has no column {name!r}; it has {names}", column=name)
 
 
 def _last_id(raw: Raw) -> int:
@@ -209,15 +213,19 @@ def _ids(column: Column) -> Iterator[int]:
 def _refuse_used(raw: Raw, name: str, ids: set[int]) -> None:
     """InvalidInput if more than the schema refers to these columns."""
     if ids & set(_current(raw).get("identifier-field-ids") or ()):
-        raise InvalidInput(f"cannot drop {name!r}: it is part of what identifies a row of the table")
+        raise InvalidInput(
+            f"cannot drop {name!r}: it is part of what identifies a row of the table", column=name
+        )
     for spec in specs(raw).values():
         for field in spec.fields:
             if field.source_id in ids and str(field.transform) != "void":
-                raise InvalidInput(f"cannot drop {name!r}: files are partitioned by it, as {field.name!r}")
+                raise InvalidInput(
+                    f"cannot drop {name!r}: files are partitioned by it, as {field.name!r}", column=name
+                )
     wanted = raw.get("default-sort-order-id", 0)
     orders = [order for order in raw.get("sort-orders") or () if order["order-id"] == wanted]
     if any(field["source-id"] in ids for order in orders for field in order["fields"]):
-        raise InvalidInput(f"cannot drop {name!r}: the table is sorted by it")
+        raise InvalidInput(f"cannot drop {name!r}: the table is sorted by it", column=name)
 
 
 def _check_partition_names(raw: Raw, column: Column) -> None:
@@ -226,7 +234,9 @@ def _check_partition_names(raw: Raw, column: Column) -> None:
         for field in spec.fields:
             own = field.source_id == column["id"] and str(field.transform) in ("identity", "void")
             if field.name.lower() == column["name"].lower() and not own:
-                raise InvalidInput(f"a column cannot be called {field.name!r}: a partition field is")
+                raise InvalidInput(
+                    f"a column cannot be called {field.name!r}: a partition field is", column=field.name
+                )
 
 
 def _refuse_upgrade(raw: Raw, wanted: str | None) -> None:

@@ -156,7 +156,8 @@ class CatalogLog:
     def _unknown(self, txn: str, reason: str) -> CommitUnknown:
         return CommitUnknown(
             f"the catalog did not say whether transaction {txn} changed {self._table} ({reason}): once it "
-            f"answers again ask lake.outcome({txn!r}), and do not rerun it blindly"
+            f"answers again ask lake.outcome({txn!r}), and do not rerun it blindly",
+            transaction=txn,
         )
 
     def _placed(self, version: Version, before: Version | None = None) -> Version:
@@ -185,7 +186,8 @@ class CatalogLog:
             raise Corrupt(
                 f"version {version.number} that was seen of {self._table} is none of its versions any more: "
                 "the catalog has another table there now, or was put back to an earlier state. Drop it from "
-                "the lake and register it anew"
+                "the lake and register it anew",
+                version=version.number,
             )
         return [key for number, key in sorted(keys.items()) if number > version.number]
 

@@ -135,7 +135,8 @@ def _source(columns: Schema, field: PartitionField) -> NestedField:
         if found is None:
             known = ", ".join(member.name for member in members.fields)
             raise InvalidInput(
-                f"partition column {'.'.join(field.source)!r} is not among the columns: {known}"
+                f"partition column {'.'.join(field.source)!r} is not among the columns: {known}",
+                column=".".join(field.source),
             )
         members = found.field_type if isinstance(found.field_type, StructType) else StructType()
     if found is None or not found.field_type.is_primitive:

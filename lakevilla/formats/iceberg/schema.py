@@ -120,7 +120,9 @@ def _default(field: NestedField, arrow: pa.DataType) -> pa.Scalar:
     try:
         return pa.scalar(field.initial_default, arrow)
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
-        raise Corrupt(f"the default of column {field.name!r} is no {field.field_type}: {error}") from error
+        raise Corrupt(
+            f"the default of column {field.name!r} is no {field.field_type}: {error}", column=field.name
+        ) from error
 
 
 def _type_to_arrow(kind: IcebergType, column: str, names: Mapping[int, list[str]] | None) -> pa.DataType:
@@ -139,7 +141,8 @@ def _type_to_arrow(kind: IcebergType, column: str, names: Mapping[int, list[str]
     if kind not in _PRIMITIVES:
         raise Unsupported(
             f"column {column!r} has the type {kind}, which LakeVilla cannot read; read the table with the "
-            "engine that wrote it, or drop the column there"
+            "engine that wrote it, or drop the column there",
+            column=column,
         )
     return _PRIMITIVES[kind]
 
@@ -180,4 +183,6 @@ def _nested_from_arrow(arrow: Any, column: str) -> IcebergType:
     if pa.types.is_list(arrow) or pa.types.is_large_list(arrow) or pa.types.is_fixed_size_list(arrow):
         element = _type_from_arrow(arrow.value_type, column)
         return ListType(_NO_ID, element, element_required=not arrow.value_field.nullable)
-    raise InvalidInput(f"column {column!r} has the type {arrow}, which Iceberg tables do not have; cast it")
+    raise InvalidInput(
+        f"column {column!r} has the type {arrow}, which Iceberg tables do not have; cast it", column=column
+    )

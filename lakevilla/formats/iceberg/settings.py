@@ -48,5 +48,6 @@ def no_constraints(name: str) -> InvalidInput:
     """Iceberg has no place for CHECK constraints, and its other writers would not keep them."""
     return InvalidInput(
         f"constraint {name!r}: an Iceberg table cannot keep CHECK constraints; leave it out, or use a Delta "
-        "table"
+        "table",
+        rule=name,
     )

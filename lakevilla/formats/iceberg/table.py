@@ -81,7 +81,8 @@ class IcebergTable:
         if found is None or version > top.version:
             raise InvalidInput(
                 f"version {version} is not available: the newest is {top.version}, and metadata files of "
-                "earlier ones may have been cleaned up"
+                "earlier ones may have been cleaned up",
+                version=version,
             )
         return self._snapshot(found)
 
@@ -229,7 +230,9 @@ class IcebergTable:
         newest = self._newest()
         found = self._log.at(version, newest.at)
         if newest.version < version:
-            raise Corrupt(f"the table in {self._store.url} has no version {version} any more")
+            raise Corrupt(
+                f"the table in {self._store.url} has no version {version} any more", version=version
+            )
         return newest if found is None else self._snapshot(found)
 
     def _follow(self, base: IcebergSnapshot) -> tuple[IcebergSnapshot, list[Version]]:

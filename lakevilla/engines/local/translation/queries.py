@@ -63,7 +63,7 @@ class Queries:
         """A relation that reads a table."""
         schema = self.schemas.get(key)
         if schema is None:
-            raise InvalidInput(f"there is no table {key}")
+            raise InvalidInput(f"there is no table {key}", table=key)
         outputs = self.outputs([(column.name, column.type) for column in schema])
         alias = self.fresh("t")
         columns = {output.name: output.sql for output in outputs}

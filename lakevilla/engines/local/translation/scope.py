@@ -119,7 +119,9 @@ class Scope:
             if found is not None:
                 return found
             scope = scope.outer
-        raise InvalidInput(f"column {'.'.join(parts)} cannot be resolved{self._suggestion()}")
+        raise InvalidInput(
+            f"column {'.'.join(parts)} cannot be resolved{self._suggestion()}", column=".".join(parts)
+        )
 
     def star(self, qualifier: list[str] | None) -> Iterator[tuple[str, Typed]]:
         """The columns of `*` or `qualifier.*`, with their names."""
@@ -206,7 +208,9 @@ def renamed(outputs: list[Output], alias: exp.Expr | None) -> list[Output]:
 
 def _only(found: list[tuple[Relation, Output]], parts: list[str]) -> tuple[Relation, Output]:
     if len(found) > 1:
-        raise InvalidInput(f"column {'.'.join(parts)} is ambiguous: write the table before it")
+        raise InvalidInput(
+            f"column {'.'.join(parts)} is ambiguous: write the table before it", column=".".join(parts)
+        )
     return found[0]
 
 
