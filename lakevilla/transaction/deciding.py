@@ -170,7 +170,8 @@ class Decision:
         except InvalidInput as error:
             raise Conflict(
                 f"another client changed the lake's tables meanwhile: {error}. Nothing was changed; run the "
-                "transaction again"
+                "transaction again",
+                table=error.table,
             ) from error
 
     def _settle(

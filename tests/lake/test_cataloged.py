@@ -92,9 +92,10 @@ def test_transaction_is_redone_when_pyiceberg_came_first(
 def test_transaction_without_recovery_gives_way_to_pyiceberg(
     lake: lv.Lake, house: Warehouse, outsider: Outsider, features: lv.Features
 ) -> None:
-    with pytest.raises(lv.Conflict, match="orders"), lake.transaction(features) as tx:
+    with pytest.raises(lv.Conflict) as caught, lake.transaction(features) as tx:
         tx.sql("UPDATE orders SET v = v + 1 WHERE id = 2")
         outsider(house)
+    assert caught.value.table == "orders"
     assert 21 not in house.rows().values()
 
 
@@ -133,8 +134,9 @@ def test_earlier_versions_are_read_by_number_and_time_though_the_log_is_short(
     assert {n: _value_at(lake, n) for n in range(2, 8)} == {n: 8 + n for n in range(2, 8)}
     then = datetime.fromtimestamp(lake.history("orders")[4].timestamp_ms / 1000, UTC)
     assert {row.id: row.v for row in lake.read("orders", at=then).collect()}[1] == 11
-    with pytest.raises(lv.InvalidInput, match="version 8 is not available"):
+    with pytest.raises(lv.InvalidInput) as caught:
         lake.read("orders", version=8)
+    assert caught.value.version == 8
     assert _rows(house.lake()) == _rows(lake)
 
 
@@ -258,8 +260,9 @@ def test_register_says_what_is_wrong(house: Warehouse, tmp_path: Path) -> None:
     with pytest.raises(lv.InvalidInput, match="mapping of names to options"):
         lv.Lake(tmp_path, engine="local", catalogs={"prod": "sqlite:///x"})  # type: ignore[dict-item]
     lake.register("t", catalog="prod", table="sales.orders")
-    with pytest.raises(lv.InvalidInput, match="belongs to the table 't'"):
+    with pytest.raises(lv.InvalidInput) as caught:
         lake.register("again", catalog="prod", table="sales.orders")
+    assert caught.value.table == "t"
 
 
 def test_table_whose_catalog_a_client_does_not_know_is_named_with_it(lake: lv.Lake, house: Warehouse) -> None:

@@ -88,8 +88,9 @@ def test_quiet_lake_has_nothing_to_explain(lake: lv.Lake) -> None:
 
 
 def test_what_is_neither_transaction_nor_table_is_refused(lake: lv.Lake) -> None:
-    with pytest.raises(lv.InvalidInput, match="no table 'nowhere'"):
+    with pytest.raises(lv.InvalidInput) as caught:
         lake.explain("nowhere")
+    assert caught.value.table == "nowhere"
 
 
 def test_waiting_transaction_is_explained_with_the_one_that_it_waits_for(

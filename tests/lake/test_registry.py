@@ -87,8 +87,9 @@ def test_name_that_could_leave_the_lake_is_refused(lake: lv.Lake, tmp_path: Path
 
 def test_create_of_a_name_that_exists_is_refused_in_any_case(lake: lv.Lake) -> None:
     lake.create("Accounts", ROWS)
-    with pytest.raises(lv.InvalidInput, match="already has a table 'Accounts'"):
+    with pytest.raises(lv.InvalidInput) as caught:
         lake.create("accounts", ROWS)
+    assert caught.value.table == "Accounts"
     lake.sql("CREATE TABLE IF NOT EXISTS accounts (id BIGINT)")
     assert lake.tables() == ["Accounts"]
 
@@ -114,8 +115,9 @@ def test_table_in_the_root_is_found_without_being_registered(tmp_path: Path) -> 
     assert lv.Lake(tmp_path / "second", engine="local", features=lv.R).read("FOUND").count() == 2
     lake.append("Found", ROWS)
     assert not (tmp_path / "second" / "_lakevilla").exists()
-    with pytest.raises(lv.InvalidInput, match="already has a table 'Found'"):
+    with pytest.raises(lv.InvalidInput) as caught:
         lake.create("found", ROWS)
+    assert caught.value.table == "Found"
 
 
 def test_registered_table_outside_is_used_and_dropped_without_being_touched(tmp_path: Path) -> None:
@@ -152,8 +154,9 @@ def test_dropped_table_is_gone_and_its_name_gets_a_new_folder(lake: lv.Lake) -> 
     lake.create("t", ROWS)
     lake.drop("t")
     assert lake.tables() == []
-    with pytest.raises(lv.InvalidInput, match="no table 't'"):
+    with pytest.raises(lv.InvalidInput) as caught:
         lake.read("t")
+    assert caught.value.table == "t"
     lake.sql("DROP TABLE IF EXISTS t")
     lake.create("t", [{"x": 1}])
     assert _rows(lv.Lake(lake.url, engine="local"), "t") == [(1,)]
@@ -165,8 +168,9 @@ def test_client_that_still_knows_a_dropped_table_is_told(lake: lv.Lake) -> None:
     other = lv.Lake(lake.url, engine="local")
     other.append("t", ROWS)
     lake.drop("t")
-    with pytest.raises(lv.InvalidInput, match="no table 't'"):
+    with pytest.raises(lv.InvalidInput) as caught:
         other.append("t", ROWS)
+    assert caught.value.table == "t"
 
 
 def test_statement_in_flight_when_its_table_is_dropped_conflicts(lake: lv.Lake) -> None:
@@ -193,8 +197,9 @@ def test_client_that_still_knows_a_renamed_table_by_its_old_name_is_told(lake: l
     assert other.read("a").count() == 2
     lake.rename("a", "b")
     lake.append("b", ROWS)
-    with pytest.raises(lv.InvalidInput, match="no table 'a'"):
+    with pytest.raises(lv.InvalidInput) as caught:
         other.append("a", ROWS)
+    assert caught.value.table == "a"
     lake.create("a", [{"x": 1}])
     other.append("a", [{"x": 2}])
     assert (lake.read("a").count(), lake.read("b").count()) == (2, 4)
@@ -216,8 +221,9 @@ def test_client_of_a_lake_without_head_learns_of_the_first_drop(tmp_path: Path) 
     old = lv.Lake(tmp_path / "second", engine="local", features=lv.R)
     old.append("t", ROWS)
     lv.Lake(tmp_path / "second", engine="local").drop("t")
-    with pytest.raises(lv.InvalidInput, match="no table 't'"):
+    with pytest.raises(lv.InvalidInput) as caught:
         old.append("t", ROWS)
+    assert caught.value.table == "t"
 
 
 def test_dropped_table_brought_to_another_lake_is_a_table_there(tmp_path: Path) -> None:
@@ -305,8 +311,9 @@ def test_client_without_write_permission_can_read(lake: lv.Lake, tmp_path: Path)
 def test_location_below_the_root_is_the_table_that_lies_there(lake: lv.Lake, tmp_path: Path) -> None:
     lake.create("t", ROWS)
     root = (tmp_path / "lake").as_uri()
-    with pytest.raises(lv.InvalidInput, match="already belongs to the table 't'"):
+    with pytest.raises(lv.InvalidInput) as caught:
         lake.register("again", f"{root}/t")
+    assert caught.value.table == "t"
     lake.create("named", ROWS, location=f"{root}/some%20folder/")
     assert lake.tables() == ["named", "t"]
     assert (tmp_path / "lake" / "some folder" / "_delta_log").is_dir()

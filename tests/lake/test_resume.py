@@ -62,8 +62,9 @@ def test_old_client_that_commits_second_is_fenced(root: Path, begin: int) -> Non
     lake = open_lake(root)
     with lake.resume(old.id) as tx:
         add(5, 1)(tx)
-    with pytest.raises(lv.Fenced, match=f"committed already, as version {begin + 3} of 't'"):
+    with pytest.raises(lv.Fenced) as caught:
         old.commit()
+    assert (caught.value.table, caught.value.version) == ("t", begin + 3)
     assert (values(lake, 3, 4, 5), len(lake.history("t"))) == ([1, 1, 1], 4)
 
 
@@ -74,8 +75,9 @@ def test_old_client_that_commits_first_wins_and_the_resumed_one_is_fenced(root: 
     add(4, 1)(tx)
     lake.update("t", {"v": 9}, where="id = 15")
     old.commit()
-    with pytest.raises(lv.Fenced, match=f"committed already, as version {begin + 4} of 't'"):
+    with pytest.raises(lv.Fenced) as caught:
         tx.commit()
+    assert (caught.value.table, caught.value.version) == ("t", begin + 4)
     assert (values(lake, 3, 4, 15, 30), len(lake.history("t"))) == ([1, 0, 9, 7], 5)
 
 
@@ -106,8 +108,9 @@ def test_transaction_that_was_committed_meanwhile_is_not_resumed(root: Path, beg
     assert records(root)
     other = open_lake(root)
     other.update("t", {"v": 9}, where="id = 15")
-    with pytest.raises(lv.InvalidInput, match=f"is committed, as version {begin + 3} of 't'"):
+    with pytest.raises(lv.InvalidInput) as caught:
         other.resume(tx.id)
+    assert (caught.value.table, caught.value.version) == ("t", begin + 3)
 
 
 def test_savepoints_are_there_again(root: Path) -> None:
@@ -282,8 +285,9 @@ def test_log_that_was_cleaned_up_is_a_conflict(root: Path, table_format: str, be
         lake.append("t", [{"id": 100 + number, "v": 0}])
     for version in range(begin, begin + 5):
         (root / "t" / OUTSIDERS[table_format].entry(version)).unlink()
-    with pytest.raises(lv.Conflict, match=f"version {begin + 2} of 't'"):
+    with pytest.raises(lv.Conflict) as caught:
         lake.resume(old.id)
+    assert (caught.value.table, caught.value.version) == ("t", begin + 2)
 
 
 def test_record_of_a_newer_format_is_refused(root: Path) -> None:

@@ -207,8 +207,9 @@ def test_commit_whose_outcome_is_unknown_is_cleared_up_by_resume(
     other = open_lake(root)
     if applied:
         assert other.outcome(old.id).state == "committed"
-        with pytest.raises(lv.InvalidInput, match=f"is committed, as version {begin + 3} of 't'"):
+        with pytest.raises(lv.InvalidInput) as caught:
             other.resume(old.id)
+        assert (caught.value.table, caught.value.version) == ("t", begin + 3)
     else:
         assert other.outcome(old.id).state == "undecided"
         other.resume(old.id).commit()

@@ -85,8 +85,9 @@ def test_own_rows_that_were_seen_and_rolled_back_count_as_what_they_came_from(la
 def test_failure_of_a_statement_tells_of_the_rows_that_it_met(lake: lv.Lake) -> None:
     lake.sql("ALTER TABLE x ADD CONSTRAINT positive CHECK (v > 0)")
     tx = lake.transaction()
-    with pytest.raises(lv.InvalidInput, match="positive"):
+    with pytest.raises(lv.InvalidInput) as caught:
         tx.update("x", {"v": -1}, where="id = 1")
+    assert caught.value.rule == "positive"
     tx.append("x", [{"id": 10, "v": 1}])
     lake.delete("x", "id = 1")
     with pytest.raises(lv.Conflict, match="was removed"):

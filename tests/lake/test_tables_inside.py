@@ -105,8 +105,9 @@ def test_dropped_table_is_gone_for_the_transaction_and_for_others_after_it(
         assert [row[0] for row in tx.sql("SHOW TABLES").collect()] == ["other"]
         assert len(_rows(_open(path), "src")) == 3
     assert lake.tables() == _open(path).tables() == ["other"]
-    with pytest.raises(lv.InvalidInput, match="no table 'src'"):
+    with pytest.raises(lv.InvalidInput) as caught:
         lake.read("src")
+    assert caught.value.table == "src"
     # Its rows are as they were: a table that goes need not be changed first.
     assert len(_seen(outside, path / "src")) == 3
     assert b"DROP TABLE" in (path / "src" / outside.entry(outside.version(path / "src"))).read_bytes()
@@ -163,8 +164,9 @@ def test_rollback_to_a_savepoint_undoes_create_and_drop(place: Place) -> None:
         tx.drop("src")
         tx.rollback_to("before")
         assert len(_rows(tx, "src")) == 4
-        with pytest.raises(lv.InvalidInput, match="no table 't'"):
+        with pytest.raises(lv.InvalidInput) as caught:
             tx.read("t")
+        assert caught.value.table == "t"
         tx.create("t", "name STRING")
         tx.append("t", [{"name": "second"}])
     assert (_rows(_open(path), "t"), len(_rows(lake, "src"))) == ([("second",)], 4)
@@ -189,11 +191,13 @@ def test_failed_create_leaves_the_name_free_for_the_transaction(lake: lv.Lake) -
     with lake.transaction(BOTH) as tx:
         with pytest.raises(lv.InvalidInput):
             tx.sql("CREATE TABLE t AS SELECT nonsense FROM src")
-        with pytest.raises(lv.InvalidInput, match="already has a table 'src'"):
+        with pytest.raises(lv.InvalidInput) as caught:
             tx.create("SRC", "id BIGINT")
+        assert caught.value.table == "src"
         tx.create("t", "id BIGINT")
-        with pytest.raises(lv.InvalidInput, match="already has a table 't'"):
+        with pytest.raises(lv.InvalidInput) as caught:
             tx.create("T", "id BIGINT")
+        assert caught.value.table == "t"
         tx.sql("CREATE TABLE IF NOT EXISTS t (other STRING)")
         tx.append("t", [{"id": 1}])
     assert _rows(lake, "t") == [(1,)]
@@ -208,8 +212,9 @@ def test_new_table_is_altered_before_it_has_rows(lake: lv.Lake, table_format: st
             tx.sql("ALTER TABLE t ADD CONSTRAINT few CHECK (id < 100)")
         tx.sql("INSERT INTO t VALUES (1, DATE '2026-01-31', 'a')")
         if table_format == "delta":
-            with pytest.raises(lv.InvalidInput, match="few"):
+            with pytest.raises(lv.InvalidInput) as caught:
                 tx.append("t", [{"id": 100}])
+            assert caught.value.rule == "few"
     assert lake.sql("SELECT id, note FROM t WHERE day = '2026-01-31'").collect() == [(1, "a")]
     lake.append("t", [{"id": 2, "note": "b"}])
     assert len(_rows(lake, "t")) == 2
@@ -221,8 +226,9 @@ def test_table_that_another_client_made_first_is_a_conflict_that_says_so(place: 
     tx.create("t", pa.table({"id": [1]}))
     tx.update("src", {"v": 0})
     _open(path).create("t", pa.table({"name": ["theirs"]}))
-    with pytest.raises(lv.Conflict, match="already has a table 't'"):
+    with pytest.raises(lv.Conflict) as caught:
         tx.commit()
+    assert caught.value.table == "t"
     assert (_rows(lake, "t"), _rows(lake, "src")[0]) == ([("theirs",)], (1, 10))
     assert len(lake.history("src")) == 2
 
@@ -247,8 +253,9 @@ def test_table_that_another_client_dropped_first_is_a_conflict_that_says_so(plac
     tx.drop("src")
     tx.append("other", [{"id": 1}])
     _open(path).drop("src")
-    with pytest.raises(lv.Conflict, match=r"dropped|no table 'src' any more"):
+    with pytest.raises(lv.Conflict) as caught:
         tx.commit()
+    assert caught.value.table == "src"
     assert _rows(lake, "other") == []
 
 
@@ -379,8 +386,9 @@ def test_dropped_name_is_not_taken_for_the_table_that_was_seen_a_moment_ago(lake
     lake.drop("other")
     with lake.transaction(BOTH) as tx:
         tx.append("src", [{"id": 4, "v": 40}])
-        with pytest.raises(lv.InvalidInput, match="no table 'other'"):
+        with pytest.raises(lv.InvalidInput) as caught:
             tx.append("other", [{"id": 2}])
+        assert caught.value.table == "other"
 
 
 def test_new_table_that_had_to_be_taken_back_is_made_again_in_another_folder(
@@ -426,7 +434,8 @@ def test_place_of_a_new_table_that_an_outside_client_took_is_a_conflict(
     tx.create("u", pa.table({"id": [1]}))
     tx.update("src", {"v": 0})
     outside.create(path / "t", pa.table({"name": ["theirs"]}))
-    with pytest.raises(lv.Conflict, match="already has a table 't'"):
+    with pytest.raises(lv.Conflict) as caught:
         tx.commit()
+    assert caught.value.table == "t"
     assert (lake.tables(), _rows(lake, "t")) == (["src", "t"], [("theirs",)])
     assert _rows(lake, "src")[0] == (1, 10)

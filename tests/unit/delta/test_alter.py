@@ -237,8 +237,9 @@ def test_the_last_stored_column_cannot_be_dropped() -> None:
 
 def test_rename_refuses_missing_and_taken_names() -> None:
     table = create(properties={"delta.columnMapping.mode": "name"})
-    with pytest.raises(InvalidInput, match="no column 'q'; it has id, s, p"):
+    with pytest.raises(InvalidInput) as caught:
         alter.rename_column(table, "q", "x")
+    assert caught.value.column == "q"
     with pytest.raises(InvalidInput, match="taken"):
         alter.rename_column(table, "id", "P")
 

@@ -76,8 +76,9 @@ def test_mapped_column_without_physical_name_is_corrupt() -> None:
 @pytest.mark.parametrize("kind", ["variant", "interval day to second", "geometry(4326)", {"type": "udt"}])
 def test_type_that_we_cannot_read_is_unsupported(kind: Any) -> None:
     field = {"name": "a", "type": kind, "nullable": True, "metadata": {}}
-    with pytest.raises(Unsupported, match="'a'"):
+    with pytest.raises(Unsupported) as caught:
         to_arrow(json.dumps({"type": "struct", "fields": [field]}))
+    assert caught.value.column == "a"
 
 
 @pytest.mark.parametrize(
@@ -90,5 +91,6 @@ def test_malformed_schema_is_corrupt(text: str) -> None:
 
 @pytest.mark.parametrize("kind", [pa.uint64(), pa.time64("us"), pa.duration("s"), pa.decimal256(50, 2)])
 def test_type_that_delta_does_not_have_is_invalid(kind: pa.DataType) -> None:
-    with pytest.raises(InvalidInput, match="'c'"):
+    with pytest.raises(InvalidInput) as caught:
         to_delta(pa.schema([pa.field("c", kind)]))
+    assert caught.value.column == "c"

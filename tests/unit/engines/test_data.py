@@ -68,8 +68,9 @@ def test_value_that_stays_itself_is_cast(data_type: pa.DataType, values: pa.Arra
 
 def test_columns_must_be_the_tables() -> None:
     wanted = pa.schema([("a", pa.int32())])
-    with pytest.raises(InvalidInput, match="no column b"):
+    with pytest.raises(InvalidInput) as caught:
         list(batches_of([{"a": 1, "b": 2}], wanted))
+    assert caught.value.column == "b"
     with pytest.raises(InvalidInput, match="two columns"):
         list(batches_of(pa.table([[1], [2]], names=["a", "A"]), wanted))
 
@@ -98,8 +99,9 @@ def test_rows_take_the_tables_types() -> None:
     ],
 )
 def test_value_of_a_row_that_would_be_cut_is_refused(data_type: pa.DataType, value: object) -> None:
-    with pytest.raises(InvalidInput, match="column c"):
+    with pytest.raises(InvalidInput) as caught:
         list(batches_of([{"c": value}], pa.schema([("c", data_type)])))
+    assert caught.value.column == "c"
 
 
 def test_schema_of_data_has_types_of_spark() -> None:

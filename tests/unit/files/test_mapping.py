@@ -164,8 +164,9 @@ def test_default_of_any_type_survives_its_encoding(value: pa.Scalar) -> None:
 
 
 def test_default_that_is_not_readable_is_corrupt() -> None:
-    with pytest.raises(Corrupt, match="'c'"):
+    with pytest.raises(Corrupt) as caught:
         default_of(pa.field("c", pa.int64(), metadata={DEFAULT: b"eA=="}))
+    assert caught.value.column == "c"
 
 
 @both

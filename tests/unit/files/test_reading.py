@@ -205,10 +205,12 @@ def test_missing_or_malformed_file_is_corrupt(data: bytes | None) -> None:
 
 
 def test_type_that_cannot_be_converted_is_corrupt() -> None:
-    with pytest.raises(Corrupt, match="column 'c'"):
+    with pytest.raises(Corrupt) as caught:
         read(pa.table({"c": ["x"]}), pa.schema([pa.field("c", pa.int64())]))
-    with pytest.raises(Corrupt, match="column 'c'"):
+    assert caught.value.column == "c"
+    with pytest.raises(Corrupt) as caught:
         read(pa.table({"c": [1]}), pa.schema([pa.field("c", pa.struct([pa.field("a", pa.int64())]))]))
+    assert caught.value.column == "c"
 
 
 def test_many_files_come_in_their_order() -> None:
@@ -234,5 +236,6 @@ def test_many_files_come_in_their_order() -> None:
 )
 def test_column_of_another_shape_is_corrupt(stored_type: pa.DataType, wanted: pa.DataType) -> None:
     table = pa.table({"x": pa.nulls(2, stored_type)})
-    with pytest.raises(Corrupt, match="'x'"):
+    with pytest.raises(Corrupt) as caught:
         read(table, pa.schema([("x", wanted)]))
+    assert caught.value.column == "x"

@@ -320,8 +320,9 @@ def test_a_null_in_a_required_nested_field_is_refused(
         return pa.list_(loose(t.value_type)) if pa.types.is_list(t) else t
 
     schema = pa.schema([pa.field("c", data_type)])
-    with pytest.raises(InvalidInput, match=f"column {where} is NOT NULL"):
+    with pytest.raises(InvalidInput) as caught:
         write(shelf, pa.table({"c": pa.array([value], loose(data_type))}), schema=schema)
+    assert (caught.value.column, caught.value.rule) == (where, "NOT NULL")
     assert shelf.objects == {}
     (file,) = write(shelf, pa.table({"c": pa.array([None], loose(data_type))}), schema=schema)
     assert shelf.table(file.key)["c"].to_pylist() == [None]
@@ -337,8 +338,9 @@ def test_a_required_field_may_hide_a_null_below_a_null_struct(shelf: Shelf) -> N
 
 def test_a_null_in_a_required_column_is_refused(shelf: Shelf) -> None:
     schema = pa.schema([pa.field("a", pa.int64(), False)])
-    with pytest.raises(InvalidInput, match="column a is NOT NULL, but 1"):
+    with pytest.raises(InvalidInput) as caught:
         write(shelf, pa.table({"a": [1, None]}), schema=schema)
+    assert (caught.value.column, caught.value.rule) == ("a", "NOT NULL")
 
 
 @pytest.mark.parametrize(
@@ -354,8 +356,9 @@ def test_a_null_in_a_required_column_is_refused(shelf: Shelf) -> None:
     ],
 )
 def test_values_that_would_change_are_refused(shelf: Shelf, given: pa.Array, wanted: pa.DataType) -> None:
-    with pytest.raises(InvalidInput, match="column 'c'"):
+    with pytest.raises(InvalidInput) as caught:
         write(shelf, pa.table({"c": given}), schema=pa.schema([("c", wanted)]))
+    assert caught.value.column == "c"
 
 
 @pytest.mark.parametrize(
@@ -378,10 +381,12 @@ def test_other_spellings_of_the_same_value_are_accepted(
 
 
 def test_missing_and_unknown_columns_are_refused(shelf: Shelf) -> None:
-    with pytest.raises(InvalidInput, match="'b' is missing"):
+    with pytest.raises(InvalidInput) as caught:
         write(shelf, pa.table({"a": [1]}), schema=pa.schema([("a", pa.int64()), ("b", pa.int64())]))
-    with pytest.raises(InvalidInput, match="does not: b"):
+    assert caught.value.column == "b"
+    with pytest.raises(InvalidInput) as caught:
         write(shelf, pa.table({"a": [1], "b": [1]}), schema=pa.schema([("a", pa.int64())]))
+    assert caught.value.column == "b"
 
 
 def test_columns_of_different_values_are_stored_without_a_dictionary(shelf: Shelf) -> None:

@@ -112,14 +112,16 @@ def test_type_that_iceberg_lacks_becomes_the_next_wider_one(arrow: pa.DataType, 
 
 @pytest.mark.parametrize("arrow", [pa.null(), pa.duration("s"), pa.decimal256(50, 2), pa.decimal128(5, -1)])
 def test_type_that_iceberg_cannot_hold_is_refused(arrow: pa.DataType) -> None:
-    with pytest.raises(InvalidInput, match="'a'"):
+    with pytest.raises(InvalidInput) as caught:
         from_arrow(pa.schema([pa.field("a", arrow)]))
+    assert caught.value.column == "a"
 
 
 @pytest.mark.parametrize("kind", [GeometryType(), GeographyType()])
 def test_type_that_we_cannot_read_is_unsupported(kind: IcebergType) -> None:
-    with pytest.raises(Unsupported, match=r"'a\.element'"):
+    with pytest.raises(Unsupported) as caught:
         to_arrow(Schema(NestedField(1, "a", ListType(2, kind, False))))
+    assert caught.value.column == "a.element"
 
 
 def test_unknown_column_is_nullable() -> None:
@@ -196,8 +198,9 @@ def test_default_of_a_column_is_kept(kind: str, text: Any, value: Any) -> None:
 
 
 def test_default_that_is_not_of_the_type_is_corrupt() -> None:
-    with pytest.raises(Corrupt, match="'a'"):
+    with pytest.raises(Corrupt) as caught:
         to_arrow(Schema(NestedField(1, "a", LongType(), initial_default="x")))
+    assert caught.value.column == "a"
 
 
 def test_types_with_parameters_keep_them() -> None:

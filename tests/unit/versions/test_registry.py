@@ -73,13 +73,15 @@ def test_create_that_could_not_be_published_changes_only_the_number() -> None:
 
 @pytest.mark.parametrize("name", ["Accounts", "ACCOUNTS"])
 def test_create_of_a_name_that_is_taken_in_any_case_is_refused(name: str) -> None:
-    with pytest.raises(InvalidInput, match="already has a table 'Accounts'"):
+    with pytest.raises(InvalidInput) as caught:
         registry.check(HEAD, CreateTable(TableRef(name, "elsewhere", "delta"), ""))
+    assert caught.value.table == "Accounts"
 
 
 def test_register_of_a_location_that_has_a_name_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="already belongs to the table 'orders'"):
+    with pytest.raises(InvalidInput) as caught:
         registry.check(HEAD, RegisterTable(TableRef("again", OUTSIDE.location, "delta")))
+    assert caught.value.table == "orders"
 
 
 def test_drop_below_the_root_remembers_the_folder() -> None:
@@ -107,8 +109,9 @@ def test_rename_to_another_case_of_itself_is_allowed() -> None:
 
 
 def test_rename_onto_another_table_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="already has a table 'orders'"):
+    with pytest.raises(InvalidInput) as caught:
         registry.check(HEAD, RenameTable(A, "Orders", 3))
+    assert caught.value.table == "orders"
 
 
 def test_found_table_can_be_renamed_and_dropped_without_being_registered() -> None:
@@ -165,10 +168,12 @@ def test_table_outside_that_a_commit_drops_is_forgotten() -> None:
 
 
 def test_commit_that_gives_a_taken_name_or_takes_one_that_is_gone_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="already has a table 'Accounts'"):
+    with pytest.raises(InvalidInput) as caught:
         registry.check(HEAD, _commit((TableRef("accounts", "elsewhere", "delta"), NEW)))
-    with pytest.raises(InvalidInput, match="no table 'old' any more"):
+    assert caught.value.table == "Accounts"
+    with pytest.raises(InvalidInput) as caught:
         registry.check(HEAD, _commit(drops=(Drop(TableRef("old", "old", "delta"), 3),)))
+    assert caught.value.table == "old"
 
 
 def test_commit_on_a_table_that_another_client_dropped_is_refused() -> None:
