@@ -18,7 +18,7 @@ from types import FrameType
 from typing import Any
 
 import lakevilla as lv
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 
 PACKAGE = Path(lv.__file__).parent
 ALL = lv.R | lv.CT | lv.I

@@ -9,32 +9,32 @@ from typing import Any, overload
 from lakevilla.engines.port import Engine
 from lakevilla.environment import Environment, SystemEnvironment
 from lakevilla.errors import InvalidInput
-from lakevilla.maintenance.deciding import retention_ms
-from lakevilla.maintenance.explaining import explain
+from lakevilla.maintenance.explain import explain
+from lakevilla.maintenance.queue_survey import LakeView
 from lakevilla.maintenance.recover import recover, status
 from lakevilla.maintenance.reports import Explanation, RecoverReport, Status, VacuumReport
-from lakevilla.maintenance.surveying import LakeView
-from lakevilla.maintenance.vacuum import Wish, vacuum
+from lakevilla.maintenance.retention import retention_ms
+from lakevilla.maintenance.vacuum import VacuumOptions, vacuum
 from lakevilla.markers.lease import IDLE_SECONDS, LEASE_SECONDS, Leases
 from lakevilla.model import Features, HistoryEntry, LakeEntry, Outcome, Receipt
 from lakevilla.store.metered import Meter
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from lakevilla.store.port import Store
-from lakevilla.transaction.begun import begin
-from lakevilla.transaction.catalog import Catalog
-from lakevilla.transaction.chores import Chores
-from lakevilla.transaction.finding import check_id, find_outcome
+from lakevilla.tables.catalog import Catalog
 from lakevilla.transaction.guarantees import guarantees
-from lakevilla.transaction.resuming import resume
-from lakevilla.transaction.retrying import run
-from lakevilla.transaction.statement import Statement
-from lakevilla.transaction.syncing import sync
+from lakevilla.transaction.instants.sync import sync
+from lakevilla.transaction.lifecycle.background import BackgroundTasks
+from lakevilla.transaction.lifecycle.rerun import run
+from lakevilla.transaction.lifecycle.start import begin
+from lakevilla.transaction.outcomes.outcome import check_id, find_outcome
+from lakevilla.transaction.redo.resume import resume
+from lakevilla.transaction.statements.statement import Statement
 from lakevilla.transaction.transaction import Transaction
 from lakevilla.transaction.verbs import Verbs
 from lakevilla.travel.export import Export, export
 from lakevilla.travel.instants import find, tag_instant, untag_instant
 from lakevilla.travel.past import PastLake
-from lakevilla.versions.cuts import Cuts
+from lakevilla.versions.instants import Cuts
 from lakevilla.versions.records import Head
 from lakevilla.versions.tags import check_tag_name
 
@@ -95,7 +95,7 @@ class Lake(Verbs):
         self._store = store or self._open(str(root))
         self._engine = self._choose(engine, spark)
         self._catalog = Catalog(self._store, self._environment, self._open, default_format, catalogs)
-        self._chores = Chores(self._environment)
+        self._background = BackgroundTasks(self._environment)
         self._leases = Leases(
             self._store, self._environment, lease_seconds, IDLE_SECONDS / LEASE_SECONDS * lease_seconds
         )
@@ -124,8 +124,8 @@ class Lake(Verbs):
         commit: above 0 it is bounded staleness, not serializable.
         """
         picked = guarantees(self._features if features is None else features, isolation, slack)
-        begun = begin(self._catalog, self._engine, self._environment, self._chores, picked)
-        return Transaction(begun, self._leases)
+        start = begin(self._catalog, self._engine, self._environment, self._background, picked)
+        return Transaction(start, self._leases)
 
     def resume(self, txn: str) -> Transaction:
         """Continue a transaction with R of several statements whose client died, after its last statement.
@@ -141,12 +141,12 @@ class Lake(Verbs):
         for a second.
         """
         check_id(txn)
-        begun = resume(self._catalog, self._engine, self._environment, self._leases, self._chores, txn)
-        if begun is None:
+        start = resume(self._catalog, self._engine, self._environment, self._leases, self._background, txn)
+        if start is None:
             raise InvalidInput(
                 f"transaction {txn} has left nothing to resume. {self.outcome(txn).advice}", transaction=txn
             )
-        return Transaction(begun, self._leases)
+        return Transaction(start, self._leases)
 
     def outcome(self, txn: str) -> Outcome:
         """The outcome of a transaction, after a crash or an unknown commit. `tx.id` and receipts name it.
@@ -159,7 +159,7 @@ class Lake(Verbs):
     def close(self) -> None:
         """Wait for background work, such as removing the records of transactions that have ended. If a
         program ends without this call, vacuum removes what is left."""
-        self._chores.finish()
+        self._background.finish()
 
     def run(
         self,
@@ -257,8 +257,8 @@ class Lake(Verbs):
         of any client; `dropped=True` the folders of dropped tables. Versions older than the retention cannot
         be read afterwards. `progress` is called with lines of text during long work.
         """
-        wish = Wish(dry_run, retention_ms(retention_hours), foreign, dropped)
-        return vacuum(self._view, name, wish, progress or logger.info)
+        options = VacuumOptions(dry_run, retention_ms(retention_hours), foreign, dropped)
+        return vacuum(self._view, name, options, progress or logger.info)
 
     def recover(self, name: str | None = None, *, give_up: str | None = None) -> RecoverReport:
         """Release what dead clients hold, complete what they left half done, and list what they left behind.

@@ -12,7 +12,7 @@ from lakevilla.lake import Lake
 from lakevilla.model import Features
 from lakevilla.store.port import Store
 from lakevilla.store.prefixed import Prefixed
-from lakevilla.store.retrying import Retrying
+from lakevilla.store.retry import Retrying
 from sim import actors
 from sim.bucket import Bucket
 from sim.catalogs import URL, catalog_of, folder_of, key_of, options_of

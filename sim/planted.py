@@ -21,8 +21,8 @@ from lakevilla.settle import entries
 from lakevilla.settle.places import Places
 from lakevilla.store import keys
 from lakevilla.store.port import Ambiguous, Created, Exists, Unanswered
-from lakevilla.store.retrying import Retrying
-from lakevilla.transaction.effect import TableChange
+from lakevilla.store.retry import Retrying
+from lakevilla.transaction.statements.effect import TableChange
 from lakevilla.versions.commits import Settled
 from lakevilla.versions.log import GlobalLog, ReadHead
 from lakevilla.versions.records import Entry, Head
@@ -57,10 +57,10 @@ def planter(bugs: dict[str, Plant]) -> Callable[..., Callable[[Callable[..., Any
 
 _bug = planter(BUGS)
 
-_STORE = "lakevilla.store.retrying.Retrying"
-_COMMITTING = "lakevilla.transaction.committing"
+_STORE = "lakevilla.store.retry.Retrying"
+_COMMITTING = "lakevilla.transaction.commit.optimistic_commit"
 _TABLE = "lakevilla.formats.delta.table.DeltaTable"
-_PUBLISH = "lakevilla.formats.delta.publish"
+_PUBLISH = "lakevilla.formats.delta.log.publish"
 _SETTLE = "lakevilla.settle.entries"
 _LOG = "lakevilla.versions.log.GlobalLog"
 
@@ -158,7 +158,7 @@ def conflict_check_forgets_dropped_tables(change: Change, theirs: Footprint) -> 
     return decide_conflict(change, replace(theirs, dropped=False))
 
 
-@_bug("lakevilla.transaction.publishing.commit_change")
+@_bug("lakevilla.transaction.commit.commit_strategy.commit_change")
 def rebase_checks_only_the_first_winner(environment: Environment, pending: TableChange, txn: str) -> Snapshot:
     table, base, checked = pending.pinned.table, pending.pinned.snapshot, False
     while True:
@@ -171,7 +171,7 @@ def rebase_checks_only_the_first_winner(environment: Environment, pending: Table
                 checked, base = True, snapshot
 
 
-@_bug("lakevilla.transaction.publishing.commit_change")
+@_bug("lakevilla.transaction.commit.commit_strategy.commit_change")
 def rebase_skips_an_unread_version(environment: Environment, pending: TableChange, txn: str) -> Snapshot:
     """After a lost race it moves on to the newest version, and asks only the one that it lost to."""
     table, base = pending.pinned.table, pending.pinned.snapshot
@@ -185,7 +185,7 @@ def rebase_skips_an_unread_version(environment: Environment, pending: TableChang
                 base = table.latest(snapshot) or snapshot
 
 
-@_bug("lakevilla.transaction.publishing.commit_change")
+@_bug("lakevilla.transaction.commit.commit_strategy.commit_change")
 def unknown_commit_is_sent_again(environment: Environment, pending: TableChange, txn: str) -> Snapshot:
     """An outcome that could not be read is taken for a failure, and the change is sent again as new."""
     table, base = pending.pinned.table, pending.pinned.snapshot

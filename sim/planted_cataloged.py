@@ -12,12 +12,12 @@ from typing import Any
 from pyiceberg.table.update import TableRequirement, TableUpdate
 
 from lakevilla.errors import Unavailable
-from lakevilla.formats.iceberg import by_catalog, updates
-from lakevilla.formats.iceberg.by_catalog import CatalogLog
-from lakevilla.formats.iceberg.catalogs import Applied, Cataloged, Refused, Unanswered
-from lakevilla.formats.iceberg.log import Made, Version
-from lakevilla.formats.iceberg.metadata import Raw
-from lakevilla.formats.iceberg.paths import METADATA
+from lakevilla.formats.iceberg.log import catalog_log, updates
+from lakevilla.formats.iceberg.log.catalog_log import CatalogLog
+from lakevilla.formats.iceberg.log.catalogs import Applied, Cataloged, Refused, Unanswered
+from lakevilla.formats.iceberg.log.versions import Made, Version
+from lakevilla.formats.iceberg.metadata.document import Raw
+from lakevilla.formats.iceberg.metadata.paths import METADATA
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
 from sim.planted import Plant, planter
 
@@ -119,7 +119,7 @@ def expected_version_is_said_to_be_made(self: CatalogLog, base: Version, answer:
 @_bug(f"{_LOG}._current")
 def newest_metadata_file_is_taken_for_current(self: CatalogLog) -> str | None:
     """By a LIST: losers of a race leave files of the same number."""
-    found = [meta.key for meta in self._store.list(METADATA) if by_catalog._number(meta.key) is not None]
+    found = [meta.key for meta in self._store.list(METADATA) if catalog_log._number(meta.key) is not None]
     return max(found, default=None)
 
 

@@ -7,15 +7,16 @@ from unittest.mock import patch
 
 from lakevilla.environment import Environment
 from lakevilla.formats.authorship import attempt_of
-from lakevilla.formats.iceberg import landing, versions
-from lakevilla.formats.iceberg.by_files import FileLog
-from lakevilla.formats.iceberg.commits import Info, told
-from lakevilla.formats.iceberg.entries import ADDED, DELETED, EXISTING, Entry
-from lakevilla.formats.iceberg.footprint import footprint_of
-from lakevilla.formats.iceberg.landing import land
-from lakevilla.formats.iceberg.log import Log, Made, Version
-from lakevilla.formats.iceberg.manifests import Manifest
-from lakevilla.formats.iceberg.publish import upload
+from lakevilla.formats.iceberg import versions
+from lakevilla.formats.iceberg.log import next_version
+from lakevilla.formats.iceberg.log.authorship import Info, told
+from lakevilla.formats.iceberg.log.file_log import FileLog
+from lakevilla.formats.iceberg.log.footprint import footprint_of
+from lakevilla.formats.iceberg.log.next_version import land
+from lakevilla.formats.iceberg.log.publish import upload
+from lakevilla.formats.iceberg.log.versions import Log, Made, Version
+from lakevilla.formats.iceberg.manifests.cache import Manifest
+from lakevilla.formats.iceberg.manifests.entries import ADDED, DELETED, EXISTING, Entry
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
 from lakevilla.formats.port import Published, Taken
 from lakevilla.model import Author, Change
@@ -31,9 +32,9 @@ _bug = planter(BUGS)
 _ROOM = "lakevilla.formats.iceberg"
 _WORK = f"{_ROOM}.landing._Work"
 
-_begin = landing._Work.__init__
-_naming = landing._Work._naming
-_write = landing._Work._write
+_begin = next_version._Work.__init__
+_naming = next_version._Work._naming
+_write = next_version._Work._write
 _metadata_after = versions.metadata_after
 _newest = FileLog.newest
 

@@ -11,11 +11,11 @@ from lakevilla.settle.completion import move_head
 from lakevilla.settle.entries import entry_after
 from lakevilla.settle.premise import Premise
 from lakevilla.store.metered import Meter
-from lakevilla.transaction.catalog import Catalog
-from lakevilla.transaction.cut import Cut
-from lakevilla.transaction.deciding import Decision
-from lakevilla.transaction.isolated import Isolated
-from lakevilla.transaction.pinned import Pinned
+from lakevilla.tables.catalog import Catalog
+from lakevilla.tables.pinned import Pinned
+from lakevilla.transaction.commit.instant_base import InstantBase
+from lakevilla.transaction.commit.slot_commit import SlotCommit
+from lakevilla.transaction.instants.instant import PinnedInstant
 from lakevilla.versions import registry
 from lakevilla.versions.commits import Adopt, Commit, Settled
 from lakevilla.versions.log import GlobalLog, ReadHead
@@ -25,8 +25,8 @@ from sim.planted import Plant, planter
 BUGS: dict[str, Plant] = {}
 """Every bug by its name."""
 
-_CUT = "lakevilla.transaction.cut"
-_DECIDING = "lakevilla.transaction.deciding"
+_CUT = "lakevilla.transaction.instants.instant"
+_DECIDING = "lakevilla.transaction.commit.slot_commit"
 _RULES = "lakevilla.validation.rules"
 _REGISTRY = "lakevilla.versions.registry"
 
@@ -34,25 +34,29 @@ _REGISTRY = "lakevilla.versions.registry"
 _bug = planter(BUGS)
 
 
-_add = Cut._add
+_add = PinnedInstant._add
 _after_commit = registry._after_commit
-_commit = Decision._commit
-_pin = Cut.pin
-_settle = Decision._settle
-_stand = Isolated.stand
+_commit = SlotCommit._commit
+_pin = PinnedInstant.pin
+_settle = SlotCommit._settle
+_stand = InstantBase.stand
 
 
 # The instant.
 
 
-@_bug(f"{_CUT}.Cut._add")
-def instant_moved_in_mid_transaction(self: Cut, tables: Sequence[Pinned], touched: Sequence[Pinned]) -> None:  # noqa: ARG001
+@_bug(f"{_CUT}.PinnedInstant._add")
+def instant_moved_in_mid_transaction(
+    self: PinnedInstant,
+    tables: Sequence[Pinned],
+    touched: Sequence[Pinned],  # noqa: ARG001
+) -> None:
     """A later HEAD is pinned, whatever was read at the one before."""
     _add(self, tables, ())
 
 
-@_bug(f"{_CUT}.Cut.pin")
-def exclusive_table_is_taken_for_what_was_seen_last(self: Cut, name: str) -> Pinned:
+@_bug(f"{_CUT}.PinnedInstant.pin")
+def exclusive_table_is_taken_for_what_was_seen_last(self: PinnedInstant, name: str) -> Pinned:
     """Nobody else writes to it, so why ask."""
     known = self._catalog.known(name)
     if known is None or not known[1].exclusive:
@@ -61,8 +65,8 @@ def exclusive_table_is_taken_for_what_was_seen_last(self: Cut, name: str) -> Pin
     return Pinned(ref, self._catalog.open(ref, self._meter), newest, self._read_at)
 
 
-@_bug(f"{_CUT}.Cut.pin")
-def outside_version_read_past_the_instant(self: Cut, name: str) -> Pinned:
+@_bug(f"{_CUT}.PinnedInstant.pin")
+def outside_version_read_past_the_instant(self: PinnedInstant, name: str) -> Pinned:
     found = self._version(name)
     if found is None:
         raise InvalidInput(name)
@@ -72,8 +76,12 @@ def outside_version_read_past_the_instant(self: Cut, name: str) -> Pinned:
     return replace(newest, pinned_at=self._read_at)
 
 
-@_bug(f"{_CUT}.Cut._add")
-def new_table_resolved_alone(self: Cut, tables: Sequence[Pinned], touched: Sequence[Pinned]) -> None:  # noqa: ARG001
+@_bug(f"{_CUT}.PinnedInstant._add")
+def new_table_resolved_alone(
+    self: PinnedInstant,
+    tables: Sequence[Pinned],
+    touched: Sequence[Pinned],  # noqa: ARG001
+) -> None:
     """A table that HEAD does not know is read as it is, and no entry makes it part of the instant."""
     unknown = [pinned for pinned in tables if pinned.ref.location not in self.head.versions]
     self._head = replace(
@@ -88,7 +96,7 @@ def first_statement_adopts_nothing_of_known_tables(head: Head, pinned: Pinned) -
     return pinned.ref.location not in head.versions
 
 
-@_bug(f"{_CUT}.adopt", "lakevilla.transaction.syncing.adopt")
+@_bug(f"{_CUT}.adopt", "lakevilla.transaction.instants.sync.adopt")
 def adoption_without_a_slot(
     catalog: Catalog, environment: Environment, meter: Meter, read: ReadHead, change: Adopt
 ) -> ReadHead | None:
@@ -98,8 +106,8 @@ def adoption_without_a_slot(
     return move_head(catalog.log(meter), environment, read, entry, Settled(True, versions))
 
 
-@_bug(f"{_CUT}.Cut._open")
-def log_that_a_rival_made_first_is_set_back(self: Cut, names: Sequence[str]) -> None:
+@_bug(f"{_CUT}.PinnedInstant._open")
+def log_that_a_rival_made_first_is_set_back(self: PinnedInstant, names: Sequence[str]) -> None:
     """What is new is compared with the HEAD that was looked at, and adopted after the one that is there."""
     while self._head is None:
         read, newest = self._look(names)
@@ -121,19 +129,19 @@ def outdated_reads_not_looked_for(read: int, hidden: int, slack: int = 0) -> boo
     return False
 
 
-@_bug("lakevilla.transaction.isolated.Isolated.stand")
-def later_head_taken_without_validation(self: Isolated, log: GlobalLog, read: ReadHead) -> ReadHead:  # noqa: ARG001
+@_bug("lakevilla.transaction.commit.instant_base.InstantBase.stand")
+def later_head_taken_without_validation(self: InstantBase, log: GlobalLog, read: ReadHead) -> ReadHead:  # noqa: ARG001
     return read
 
 
-@_bug("lakevilla.transaction.replaying._same")
+@_bug("lakevilla.transaction.redo.replay._same")
 def redo_on_changed_values(operation: Any, after: Any) -> bool:  # noqa: ARG001
     """What the client was given may be another now; what it wrote because of that stays."""
     return True
 
 
-@_bug(f"{_DECIDING}.Decision._commit")
-def entry_without_what_was_read(self: Decision) -> Commit | None:
+@_bug(f"{_DECIDING}.SlotCommit._commit")
+def entry_without_what_was_read(self: SlotCommit) -> Commit | None:
     commit = _commit(self)
     if commit is None:
         return None
@@ -148,9 +156,9 @@ def commit_does_not_adopt_what_it_read(head: Head, commit: Commit, published: bo
     return _after_commit(head, replace(commit, reads=()), published)
 
 
-@_bug(f"{_DECIDING}.Decision._settle")
+@_bug(f"{_DECIDING}.SlotCommit._settle")
 def head_replaced_before_publish(
-    self: Decision, read: ReadHead, entry: Entry, commit: Commit, premise: Premise
+    self: SlotCommit, read: ReadHead, entry: Entry, commit: Commit, premise: Premise
 ) -> tuple[ReadHead, Any]:
     workspace = self._workspace
     versions = {write.table.location: write.base + 1 for write in commit.writes}
@@ -184,6 +192,9 @@ def refused_commit_stays_in_head(
 # Going on with what another client began.
 
 
-@_bug("lakevilla.transaction.fence.Fence.find", "lakevilla.transaction.recovering.Recovery._refuse_fenced")
+@_bug(
+    "lakevilla.transaction.redo.fence.Fence.find",
+    "lakevilla.transaction.commit.queued_commit.QueuedCommit._refuse_fenced",
+)
 def resumed_instant_is_not_fenced(*_: object) -> None:
     """Entries and versions that name the transaction are taken for anybody's."""

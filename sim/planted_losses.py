@@ -4,7 +4,7 @@ from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt
 from lakevilla.settle.commits import CommitSettler, Outcome
 from lakevilla.settle.completion import Settle, move_head
-from lakevilla.settle.walking import OutOfReach
+from lakevilla.settle.publish_walk import OutOfReach
 from lakevilla.versions.commits import Commit, Settled
 from lakevilla.versions.log import GlobalLog, ReadHead
 from lakevilla.versions.records import Entry
@@ -18,7 +18,7 @@ _bug = planter(BUGS)
 _settle = CommitSettler.settle
 
 
-@_bug("lakevilla.settle.entries.complete", "lakevilla.transaction.deciding.complete")
+@_bug("lakevilla.settle.entries.complete", "lakevilla.transaction.commit.slot_commit.complete")
 def lost_table_stops_everything(
     log: GlobalLog, environment: Environment, read: ReadHead, entry: Entry, settle: Settle
 ) -> tuple[ReadHead, Settled]:

@@ -8,19 +8,19 @@ from lakevilla.environment import Environment
 from lakevilla.formats.delta.table import DeltaTable
 from lakevilla.formats.port import Snapshot, Taken
 from lakevilla.markers.lease import Leases
-from lakevilla.markers.observing import Observer
-from lakevilla.markers.reading import ReadMarker
+from lakevilla.markers.marker_objects import ReadMarker
 from lakevilla.markers.records import Lease, Marker
 from lakevilla.markers.side import SideQueue
+from lakevilla.markers.staleness import Observer
 from lakevilla.model import Change, Footprint, ReadSet
 from lakevilla.store import keys
 from lakevilla.store.port import Created, Exists, Store
 from lakevilla.sublogs.journal import Journal
 from lakevilla.sublogs.reads import Reads
-from lakevilla.transaction import replaying
-from lakevilla.transaction.effect import Effect
-from lakevilla.transaction.operations import Operation, Operations
-from lakevilla.transaction.recovering import Recovery
+from lakevilla.transaction.commit.queued_commit import QueuedCommit
+from lakevilla.transaction.redo import replay
+from lakevilla.transaction.redo.operations import Operation, Operations
+from lakevilla.transaction.statements.effect import Effect
 from lakevilla.transaction.workspace import Workspace
 from sim.planted import Plant, planter
 
@@ -33,16 +33,16 @@ _bug = planter(BUGS)
 
 _SIDE = "lakevilla.markers.side"
 _LEASES = "lakevilla.markers.lease.Leases"
-_RECOVERING = "lakevilla.transaction.recovering"
-_REPLAYING = "lakevilla.transaction.replaying"
-_OPERATIONS = "lakevilla.transaction.operations"
+_RECOVERING = "lakevilla.transaction.commit.queued_commit"
+_REPLAYING = "lakevilla.transaction.redo.replay"
+_OPERATIONS = "lakevilla.transaction.redo.operations"
 _WORKSPACE = "lakevilla.transaction.workspace.Workspace"
 
 _create_marker = SideQueue._create
 _is_stale = Leases.is_stale
 _since = DeltaTable.since
 _note = Reads.note
-_conflict_of = replaying.conflict_of
+_conflict_of = replay.conflict_of
 
 
 # Tickets and leases.
@@ -64,7 +64,7 @@ def freed_ticket_is_used_again(self: SideQueue, ticket: int, mine: Marker) -> Cr
     return _create_marker(self, ticket, mine)
 
 
-@_bug("lakevilla.markers.observing.Observer.is_stale")
+@_bug("lakevilla.markers.staleness.Observer.is_stale")
 def lease_by_wall_clock(self: Observer, txn: str, sign: str) -> bool:  # noqa: ARG001
     """Compares what the owner's clock wrote with the observer's own."""
     found = self._store.get(keys.lease(txn))
@@ -112,13 +112,13 @@ def versions_between_are_skipped(self: DeltaTable, base: Snapshot) -> Sequence[T
     return _since(self, base)[-1:]
 
 
-@_bug(f"{_RECOVERING}.Recovery._let_pass")
-def first_in_the_queue_needs_no_check(self: Recovery, location: str, losses: int) -> None:  # noqa: ARG001
+@_bug(f"{_RECOVERING}.QueuedCommit._let_pass")
+def first_in_the_queue_needs_no_check(self: QueuedCommit, location: str, losses: int) -> None:  # noqa: ARG001
     """Whose turn it is stands on the newest version, without a look at what came between."""
     pinned = self._workspace.base(location)
-    self._turns.probe(pinned)
-    if self._turns.ticket(pinned.ref) is not None:
-        between = self._turns.wait(pinned)
+    self._queues.probe(pinned)
+    if self._queues.ticket(pinned.ref) is not None:
+        between = self._queues.wait(pinned)
         if between:
             self._workspace.move(location, between[-1].snapshot)
 
@@ -183,8 +183,8 @@ def rollback_forgets_what_was_shown(self: Operation) -> Operation:
 # Going on with what another client began.
 
 
-@_bug(f"{_RECOVERING}.Recovery._refuse_fenced")
-def resume_without_fence(self: Recovery, *_: Any) -> None:
+@_bug(f"{_RECOVERING}.QueuedCommit._refuse_fenced")
+def resume_without_fence(self: QueuedCommit, *_: Any) -> None:
     """Entries on the way that name the transaction are taken for anybody's."""
 
 

@@ -13,10 +13,10 @@ from lakevilla.environment import Environment
 from lakevilla.formats.port import Published, Snapshot, Table, Taken
 from lakevilla.model import Author, Change, ReadSet
 from lakevilla.settle.commits import CommitSettler, Outcome
-from lakevilla.settle.walking import Landed, Refused, walk
+from lakevilla.settle.publish_walk import PublishedAt, Refused, walk
 from lakevilla.store.port import Ambiguous, Created
-from lakevilla.transaction.deciding import Decision
-from lakevilla.transaction.footing import Loose
+from lakevilla.transaction.commit.commit_base import PerTableBase
+from lakevilla.transaction.commit.slot_commit import SlotCommit
 from lakevilla.versions.commits import Commit, Settled, Write
 from lakevilla.versions.log import GlobalLog
 from lakevilla.versions.records import Entry
@@ -26,7 +26,7 @@ BUGS: dict[str, Plant] = {}
 """Every bug by its name."""
 
 _COMMITS = "lakevilla.settle.commits"
-_DECIDING = "lakevilla.transaction.deciding"
+_DECIDING = "lakevilla.transaction.commit.slot_commit"
 
 
 NARROW: dict[str, Plant] = {}
@@ -36,7 +36,7 @@ _bug = planter(BUGS)
 _narrow = planter(NARROW)
 
 
-_commit = Decision._commit
+_commit = SlotCommit._commit
 _land = CommitSettler._land
 _take_back = CommitSettler._take_back
 
@@ -57,14 +57,14 @@ def helper_stops_at_the_first_refusal(self: CommitSettler, commit: Commit) -> Ou
         walked.append(self._land(write))
         if isinstance(walked[-1].outcome, Refused):
             return Outcome(self._take_back(walked), {}, walked[-1].outcome)
-    landed = {w.write.table.location: w.outcome.after for w in walked if isinstance(w.outcome, Landed)}
+    landed = {w.write.table.location: w.outcome.after for w in walked if isinstance(w.outcome, PublishedAt)}
     return Outcome(Settled(True, {place: s.version for place, s in landed.items()}), landed, None)
 
 
 @_bug(f"{_COMMITS}.walk")
 def identity_by_put(
     table: Table, base: Snapshot, change: Change, author: Author, new_put: Callable[[], str]
-) -> Landed | Refused:
+) -> PublishedAt | Refused:
     """Each helper takes only what it wrote itself for the commit."""
     return walk(table, base, change, replace(author, attempt=new_put()), new_put)
 
@@ -72,11 +72,11 @@ def identity_by_put(
 @_bug(f"{_COMMITS}.walk")
 def number_skipped_unread(
     table: Table, base: Snapshot, change: Change, author: Author, new_put: Callable[[], str]
-) -> Landed | Refused:
+) -> PublishedAt | Refused:
     while True:
         match table.publish(base, change, replace(author, put=new_put())):
             case Published(snapshot):
-                return Landed(base, snapshot)
+                return PublishedAt(base, snapshot)
             case Taken(snapshot=snapshot):
                 base = snapshot
 
@@ -94,8 +94,8 @@ def unanswered_slot_taken_for_lost(log: GlobalLog, environment: Environment, ent
         return False
 
 
-@_bug("lakevilla.transaction.footing.Loose._catch_up")
-def reads_not_validated_after_a_lost_slot(self: Loose) -> None:
+@_bug("lakevilla.transaction.commit.commit_base.PerTableBase._catch_up")
+def reads_not_validated_after_a_lost_slot(self: PerTableBase) -> None:
     """Stand on the newest versions, whatever came between."""
     workspace = self._workspace
     self._recovery._stand(
@@ -103,35 +103,38 @@ def reads_not_validated_after_a_lost_slot(self: Loose) -> None:
     )
 
 
-@_bug(f"{_DECIDING}.Decision._commit")
-def read_set_left_out_of_the_entry(self: Decision) -> Commit | None:
+@_bug(f"{_DECIDING}.SlotCommit._commit")
+def read_set_left_out_of_the_entry(self: SlotCommit) -> Commit | None:
     commit = _commit(self)
     if commit is None:
         return None
     return Commit(tuple(replace(write, read=ReadSet()) for write in commit.writes), commit.reads)
 
 
-@_bug("lakevilla.transaction.catalog.Catalog.settle_up_to")
+@_bug("lakevilla.tables.catalog.Catalog.settle_up_to")
 def built_on_what_is_not_settled(*_: object, **__: object) -> None:
     return None
 
 
 @_narrow(
-    "lakevilla.transaction.recovering.Recovery._settled",
-    "lakevilla.transaction.recovering.settle_base",
-    "lakevilla.transaction.publishing.settle_base",
+    "lakevilla.transaction.commit.queued_commit.QueuedCommit._settled",
+    "lakevilla.transaction.commit.queued_commit.settle_base",
+    "lakevilla.transaction.commit.commit_strategy.settle_base",
 )
 def only_the_pinned_version_is_settled(*args: Any, **_: Any) -> Any:
     """What is met later, in a queue or after a lost race, is built on as it is."""
     return args[-1]
 
 
-@_bug("lakevilla.transaction.fence.Fence.find", "lakevilla.transaction.recovering.Recovery._refuse_fenced")
+@_bug(
+    "lakevilla.transaction.redo.fence.Fence.find",
+    "lakevilla.transaction.commit.queued_commit.QueuedCommit._refuse_fenced",
+)
 def resumed_transaction_is_not_fenced(*_: object) -> None:
     """Entries and versions that name the transaction are taken for anybody's."""
 
 
-@_narrow("lakevilla.transaction.fence.Fence.find")
+@_narrow("lakevilla.transaction.redo.fence.Fence.find")
 def entries_of_the_own_transaction_are_not_read(*_: object) -> None:
     """Only the tables that this client has touched tell it that another one committed the transaction."""
 

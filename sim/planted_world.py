@@ -14,9 +14,9 @@ BUGS: dict[str, Plant] = {}
 
 _bug = planter(BUGS)
 
-_PREMISES = "lakevilla.transaction.premises"
+_PREMISES = "lakevilla.transaction.commit.premises"
 _PREMISE = "lakevilla.settle.premise"
-_RECOVERING = "lakevilla.transaction.recovering"
+_RECOVERING = "lakevilla.transaction.commit.queued_commit"
 
 PARTS: dict[str, tuple[str, frozenset[str]]] = {
     "old-uploads-are-not-looked-for": ("", frozenset(("sleeps", "upkeep"))),
@@ -49,7 +49,7 @@ def stale_client_goes_on_settling(*_: object) -> None:
     used."""
 
 
-@_bug(f"{_RECOVERING}.settle_base", "lakevilla.transaction.publishing.settle_base")
+@_bug(f"{_RECOVERING}.settle_base", "lakevilla.transaction.commit.commit_strategy.settle_base")
 def version_of_an_open_entry_is_built_on(*_: object) -> None:
     """A commit without a slot builds on a version that may yet be taken back."""
 
@@ -60,7 +60,7 @@ def table_made_anew_is_taken_for_the_old_one(*_: object, **__: object) -> bool:
     return True
 
 
-@_bug("lakevilla.transaction.serial.Serial.running")
+@_bug("lakevilla.transaction.lifecycle.call_guard.Serial.running")
 @contextmanager
 def threads_share_a_transaction(self: object, what: str, abort: Callable[[], None]) -> Iterator[None]:  # noqa: ARG001
     """Nobody is refused."""

@@ -10,7 +10,7 @@ import pytest
 
 from bench.jars import EVERY, JarsMissing
 from bench.seaweed import S3Server, running_server
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from lakevilla.store.port import Store
 from tests.quick_spark import FEW_ROWS, INTERPRETED, YOUNG_JVM
 

@@ -7,15 +7,15 @@ from typing import Any
 import pyarrow as pa
 
 from lakevilla.environment import Environment, SystemEnvironment
-from lakevilla.files.reading import read_files
-from lakevilla.files.writing import write_files
+from lakevilla.files.reader import read_files
+from lakevilla.files.writer import write_files
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.delta.table import DeltaTable
 from lakevilla.formats.port import Published, Taken
 from lakevilla.model import Author, Change, DataFile, Partitioning, ReadSet, WrittenFile
 from lakevilla.predicates import ANYTHING, Predicate
 from lakevilla.sql.statements import Action
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from lakevilla.store.port import Store
 
 

@@ -4,7 +4,7 @@ import argparse
 import sys
 
 import lakevilla as lv
-from lakevilla.cli.opening import open_lake
+from lakevilla.cli.lake_option import open_lake
 from lakevilla.timestamps import utc_text
 
 _AT = "the number of an entry (see `lakevilla history`), a tag, or a time such as 2026-01-31T12:00Z"
@@ -76,10 +76,10 @@ def _tag(options: argparse.Namespace) -> None:
 
 
 def _export(options: argparse.Namespace) -> None:
-    cut = open_lake(options).export(options.at)
-    print(cut.json() if options.format == "json" else cut.sql(options.format).rstrip())
-    if cut.unknown:
-        told = ", ".join(cut.unknown)
+    export = open_lake(options).export(options.at)
+    print(export.json() if options.format == "json" else export.sql(options.format).rstrip())
+    if export.unknown:
+        told = ", ".join(export.unknown)
         print(f"lakevilla: no version known, run `lakevilla sync` first: {told}", file=sys.stderr)
 
 

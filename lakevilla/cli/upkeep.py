@@ -5,7 +5,7 @@ import json
 import sys
 from dataclasses import asdict
 
-from lakevilla.cli.opening import open_lake
+from lakevilla.cli.lake_option import open_lake
 
 
 def define_vacuum(parser: argparse.ArgumentParser) -> None:

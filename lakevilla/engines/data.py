@@ -10,8 +10,8 @@ from typing import Any, Protocol, runtime_checkable
 import pyarrow as pa
 
 from lakevilla.errors import InvalidInput
-from lakevilla.files.conforming import together
-from lakevilla.files.mapping import COMMENT
+from lakevilla.files.column_mapping import COMMENT
+from lakevilla.files.row_checks import together
 from lakevilla.sql.types import TIMESTAMP, TIMESTAMP_NTZ
 
 

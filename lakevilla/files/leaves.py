@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lakevilla.files.mapping import physical_name
+from lakevilla.files.column_mapping import physical_name
 
 
 @dataclass(frozen=True, slots=True)

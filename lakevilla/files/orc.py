@@ -1,4 +1,4 @@
-"""One ORC object in a store, fetched whole, with the surface that `reading` needs of a data file.
+"""One ORC object in a store, fetched whole, with the surface that `reader` needs of a data file.
 
 Iceberg's writers put field ids into ORC as attributes; here they are where Parquet has them.
 """
@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyarrow import orc
 
 from lakevilla.errors import Corrupt, Unsupported
-from lakevilla.files.mapping import FIELD_ID
+from lakevilla.files.column_mapping import FIELD_ID
 from lakevilla.store.port import Store
 
 _FIELD_ID = b"iceberg.id"

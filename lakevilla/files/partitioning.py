@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakevilla.errors import InvalidInput
-from lakevilla.files.mapping import physical_name
+from lakevilla.files.column_mapping import physical_name
 from lakevilla.files.transforms import PERIODS, apply, result_type
 from lakevilla.model import PartitionField, Partitioning
 from lakevilla.predicates import Column

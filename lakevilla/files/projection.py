@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakevilla.errors import Corrupt, Unsupported
-from lakevilla.files.mapping import (
+from lakevilla.files.column_mapping import (
     Match,
     by_id,
     default_of,

@@ -59,7 +59,7 @@ def marker_of(ours: Ours) -> Mapping[str, Any] | None:
             "attempt": str(attempt),
             "put": str(put),
             "claimed_ms": int(claimed_ms),
-            "precedes": list(precedes),
+            "precedes": list(predecessors),
         }:
             return {
                 "txn": txn,
@@ -67,7 +67,7 @@ def marker_of(ours: Ours) -> Mapping[str, Any] | None:
                 "put": put,
                 "claimed_ms": claimed_ms,
                 "live": live,
-                "precedes": [str(before) for before in precedes],
+                "precedes": [str(before) for before in predecessors],
             }
     return None
 

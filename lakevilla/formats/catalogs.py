@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from lakevilla.errors import InvalidInput, Unsupported
 
 if TYPE_CHECKING:
-    from lakevilla.formats.iceberg.catalogs import Catalogs
+    from lakevilla.formats.iceberg.log.catalogs import Catalogs
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class KnownCatalogs:
     def location(self, place: CatalogPlace) -> str:
         """The URL of the folder in which a table of a catalog lies; InvalidInput if it is not there."""
         with needed_packages():
-            from lakevilla.formats.iceberg.paths import url_of
+            from lakevilla.formats.iceberg.metadata.paths import url_of
         current = self.opened.table(place.catalog, place.table).current()
         if current is None:
             raise InvalidInput(
@@ -65,7 +65,7 @@ class KnownCatalogs:
         """What opens them."""
         if self._opened is None:
             with needed_packages():
-                from lakevilla.formats.iceberg.catalogs import Catalogs
+                from lakevilla.formats.iceberg.log.catalogs import Catalogs
             self._opened = Catalogs(self._given)
         return self._opened
 

@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakevilla.errors import Corrupt, InvalidInput, Unsupported
-from lakevilla.formats.opening import FORMATS
-from lakevilla.maintenance.deciding import DEFAULT_MS, FLOOR_MS
+from lakevilla.formats.registry import FORMATS
+from lakevilla.maintenance.file_listing import list_files, tables_below, without
 from lakevilla.maintenance.instants import Kept
-from lakevilla.maintenance.listing import list_files, tables_below, without
+from lakevilla.maintenance.queue_survey import LakeView
 from lakevilla.maintenance.reports import DroppedVacuum, Files
-from lakevilla.maintenance.surveying import LakeView
+from lakevilla.maintenance.retention import DEFAULT_MS, FLOOR_MS
 from lakevilla.model import Author, TableRef
 from lakevilla.settle.places import owner_of
 from lakevilla.store import keys

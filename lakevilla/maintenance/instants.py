@@ -20,13 +20,13 @@ some hours younger than that; and such files stay whatever the instants are.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from lakevilla.maintenance.deciding import FLOOR_MS, HOUR_MS
+from lakevilla.maintenance.queue_survey import LakeView
 from lakevilla.maintenance.reports import Leftovers
-from lakevilla.maintenance.surveying import LakeView
+from lakevilla.maintenance.retention import FLOOR_MS, HOUR_MS
 from lakevilla.model import Author
 from lakevilla.store import keys
 from lakevilla.store.port import Meta
-from lakevilla.versions.cuts import Cuts
+from lakevilla.versions.instants import Cuts
 from lakevilla.versions.log import ReadHead
 from lakevilla.versions.records import Head
 from lakevilla.versions.tags import Expire

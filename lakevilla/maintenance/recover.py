@@ -10,14 +10,14 @@ the client that published it may have died before, or a client that slept may ha
 from functools import partial
 
 from lakevilla.errors import LakeVillaError
-from lakevilla.maintenance.reports import OpenTransaction, RecoverReport, Status
-from lakevilla.maintenance.surveying import (
+from lakevilla.maintenance.queue_survey import (
     LakeView,
     open_transactions,
     read_folders,
     settle_all,
     survey_queues,
 )
+from lakevilla.maintenance.reports import OpenTransaction, RecoverReport, Status
 from lakevilla.markers.survey import Seen, find_stale, free_stale
 from lakevilla.settle.completion import give_up
 from lakevilla.store.port import Store

@@ -15,9 +15,14 @@ import pyarrow.compute as pc
 
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput, Unavailable, Unsupported
-from lakevilla.formats.opening import FORMATS
 from lakevilla.formats.port import Published, References, Snapshot, Table
-from lakevilla.maintenance.deciding import (
+from lakevilla.formats.registry import FORMATS
+from lakevilla.maintenance.dropped import DroppedFolders, own_retention_ms
+from lakevilla.maintenance.file_listing import data_files, list_files, store_now_ms, tables_below
+from lakevilla.maintenance.instants import Kept, find_leftovers, keep_instants
+from lakevilla.maintenance.queue_survey import LakeView, settle_all, survey_queues, unsettled
+from lakevilla.maintenance.reports import DroppedVacuum, Files, Leftovers, TableVacuum, VacuumReport
+from lakevilla.maintenance.retention import (
     DEFAULT_MS,
     FLOOR_MS,
     HOUR_MS,
@@ -26,18 +31,13 @@ from lakevilla.maintenance.deciding import (
     of_transactions,
     sort_files,
 )
-from lakevilla.maintenance.dropped import DroppedFolders, own_retention_ms
-from lakevilla.maintenance.instants import Kept, find_leftovers, keep_instants
-from lakevilla.maintenance.listing import data_files, list_files, store_now_ms, tables_below
-from lakevilla.maintenance.reports import DroppedVacuum, Files, Leftovers, TableVacuum, VacuumReport
-from lakevilla.maintenance.surveying import LakeView, settle_all, survey_queues, unsettled
 from lakevilla.maintenance.transactions import Dead, Transactions
 from lakevilla.markers.survey import survey
 from lakevilla.model import Author, TableRef
 from lakevilla.settle.places import owner_of
 from lakevilla.store import keys
 from lakevilla.store.port import Store
-from lakevilla.transaction.pinned import Pinned
+from lakevilla.tables.pinned import Pinned
 
 BATCH = 1000
 
@@ -47,7 +47,7 @@ logger = logging.getLogger("lakevilla.maintenance")
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class VacuumOptions:
     """What the caller asked for. `retention_ms` is None where each table's own retention counts."""
 
     dry_run: bool = True
@@ -56,22 +56,22 @@ class Wish:
     dropped: bool = False
 
 
-def vacuum(view: LakeView, name: str | None, wish: Wish, progress: Progress) -> VacuumReport:
+def vacuum(view: LakeView, name: str | None, options: VacuumOptions, progress: Progress) -> VacuumReport:
     """Vacuum one table, or the whole lake."""
-    if not wish.dry_run:
+    if not options.dry_run:
         # To take a commit back that is half published adds the files again that it removed.
         settle_all(view)
     # Transactions that hold tickets, or whose commit is being settled, may need what they uploaded.
     waiting = {queued.seen.marker.txn for queued in survey_queues(view).live}
     busy = frozenset(waiting.union(unsettled(view)))
     transactions = Transactions(view.store, view.environment, view.leases, busy)
-    now_ms = _now_ms(view.store, view.environment, wish)
-    since_ms = now_ms - (wish.retention_ms or _shortest_ms(view, name, wish.dropped))
-    kept = keep_instants(view, since_ms, wish.dry_run)
-    run = Vacuum(view, transactions, wish, progress, now_ms, kept)
+    now_ms = _now_ms(view.store, view.environment, options)
+    since_ms = now_ms - (options.retention_ms or _shortest_ms(view, name, options.dropped))
+    kept = keep_instants(view, since_ms, options.dry_run)
+    run = Vacuum(view, transactions, options, progress, now_ms, kept)
     if name is not None:
         return run.run_table(name)
-    return replace(run.run(), horizon=kept.horizon, leftovers=_clean_log(view, kept, since_ms, wish))
+    return replace(run.run(), horizon=kept.horizon, leftovers=_clean_log(view, kept, since_ms, options))
 
 
 def _shortest_ms(view: LakeView, name: str | None, dropped: bool) -> int:
@@ -89,11 +89,11 @@ def _shortest_ms(view: LakeView, name: str | None, dropped: bool) -> int:
     return max(min(found), FLOOR_MS)
 
 
-def _clean_log(view: LakeView, kept: Kept, since_ms: int, wish: Wish) -> Leftovers:
+def _clean_log(view: LakeView, kept: Kept, since_ms: int, options: VacuumOptions) -> Leftovers:
     """Delete what of the global log nobody needs any more."""
     found = find_leftovers(view, kept, since_ms)
     doomed = [keys.slot(seq) for seq in found.entries] + [keys.past_head(seq) for seq in found.states]
-    for start in range(0, 0 if wish.dry_run else len(doomed), BATCH):
+    for start in range(0, 0 if options.dry_run else len(doomed), BATCH):
         view.environment.fan_out([partial(view.store.delete, key) for key in doomed[start : start + BATCH]])
     return found
 
@@ -109,7 +109,7 @@ class Vacuum:
         self,
         view: LakeView,
         transactions: Transactions,
-        wish: Wish,
+        options: VacuumOptions,
         progress: Progress,
         lake_now_ms: int,
         kept: Kept,
@@ -119,14 +119,14 @@ class Vacuum:
         self._environment = view.environment
         self._meter = view.meter
         self._transactions = transactions
-        self._wish = wish
+        self._options = options
         self._progress = progress
         self._lake_now_ms = lake_now_ms
         self._kept = kept
 
     def run_table(self, name: str) -> VacuumReport:
         """Vacuum one table."""
-        return VacuumReport(self._wish.dry_run, (self._table(self._catalog.pin(name, self._meter)),))
+        return VacuumReport(self._options.dry_run, (self._table(self._catalog.pin(name, self._meter)),))
 
     def run(self) -> VacuumReport:
         """Vacuum every table, the records of transactions that ended, and dropped tables if wished for.
@@ -143,8 +143,8 @@ class Vacuum:
                 logger.warning("vacuum leaves %s alone: %s", name, error)
                 failed[name] = str(error)
         self._tickets(self._view.store, self._lake_now_ms)
-        dropped = tuple(self._dropped()) if self._wish.dropped else ()
-        return VacuumReport(self._wish.dry_run, tuple(done), dropped, tuple(self._records()), failed)
+        dropped = tuple(self._dropped()) if self._options.dropped else ()
+        return VacuumReport(self._options.dry_run, tuple(done), dropped, tuple(self._records()), failed)
 
     def _pin(self, name: str) -> Pinned:
         """A table of the lake. One whose store denies even that does not stop the others; a store that goes
@@ -157,14 +157,14 @@ class Vacuum:
     def _table(self, pinned: Pinned) -> TableVacuum:
         ref, store = pinned.ref, self._catalog.store_of(pinned.ref.location, self._meter)
         self._refuse_foreign(ref, store)
-        now_ms = _now_ms(store, self._environment, self._wish)
-        # In this order, see `deciding`.
+        now_ms = _now_ms(store, self._environment, self._options)
+        # In this order, see `retention`.
         everything = list_files(store)
         newest = pinned.table.latest()
         if newest is None:
             raise Corrupt(f"the table {ref.name!r} was there and is gone", table=ref.name)
         newest.refuse_writes()
-        retention_ms = self._wish.retention_ms or max(newest.retention_ms, FLOOR_MS)
+        retention_ms = self._options.retention_ms or max(newest.retention_ms, FLOOR_MS)
         others = tables_below(everything, FORMATS.values()) | self._registered_below(ref.location)
         files = data_files(everything, [field.name for field in newest.partitioning.fields], others)
         self._progress(f"{ref.name}: {files.num_rows:,} files, version {newest.version}")
@@ -198,7 +198,7 @@ class Vacuum:
             change = table.expiry(newest, since_ms, also)
             if change is None:
                 return newest
-            if self._wish.dry_run:
+            if self._options.dry_run:
                 return table.preview(newest, change)
             # A commit without a slot never builds on one that may still be rolled back.
             self._view.catalog.settle_up_to(newest.slot, self._view.meter)
@@ -216,10 +216,10 @@ class Vacuum:
         dead = self._take_hold(self._transactions.dead(txns, since_ms))
         ended = of_transactions(found.orphans, (one.txn for one in dead))
         orphans, undecided = found.orphans.filter(ended), found.orphans.filter(pc.invert(ended))
-        foreign = found.foreign if self._wish.foreign else found.foreign.slice(0, 0)
+        foreign = found.foreign if self._options.foreign else found.foreign.slice(0, 0)
         doomed = pa.concat_tables([found.expired, orphans.drop_columns(["txn"]), foreign])
         spared = self._delete(report.table, store, _keys(doomed).to_pylist(), references)
-        if not self._wish.dry_run:
+        if not self._options.dry_run:
             self._environment.fan_out([partial(self._transactions.let_go, one) for one in dead])
         return replace(
             report,
@@ -233,38 +233,38 @@ class Vacuum:
 
     def _tickets(self, store: Store, now_ms: int) -> tuple[int, ...]:
         tickets = decide_tickets(survey(store, self._environment), now_ms - FLOOR_MS)
-        if not self._wish.dry_run:
+        if not self._options.dry_run:
             self._environment.fan_out([partial(store.delete, keys.marker(ticket)) for ticket in tickets])
         return tuple(tickets)
 
     def _records(self) -> Iterable[str]:
         """Delete the records of transactions that ended and left no data files."""
-        since_ms = self._lake_now_ms - (self._wish.retention_ms or DEFAULT_MS)
+        since_ms = self._lake_now_ms - (self._options.retention_ms or DEFAULT_MS)
         dead = self._take_hold(self._transactions.dead(self._transactions.all(), since_ms))
         for one in dead:
-            if not self._wish.dry_run:
+            if not self._options.dry_run:
                 self._transactions.let_go(one)
             yield one.txn
 
     def _take_hold(self, dead: Sequence[Dead]) -> list[Dead]:
-        if self._wish.dry_run:
+        if self._options.dry_run:
             return list(dead)
         held = self._environment.fan_out([partial(self._transactions.take_hold, one) for one in dead])
         return [one for one, is_held in zip(dead, held, strict=True) if is_held]
 
     def _dropped(self) -> Iterable[DroppedVacuum]:
         def since_ms(location: str) -> int:
-            return self._lake_now_ms - (self._wish.retention_ms or own_retention_ms(self._view, location))
+            return self._lake_now_ms - (self._options.retention_ms or own_retention_ms(self._view, location))
 
         folders = DroppedFolders(self._view, self._kept, since_ms, self._registered_below)
-        return folders.vacuum(self._delete, self._wish.dry_run)
+        return folders.vacuum(self._delete, self._options.dry_run)
 
     def _delete(
         self, what: str, store: Store, doomed: Sequence[str], references: References | None = None
     ) -> list[str]:
         """Delete all of these, but for what was committed meanwhile: that is given back."""
         spared: list[str] = []
-        for start in range(0, 0 if self._wish.dry_run else len(doomed), BATCH):
+        for start in range(0, 0 if self._options.dry_run else len(doomed), BATCH):
             batch = doomed[start : start + BATCH]
             if references is not None:
                 named = references.named_since(pa.array(batch, pa.string())).to_pylist()
@@ -283,9 +283,9 @@ class Vacuum:
         return {f"{unquote(folder) if root.startswith('file:') else folder}/" for folder in below}
 
 
-def _now_ms(store: Store, environment: Environment, wish: Wish) -> int:
+def _now_ms(store: Store, environment: Environment, options: VacuumOptions) -> int:
     # A dry run writes nothing, so it goes by our own clock.
-    return environment.now_ms() if wish.dry_run else store_now_ms(store, environment)
+    return environment.now_ms() if options.dry_run else store_now_ms(store, environment)
 
 
 def _keys(files: pa.Table) -> pa.Array:

@@ -17,8 +17,8 @@ from threading import Lock
 
 from lakevilla.environment import Environment
 from lakevilla.errors import LakeVillaError, Unavailable
-from lakevilla.markers.observing import Observer
 from lakevilla.markers.records import VACUUM, Lease
+from lakevilla.markers.staleness import Observer
 from lakevilla.store import keys
 from lakevilla.store.port import Created, Replaced, Store
 

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 
 from lakevilla.environment import Environment
 from lakevilla.markers.lease import Leases
+from lakevilla.markers.marker_objects import ReadMarker
 from lakevilla.markers.queue import Queue
-from lakevilla.markers.reading import ReadMarker
 from lakevilla.markers.records import Marker
 from lakevilla.store.port import Created, Object, Replaced, Store
 
@@ -82,7 +82,7 @@ class LogQueue(Queue):
         return [read for read in found if read is not None]
 
     def _bury(self, read: ReadMarker) -> bool:
-        return bury(self._store, self._environment, self._entries, read)
+        return write_tombstone(self._store, self._environment, self._entries, read)
 
     def _listed(self) -> list[int]:
         return list(self._entries.taken(self._dead))
@@ -96,7 +96,7 @@ def understand(store: Store, entries: Entries, version: int, found: Object | Non
     return ReadMarker(version, Marker.of(record, f"{store.url}/{entries.key(version)}"), found.etag)
 
 
-def bury(store: Store, environment: Environment, entries: Entries, read: ReadMarker) -> bool:
+def write_tombstone(store: Store, environment: Environment, entries: Entries, read: ReadMarker) -> bool:
     """Replace a pending marker by an empty commit, if nobody has filled or freed it since it was read."""
     freed = entries.encode(read.ticket, read.marker.tombstone(environment.new_id()).record())
     if not isinstance(store.replace(entries.key(read.ticket), freed, read.etag), Replaced):

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from lakevilla.environment import Environment
 from lakevilla.errors import Fenced, Unavailable
 from lakevilla.markers.lease import Leases
-from lakevilla.markers.reading import ReadMarker
+from lakevilla.markers.marker_objects import ReadMarker
 from lakevilla.markers.records import Marker
 from lakevilla.store.port import Ambiguous, Created, Exists, Object, Replaced, Store
 
@@ -230,7 +230,7 @@ class Queue(ABC):
             put=self._environment.new_id(),
             claimed_ms=self._environment.now_ms(),
             live=True,
-            precedes=self.predecessors,
+            predecessors=self.predecessors,
         )
 
     def _hold(self, held: ReadMarker) -> None:

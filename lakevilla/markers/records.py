@@ -16,7 +16,7 @@ from lakevilla.store.records import decode, encode, flag, number, text
 class Marker:
     """Who holds a ticket. `live` is False in a tombstone.
 
-    `precedes` holds the ids of the transactions that precede the owner on this table. `claimed_ms` is the
+    `predecessors` holds the ids of the transactions that precede the owner on this table. `claimed_ms` is the
     owner's wall clock, for people.
     """
 
@@ -25,11 +25,11 @@ class Marker:
     put: str
     claimed_ms: int
     live: bool
-    precedes: tuple[str, ...] = ()
+    predecessors: tuple[str, ...] = ()
 
     def tombstone(self, put: str) -> "Marker":
         """What frees this ticket. Its number is never used again."""
-        return replace(self, put=put, live=False, precedes=())
+        return replace(self, put=put, live=False, predecessors=())
 
     def record(self) -> dict[str, Any]:
         """The marker as a JSON object."""
@@ -39,7 +39,7 @@ class Marker:
             "put": self.put,
             "claimed_ms": self.claimed_ms,
             "live": self.live,
-            "precedes": list(self.precedes),
+            "precedes": list(self.predecessors),
         }
 
     def encode(self) -> bytes:
@@ -59,7 +59,7 @@ class Marker:
                 put=text(record["put"]),
                 claimed_ms=number(record["claimed_ms"]),
                 live=flag(record["live"]),
-                precedes=tuple(text(txn) for txn in record["precedes"]),
+                predecessors=tuple(text(txn) for txn in record["precedes"]),
             )
         except (KeyError, TypeError) as error:
             raise Corrupt(f"{where} is not a valid marker: {error!r}") from error

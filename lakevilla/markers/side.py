@@ -8,8 +8,14 @@ vacuum deletes tombstones, long after.
 
 from collections.abc import Sequence
 
+from lakevilla.markers.marker_objects import (
+    ReadMarker,
+    read_marker,
+    read_markers,
+    understand,
+    write_tombstone,
+)
 from lakevilla.markers.queue import Queue
-from lakevilla.markers.reading import ReadMarker, bury, read_marker, read_markers, understand
 from lakevilla.markers.records import Marker
 from lakevilla.store import keys
 from lakevilla.store.port import Object
@@ -52,7 +58,7 @@ class SideQueue(Queue):
         return read_markers(self._store, self._environment, tickets)
 
     def _bury(self, read: ReadMarker) -> bool:
-        return bury(self._store, self._environment, read)
+        return write_tombstone(self._store, self._environment, read)
 
     def _listed(self) -> list[int]:
         start = keys.marker(self._dead) if self._dead else ""

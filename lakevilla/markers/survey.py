@@ -12,7 +12,7 @@ from lakevilla.environment import Environment
 from lakevilla.errors import LakeVillaError
 from lakevilla.markers import log
 from lakevilla.markers.lease import Leases
-from lakevilla.markers.reading import ReadMarker, bury, read_markers
+from lakevilla.markers.marker_objects import ReadMarker, read_markers, write_tombstone
 from lakevilla.markers.records import Marker
 from lakevilla.store import keys
 from lakevilla.store.port import Store
@@ -103,9 +103,9 @@ def find_stale(suspects: Sequence[tuple[str, str]], leases: Leases, environment:
 def _free(store: Store, environment: Environment, seen: Seen) -> bool:
     read = ReadMarker(seen.ticket, seen.marker, seen.etag)
     if seen.entries is None:
-        freed = bury(store, environment, read)
+        freed = write_tombstone(store, environment, read)
     else:
-        freed = log.bury(store, environment, seen.entries, read)
+        freed = log.write_tombstone(store, environment, seen.entries, read)
     if freed:
         _log.warning(
             "freed ticket %d of %s: its owner, transaction %s, shows no sign of life",

@@ -21,7 +21,7 @@ from lakevilla.formats.identity import recreated
 from lakevilla.formats.port import Snapshot, Table
 from lakevilla.model import Author, Change, Notice, TableRef
 from lakevilla.settle.places import Places, claim
-from lakevilla.settle.walking import FOR_GOOD, Landed, OutOfReach, Refused, tell, walk
+from lakevilla.settle.publish_walk import FOR_GOOD, OutOfReach, PublishedAt, Refused, tell, walk
 from lakevilla.versions.commits import Commit, Drop, Settled, Write
 
 logger = logging.getLogger("lakevilla.settle")
@@ -40,7 +40,7 @@ class _Walked:
     write: Write
     table: Table
     change: Change
-    outcome: Landed | Refused
+    outcome: PublishedAt | Refused
     owned: bool = False
     """Whether it made the table, which belongs to the lake now."""
 
@@ -94,9 +94,9 @@ class CommitSettler:
             settled = self._take_back(walked)
             return Outcome(replace(settled, torn=settled.torn | lost), {}, refused, lost)
         self.environment.fan_out([partial(self._tell, drop) for drop in commit.drops])
-        landed = {w.location: w.outcome.after for w in walked if isinstance(w.outcome, Landed)}
-        versions = {location: snapshot.version for location, snapshot in landed.items()}
-        return Outcome(Settled(True, versions, owned=_owned(walked)), landed, None)
+        published = {w.location: w.outcome.after for w in walked if isinstance(w.outcome, PublishedAt)}
+        versions = {location: snapshot.version for location, snapshot in published.items()}
+        return Outcome(Settled(True, versions, owned=_owned(walked)), published, None)
 
     def _land(self, write: Write) -> _Walked:
         try:
@@ -137,14 +137,14 @@ class CommitSettler:
 
     def _take_back(self, walked: Sequence[_Walked]) -> Settled:
         """Inverse commits for all that was published; new tables are dropped, whoever has used them."""
-        made = [w for w in walked if w.write.creates and isinstance(w.outcome, Landed)]
+        made = [w for w in walked if w.write.creates and isinstance(w.outcome, PublishedAt)]
         self.environment.fan_out([partial(self._drop, w.table) for w in made])
-        published = [w for w in walked if not w.write.creates and isinstance(w.outcome, Landed)]
+        published = [w for w in walked if not w.write.creates and isinstance(w.outcome, PublishedAt)]
         results = self.environment.fan_out([partial(self._invert, w) for w in published])
         versions, torn = {}, set()
         for part, result in zip(published, results, strict=True):
             location = part.location
-            if isinstance(result, Landed):
+            if isinstance(result, PublishedAt):
                 versions[location] = result.after.version
             else:
                 name = part.write.table.name
@@ -156,14 +156,14 @@ class CommitSettler:
     def _drop(self, table: Table) -> None:
         self._notice(table, table.first_version, self.attempt + INVERSE)
 
-    def _invert(self, walked: _Walked) -> Landed | str:
+    def _invert(self, walked: _Walked) -> PublishedAt | str:
         """Roll the table back, or say why that is not possible."""
-        assert isinstance(walked.outcome, Landed)
-        landed = walked.outcome
+        assert isinstance(walked.outcome, PublishedAt)
+        published = walked.outcome
         author = self._author(self.attempt + INVERSE)
         try:
-            inverse = walked.table.inverse(landed.before, walked.change)
-            result = walk(walked.table, landed.after, inverse, author, self.environment.new_id)
+            inverse = walked.table.inverse(published.before, walked.change)
+            result = walk(walked.table, published.after, inverse, author, self.environment.new_id)
         except FOR_GOOD as error:
             return str(error)
         if isinstance(result, Refused):

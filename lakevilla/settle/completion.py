@@ -14,7 +14,7 @@ from collections.abc import Callable
 from lakevilla.environment import Environment
 from lakevilla.errors import CommitUnknown, Corrupt, InvalidInput
 from lakevilla.settle.premise import Overtaken
-from lakevilla.settle.walking import OutOfReach
+from lakevilla.settle.publish_walk import OutOfReach
 from lakevilla.versions import registry
 from lakevilla.versions.commits import Settled
 from lakevilla.versions.log import GlobalLog, ReadHead

@@ -19,7 +19,7 @@ from lakevilla.settle.commits import CommitSettler
 from lakevilla.settle.completion import complete
 from lakevilla.settle.places import Places, claim
 from lakevilla.settle.premise import GuardedPlaces, Premise
-from lakevilla.settle.walking import FOR_GOOD, OutOfReach, tell
+from lakevilla.settle.publish_walk import FOR_GOOD, OutOfReach, tell
 from lakevilla.store.port import Ambiguous, Created
 from lakevilla.versions.commits import Adopt, Commit, Settled, Void
 from lakevilla.versions.log import GlobalLog, LakeRecreated, ReadHead, lost_with_its_lake, untold

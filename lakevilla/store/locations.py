@@ -6,7 +6,7 @@ commit, and one of its writes would be lost. So new locations are stored in one 
 (`canonical_location`), and locations are compared by what they lead to (`real_location`), because registries
 of earlier releases hold any spelling.
 
-A URL means here what `opening` makes of it: the path of a `file:` URL is encoded, and dot segments in it are
+A URL means here what `open` makes of it: the path of a `file:` URL is encoded, and dot segments in it are
 folded before links are followed; other stores take keys as they are, so that in them `%74` is not `t`.
 """
 

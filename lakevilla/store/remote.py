@@ -11,7 +11,7 @@ from typing import Any
 
 from lakevilla.store.answers import Answer
 from lakevilla.store.keys import check_folder, check_key
-from lakevilla.store.ordering import in_key_order, just_below
+from lakevilla.store.ordered_listing import in_key_order, just_below
 from lakevilla.store.port import Changed, Created, Exists, Meta, Object, Replaced
 
 PAGE = 1000

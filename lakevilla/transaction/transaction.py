@@ -27,20 +27,20 @@ from lakevilla.model import Receipt
 from lakevilla.sublogs.journal import Journal
 from lakevilla.sublogs.reads import Reads
 from lakevilla.sublogs.records import RolledBack, Saved
-from lakevilla.transaction.begun import Begun
-from lakevilla.transaction.deciding import Committed
-from lakevilla.transaction.effect import Effect, TableChange
-from lakevilla.transaction.inputs import frozen
-from lakevilla.transaction.journaling import record_of, records_of
-from lakevilla.transaction.operations import Operation
-from lakevilla.transaction.publishing import Publisher
-from lakevilla.transaction.recovering import Recovery
-from lakevilla.transaction.refusing import refuse_next
-from lakevilla.transaction.resuming import lease_of
-from lakevilla.transaction.serial import Serial
-from lakevilla.transaction.state import State, may_follow
-from lakevilla.transaction.statement import Statement
-from lakevilla.transaction.turns import Turns
+from lakevilla.transaction.commit.commit_strategy import CommitStrategy
+from lakevilla.transaction.commit.queued_commit import QueuedCommit
+from lakevilla.transaction.commit.slot_commit import Committed
+from lakevilla.transaction.commit.writer_queues import WriterQueues
+from lakevilla.transaction.lifecycle.call_guard import Serial
+from lakevilla.transaction.lifecycle.start import TransactionStart
+from lakevilla.transaction.lifecycle.state import State, may_follow
+from lakevilla.transaction.redo.journal import record_of, records_of
+from lakevilla.transaction.redo.operations import Operation
+from lakevilla.transaction.redo.resume import lease_of
+from lakevilla.transaction.statements.effect import Effect, TableChange
+from lakevilla.transaction.statements.inputs import frozen
+from lakevilla.transaction.statements.statement import Statement
+from lakevilla.transaction.statements.statement_rules import refuse_next
 from lakevilla.transaction.verbs import Verbs
 
 logger = logging.getLogger("lakevilla.transaction")
@@ -55,31 +55,31 @@ class Transaction(Verbs):
 
     It runs one statement at a time: a call from a second thread while one runs is refused (InvalidInput)."""
 
-    def __init__(self, begun: Begun, leases: Leases) -> None:
-        guarantees = begun.guarantees
-        self.id = begun.workspace.txn
+    def __init__(self, start: TransactionStart, leases: Leases) -> None:
+        guarantees = start.guarantees
+        self.id = start.workspace.txn
         self.receipt: Receipt | None = None
-        self.statements = begun.statements
+        self.statements = start.statements
         """How many statements have finished, also those that were rolled back since: after `lake.resume` the
         client goes on with the next."""
-        self._begun = begun
+        self._start = start
         self._guarantees = guarantees
         self._attempts = 1
-        self._workspace = begun.workspace
-        self._turns = Turns(self._workspace, leases, begun.attempt)
+        self._workspace = start.workspace
+        self._queues = WriterQueues(self._workspace, leases, start.attempt)
         if guarantees.features:
             self._workspace.before_change = self._enter
         self._workspace.may_hold_versions = guarantees.is_alone
         self._workspace.overlaps = bool(guarantees.features)
         self._workspace.by_slots = guarantees.by_slots
         self._leases = leases
-        self._operations = begun.operations
+        self._operations = start.operations
         self._recorded_moves = 0
-        self._keep_records(begun.journal)
-        self._table = begun.table
-        self._recovery = Recovery(self._workspace, self._operations, self._turns, begun.attempt)
-        self._publisher = Publisher(
-            self._workspace, self._operations, self._recovery, self._turns, guarantees, begun.fence
+        self._keep_records(start.journal)
+        self._table = start.table
+        self._recovery = QueuedCommit(self._workspace, self._operations, self._queues, start.attempt)
+        self._publisher = CommitStrategy(
+            self._workspace, self._operations, self._recovery, self._queues, guarantees, start.fence
         )
         self._may_rewind = False
         self._pid = os.getpid()
@@ -132,7 +132,7 @@ class Transaction(Verbs):
         if self._state is not State.ABORTED:
             self._move(State.ABORTED)
             if not self._is_forked:
-                self._turns.free()
+                self._queues.free()
                 self._journal.remove(partial(self._leases.lift, self.id))
 
     def step_back(self) -> None:
@@ -140,7 +140,7 @@ class Transaction(Verbs):
         if self._state is not State.ABORTED:
             self._move(State.ABORTED)
             if not self._is_forked:
-                self._turns.free()
+                self._queues.free()
 
     def savepoint(self, name: str) -> None:
         """A place to which `rollback_to` can return. The same name again moves it here."""
@@ -175,7 +175,7 @@ class Transaction(Verbs):
             raise
         except CommitUnknown:
             self._move(State.UNKNOWN)
-            self._turns.free()
+            self._queues.free()
             raise
         except LakeVillaError:
             self._abort()
@@ -184,10 +184,10 @@ class Transaction(Verbs):
             # Interrupted between sending and hearing: nobody knows whether the commit applied.
             self._move(State.UNKNOWN)
             logger.warning("transaction %s was interrupted in its commit: its outcome is unknown", self.id)
-            self._turns.free()
+            self._queues.free()
             raise
         self._move(State.COMMITTED)
-        self._turns.free()
+        self._queues.free()
         # Where a slot decided, the global log tells every other client of the transaction.
         lift = partial(self._leases.lift, self.id) if self._guarantees.by_slots else _nothing
         self._journal.remove(lift)
@@ -199,7 +199,7 @@ class Transaction(Verbs):
             saved_bytes=self._recovery.saved_bytes,
             requests=self._workspace.meter.snapshot(),
             attempts=self._attempts,
-            shifts=self._turns.shifts,
+            shifts=self._queues.shifts,
         )
         return self.receipt
 
@@ -243,7 +243,7 @@ class Transaction(Verbs):
             raise
         self._recovery.begin(self._workspace.environment.new_id())
         self._attempts += 1
-        self._keep_records(self._begun.new_journal(self._recovery.attempt))
+        self._keep_records(self._start.new_journal(self._recovery.attempt))
         self.statements, self._table = 0, None
         self._operations.clear()
         self._workspace.forget()
@@ -274,7 +274,7 @@ class Transaction(Verbs):
         begun_at = workspace.environment.elapsed()
         self._leases.busy(self.id)
         try:
-            workspace.include(statement.tables, statement.blind)
+            workspace.pin_instant(statement.tables, statement.blind)
             operation = Operation(statement, reads, statement.run(workspace), begun_at)
         except BaseException as error:
             # Its failure may have told the client something about what it read.
@@ -315,7 +315,7 @@ class Transaction(Verbs):
             ref = operation.pending.pinned.ref
             self._table = ref.name
             standing = operation.standing_on(ref.location)
-            self._turns.wrote(self._workspace.base(ref.location), standing is not None and standing.blind)
+            self._queues.wrote(self._workspace.base(ref.location), standing is not None and standing.blind)
 
     def _kept(self, data: object) -> object:
         return frozen(data) if self._guarantees.recovers else data
@@ -342,9 +342,9 @@ class Transaction(Verbs):
         Who goes on with the transaction from its records would publish on the old one, and neither client
         would meet the other's commit.
         """
-        if self._begun.table is not None:
+        if self._start.table is not None:
             raise InvalidInput(
-                f"a transaction that was resumed changes {self._begun.table!r} only: change {name!r} in a "
+                f"a transaction that was resumed changes {self._start.table!r} only: change {name!r} in a "
                 "transaction of its own",
                 table=name,
             )
@@ -362,12 +362,12 @@ class Transaction(Verbs):
             return
         self._journal.remove_now()
         lease = lease_of(self._workspace.catalog.root(self._workspace.meter), self.id)
-        if lease is not None and lease.attempt != self._begun.attempt:
+        if lease is not None and lease.attempt != self._start.attempt:
             raise Fenced(
                 f"another client resumed transaction {self.id} and goes on with it", transaction=self.id
             )
         # A client that has committed what it took over may have deleted its lease.
-        self._begun.fence.check_newest(self._workspace.catalog.log(self._workspace.meter))
+        self._start.fence.check_newest(self._workspace.catalog.log(self._workspace.meter))
 
     def _check_open(self) -> None:
         if self._state is not State.OPEN:

@@ -14,12 +14,13 @@ from lakevilla.engines.port import Result
 from lakevilla.errors import InvalidInput
 from lakevilla.model import Counts
 from lakevilla.sql.parameters import plain
-from lakevilla.sql.parsing import parse
+from lakevilla.sql.parser import parse
 from lakevilla.sql.statements import Insert
 from lakevilla.sql.tables import tables_of
-from lakevilla.transaction import changing, defining, reading
-from lakevilla.transaction.effect import Effect
-from lakevilla.transaction.inputs import (
+from lakevilla.transaction.statements import ddl, dml, queries
+from lakevilla.transaction.statements.dispatch import defined_by, named_by, orders_rows, run_statement
+from lakevilla.transaction.statements.effect import Effect
+from lakevilla.transaction.statements.inputs import (
     assignments,
     condition,
     delete_text,
@@ -30,8 +31,7 @@ from lakevilla.transaction.inputs import (
     update_text,
     why_once,
 )
-from lakevilla.transaction.running import defined_by, named_by, orders_rows, run_statement
-from lakevilla.transaction.statement import Defines, Statement
+from lakevilla.transaction.statements.statement import Defines, Statement
 from lakevilla.transaction.workspace import Workspace
 
 
@@ -64,28 +64,28 @@ class Verbs(ABC):
         parsed = parse(text, parameters)
         run = partial(run_statement, statement=parsed)
         defines, ordered = defined_by(parsed), orders_rows(parsed)
-        tables, blind = named_by(parsed), isinstance(parsed, Insert) and changing.is_blind(parsed)
+        tables, blind = named_by(parsed), isinstance(parsed, Insert) and dml.is_blind(parsed)
         return self._run(
             Statement(run, text, parameters, defines=defines, ordered=ordered, tables=tables, blind=blind)
         )
 
     def read(self, name: str, *, version: int | None = None, at: Any = None) -> Result:
         """A table as it is now, or as it was at a version or a time."""
-        run: Callable[[Workspace], Effect] = lambda w: reading.read(w, name, version, at)  # noqa: E731
+        run: Callable[[Workspace], Effect] = lambda w: queries.read(w, name, version, at)  # noqa: E731
         result: Result = self._run(Statement(run, tables=(name,)))
         return result
 
     def append(self, name: str, data: object) -> Counts:
         """Add rows. Columns go by name."""
         rows = self._kept(data)
-        run: Callable[[Workspace], Effect] = lambda w: changing.append(w, name, rows)  # noqa: E731
+        run: Callable[[Workspace], Effect] = lambda w: dml.append(w, name, rows)  # noqa: E731
         counts: Counts = self._run(Statement(run, once=why_once(data), tables=(name,), blind=True))
         return counts
 
     def overwrite(self, name: str, data: object, where: str | None = None) -> Counts:
         """Replace the rows for which `where` is true, or all rows, by the data."""
         rows, replaced = self._kept(data), condition(where)
-        return self._change(lambda w: changing.overwrite(w, name, rows, replaced), data, name)
+        return self._change(lambda w: dml.overwrite(w, name, rows, replaced), data, name)
 
     def update(self, name: str, set: Mapping[str, Any], where: str | None = None) -> Counts:
         """Change columns of the rows for which `where` is true.
@@ -94,7 +94,7 @@ class Verbs(ABC):
         any other value is taken as it is.
         """
         assigned, changed = assignments(set), condition(where)
-        run: Callable[[Workspace], Effect] = lambda w: changing.update(w, name, assigned, changed)  # noqa: E731
+        run: Callable[[Workspace], Effect] = lambda w: dml.update(w, name, assigned, changed)  # noqa: E731
         tables = (name, *(table.name for table in tables_of(*assigned.values(), changed)))
         counts: Counts = self._run(Statement(run, update_text(name, assigned, changed), tables=tables))
         return counts
@@ -102,7 +102,7 @@ class Verbs(ABC):
     def delete(self, name: str, where: str | None = None) -> Counts:
         """Remove the rows for which `where` is true, or all rows."""
         gone = condition(where)
-        run: Callable[[Workspace], Effect] = lambda w: changing.delete(w, name, gone)  # noqa: E731
+        run: Callable[[Workspace], Effect] = lambda w: dml.delete(w, name, gone)  # noqa: E731
         tables = (name, *(table.name for table in tables_of(gone)))
         counts: Counts = self._run(Statement(run, delete_text(name, gone), tables=tables))
         return counts
@@ -125,7 +125,7 @@ class Verbs(ABC):
         clauses = merge_clauses(on, matched, not_matched, not_matched_by_source)
         using, tables = merge_source(self._kept(source))
         named = (name, *(table.name for table in tables))
-        return self._change(lambda w: changing.merge(w, name, using, clauses, tables), source, *named)
+        return self._change(lambda w: dml.merge(w, name, using, clauses, tables), source, *named)
 
     def create(
         self,
@@ -147,7 +147,7 @@ class Verbs(ABC):
 
         def run(workspace: Workspace) -> Effect:
             schema, data = table_schema(workspace.engine, given)
-            return defining.create(
+            return ddl.create(
                 workspace,
                 name,
                 schema,
@@ -173,20 +173,20 @@ class Verbs(ABC):
         """Give an existing table a name in this lake: one that lies at a location, or an Iceberg table that a
         catalog keeps (`catalog="prod", table="sales.orders"`)."""
         if location is not None and catalog is None and table is None:
-            self._name(lambda w: defining.register(w, name, location))
+            self._name(lambda w: ddl.register(w, name, location))
         elif location is None and catalog is not None and table is not None:
-            self._name(lambda w: defining.register_in_catalog(w, name, catalog, table))
+            self._name(lambda w: ddl.register_in_catalog(w, name, catalog, table))
         else:
             raise InvalidInput("register takes either a location, or the names of a catalog and of its table")
 
     def rename(self, name: str, to: str) -> None:
         """Give a table another name; it stays where it is."""
-        self._name(lambda w: defining.rename(w, name, to))
+        self._name(lambda w: ddl.rename(w, name, to))
 
     def drop(self, name: str) -> None:
         """Remove a table from the lake. A table outside the lake's root is forgotten, not touched."""
-        self._run(Statement(lambda w: defining.drop(w, name), defines=Defines.TABLES))
+        self._run(Statement(lambda w: ddl.drop(w, name), defines=Defines.TABLES))
 
     def add_column(self, name: str, column: str, type: str | pa.DataType) -> None:
         """Add a nullable column; existing rows have NULL in it."""
-        self._run(Statement(lambda w: defining.add_column(w, name, column, type), tables=(name,)))
+        self._run(Statement(lambda w: ddl.add_column(w, name, column, type), tables=(name,)))

@@ -15,25 +15,25 @@ from lakevilla.errors import InvalidInput, Unsupported
 from lakevilla.formats.port import Snapshot
 from lakevilla.model import Change, DataFile, ReadSet
 from lakevilla.predicates import Predicate
-from lakevilla.sql.parsing import parse_expression
+from lakevilla.sql.parser import parse_expression
 from lakevilla.sql.statements import TableName
 from lakevilla.store import keys
 from lakevilla.store.metered import Meter
 from lakevilla.store.names import check_table_name
 from lakevilla.sublogs.reads import Reads
-from lakevilla.transaction.catalog import Catalog
-from lakevilla.transaction.cut import Cut
-from lakevilla.transaction.earlier import is_earlier, pin_earlier
-from lakevilla.transaction.own_tables import OwnTables
-from lakevilla.transaction.pinned import Pinned
-from lakevilla.transaction.table_errors import torn
-from lakevilla.transaction.uploads import Uploads
+from lakevilla.tables.catalog import Catalog
+from lakevilla.tables.pinned import Pinned
+from lakevilla.tables.table_errors import torn
+from lakevilla.tables.time_travel import is_earlier, pin_earlier
+from lakevilla.transaction.instants.instant import PinnedInstant
+from lakevilla.transaction.lifecycle.uploads import Uploads
+from lakevilla.transaction.statements.own_tables import OwnTables
 
 
 class Workspace:
     """The transaction's view of the lake.
 
-    Each table is pinned when it is first touched, or all at one instant (`cut`), and stays at that version;
+    Each table is pinned when it is first touched, or all at one (`instant`), and stays at that version;
     what the transaction wrote since lies over it. `reads` is where the statement that runs notes what it
     reads.
     """
@@ -54,7 +54,7 @@ class Workspace:
         self.uploads = Uploads(environment)
         self.overlaps = False
         """Whether statements need not wait for their uploads, nor blind ones for the newest version."""
-        self.cut: Cut | None = None
+        self.instant: PinnedInstant | None = None
         """The instant at which all tables are seen, for a transaction with isolation."""
         self._lock = Lock()
         self._places: dict[str, str] = {}
@@ -73,15 +73,15 @@ class Workspace:
 
     def isolate(self) -> None:
         """See all tables at one instant from here on."""
-        self.cut = Cut(self.catalog, self.environment, self.meter)
+        self.instant = PinnedInstant(self.catalog, self.environment, self.meter)
 
-    def include(self, names: Iterable[str], blind: bool = False) -> None:
+    def pin_instant(self, names: Iterable[str], blind: bool = False) -> None:
         """A statement names these tables: with isolation their instant is known before it runs. `blind` if
         it only appends to them."""
-        if self.cut is not None:
+        if self.instant is not None:
             named = [check_table_name(name) for name in names]
             new = [n for n in named if not self.own.concerns(n) and self.pinned(n) is None]
-            self.cut.include(list(dict.fromkeys(new)), self._found, blind)
+            self.instant.pin_instant(list(dict.fromkeys(new)), self._found, blind)
 
     def pin(self, table: TableName) -> Pinned:
         """The table as this statement sees it."""
@@ -102,10 +102,10 @@ class Workspace:
         return pinned if past else replace(pinned, snapshot=self.view(pinned.ref.location))
 
     def _pin(self, name: str) -> Pinned:
-        if self.cut is None:
+        if self.instant is None:
             return self.catalog.pin(name, self.meter)
-        self.include([name])
-        return self.cut.pin(name)
+        self.pin_instant([name])
+        return self.instant.pin(name)
 
     @property
     def _found(self) -> list[Pinned]:
@@ -119,9 +119,9 @@ class Workspace:
         if self.before_change is not None:
             self.before_change(name, blind)
         self._guessed = None
-        self.include([name], blind)
+        self.pin_instant([name], blind)
         known = self.own.concerns(name) or self.pinned(name) is not None
-        if blind and self.overlaps and self._bases and not known and self.cut is None:
+        if blind and self.overlaps and self._bases and not known and self.instant is None:
             recent = self.catalog.recent(name, self.meter)
             if recent is not None:
                 self._guessed = self.keep(name, recent).ref.location
@@ -140,7 +140,7 @@ class Workspace:
                 "or lakevilla.CT change it",
                 table=name,
             )
-        if self.cut is not None and pinned.ref.location in self.cut.head.torn:
+        if self.instant is not None and pinned.ref.location in self.instant.head.torn:
             raise torn(name)
         self.catalog.settle_up_to(pinned.snapshot.slot, self.meter)
         return pinned
@@ -162,15 +162,15 @@ class Workspace:
         check_table_name(name)
         if self.own.concerns(name):
             return self.own.find(name)
-        if self.cut is None:
+        if self.instant is None:
             return self.catalog.find(name, self.meter)
-        self.include([name])
-        return self.cut.find(name)
+        self.pin_instant([name])
+        return self.instant.find(name)
 
     def names(self) -> list[str]:
         """Every table that there is for this transaction."""
-        self.include(())
-        at = None if self.cut is None else self.cut.head
+        self.pin_instant(())
+        at = None if self.instant is None else self.instant.head
         return self.own.names(self.catalog.names(self.meter, at))
 
     @property
@@ -285,8 +285,8 @@ class Workspace:
     def forget(self) -> None:
         """Pin everything anew: the transaction starts from the beginning."""
         self.own = OwnTables()
-        if self.cut is not None:
-            self.cut.forget()
+        if self.instant is not None:
+            self.instant.forget()
         with self._lock:
             self._places.clear()
             self._bases.clear()
@@ -298,7 +298,7 @@ class Workspace:
     def sources(self, tables: Iterable[TableName]) -> Mapping[str, Source]:
         """The tables that a query reads, by the names under which it calls them."""
         wanted = list(dict.fromkeys(tables))
-        self.include(table.name for table in wanted)
+        self.pin_instant(table.name for table in wanted)
         pins = self.environment.fan_out([partial(self.pin, table) for table in wanted])
         return {
             table.key: self.source(pinned, keeps_files=True)

@@ -12,8 +12,8 @@ from urllib.parse import unquote
 
 from lakevilla.errors import InvalidInput
 from lakevilla.store.metered import Meter
+from lakevilla.tables.catalog import Catalog
 from lakevilla.timestamps import iso_text
-from lakevilla.transaction.catalog import Catalog
 from lakevilla.versions.records import Head
 
 
@@ -101,9 +101,9 @@ def export(catalog: Catalog, head: Head) -> Export:
     )
 
 
-def _duckdb(cut: Export, catalog: str, schema: str) -> list[str]:  # noqa: ARG001
-    statements = [f"CREATE SCHEMA IF NOT EXISTS {_quoted(folder)}" for folder in _schemas(cut)]
-    for table in cut.tables:
+def _duckdb(export: Export, catalog: str, schema: str) -> list[str]:  # noqa: ARG001
+    statements = [f"CREATE SCHEMA IF NOT EXISTS {_quoted(folder)}" for folder in _schemas(export)]
+    for table in export.tables:
         name = ".".join(_quoted(part) for part in table.name.split(".", 1))
         scan = f"delta_scan({_text(_path(table.url))}, version => {table.version})"
         if table.format == "iceberg":
@@ -112,9 +112,9 @@ def _duckdb(cut: Export, catalog: str, schema: str) -> list[str]:  # noqa: ARG00
     return statements
 
 
-def _spark(cut: Export, catalog: str, schema: str) -> list[str]:  # noqa: ARG001
+def _spark(export: Export, catalog: str, schema: str) -> list[str]:  # noqa: ARG001
     statements = []
-    for table in cut.tables:
+    for table in export.tables:
         # A temporary view has no schema.
         name, path = _ticked(table.name.replace(".", "_")), _path(table.url)
         place = f"s3a://{path[5:]}" if path.startswith("s3://") else path
@@ -125,9 +125,9 @@ def _spark(cut: Export, catalog: str, schema: str) -> list[str]:  # noqa: ARG001
     return statements
 
 
-def _trino(cut: Export, catalog: str, schema: str) -> list[str]:
+def _trino(export: Export, catalog: str, schema: str) -> list[str]:
     statements = [f"CREATE SCHEMA IF NOT EXISTS {_quoted(catalog)}.{_quoted('lake')}"]
-    for table in cut.tables:
+    for table in export.tables:
         own, dot, last = table.name.rpartition(".")
         place = ".".join(_quoted(part) for part in (catalog, own if dot else schema, last))
         view = ".".join(_quoted(part) for part in (catalog, "lake", table.name.replace(".", "_")))
@@ -152,8 +152,8 @@ def _metadata(place: str, table: ExportedTable) -> str:
     return f"{place}/metadata/v{table.version}.metadata.json"
 
 
-def _schemas(cut: Export) -> list[str]:
-    return sorted({table.name.split(".", 1)[0] for table in cut.tables if "." in table.name})
+def _schemas(export: Export) -> list[str]:
+    return sorted({table.name.split(".", 1)[0] for table in export.tables if "." in table.name})
 
 
 def _path(url: str) -> str:

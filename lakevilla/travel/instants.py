@@ -7,9 +7,9 @@ from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput
 from lakevilla.model import Author
 from lakevilla.store.metered import Meter
-from lakevilla.transaction.catalog import Catalog
-from lakevilla.transaction.reading import milliseconds
-from lakevilla.versions.cuts import Cuts
+from lakevilla.tables.catalog import Catalog
+from lakevilla.transaction.statements.queries import milliseconds
+from lakevilla.versions.instants import Cuts
 from lakevilla.versions.records import Entry, Head
 from lakevilla.versions.tags import Tag, TagChange, Untag, check_tag_name
 

@@ -16,9 +16,9 @@ from lakevilla.errors import InvalidInput
 from lakevilla.sql.statements import TableName
 from lakevilla.store.metered import Meter
 from lakevilla.store.names import check_table_name
-from lakevilla.transaction.catalog import Catalog
-from lakevilla.transaction.pinned import Pinned
-from lakevilla.transaction.statement import Statement
+from lakevilla.tables.catalog import Catalog
+from lakevilla.tables.pinned import Pinned
+from lakevilla.transaction.statements.statement import Statement
 from lakevilla.transaction.verbs import Verbs
 from lakevilla.transaction.workspace import Workspace
 from lakevilla.travel.export import Export, export

@@ -1,7 +1,7 @@
 """The global version log on the store: HEAD at a static key, entries in numbered slots (module 4.1).
 
-Requests only; no decision is taken here but when HEAD rolls (see `packing`). The create of a slot decides an
-entry, the replace of HEAD makes it visible; who does what in which order is the settle room's business.
+Requests only; no decision is taken here but when HEAD rolls (see `head_encoding`). The create of a slot
+decides an entry, the replace of HEAD makes it visible; the settle room puts them in order.
 """
 
 import logging
@@ -15,8 +15,7 @@ from lakevilla.environment import Environment
 from lakevilla.errors import CommitUnknown, Conflict, Corrupt, Unavailable
 from lakevilla.store import keys
 from lakevilla.store.port import Changed, Created, Exists, Replaced, Store
-from lakevilla.versions.differences import Step, difference
-from lakevilla.versions.packing import (
+from lakevilla.versions.head_encoding import (
     Outline,
     Packed,
     is_small,
@@ -26,6 +25,7 @@ from lakevilla.versions.packing import (
     unpack,
     unpack_past,
 )
+from lakevilla.versions.head_steps import Step, difference
 from lakevilla.versions.records import Entry, Head
 
 logger = logging.getLogger("lakevilla.versions")

@@ -39,8 +39,8 @@ class Head:
     place in the queue for the lake's slots that an entry used up. `doomed` are dropped locations whose files
     vacuum deletes, or has deleted: no table can be there any more. `ids` are the ids that formats gave the
     tables of `versions`, by location, where they are known: a location may hold another table later. On the
-    store it is packed, see `packing`; a new part is added in `differences` too. `given_up` is not part of the
-    instant: of the next entry, which is not settled yet, these locations were found out of reach (see
+    store it is packed, see `head_encoding`; a new part is added in `head_steps` too. `given_up` is not part
+    of the instant: of the next entry, which is not settled yet, these locations were found out of reach (see
     `settle.completion`).
     """
 

@@ -1,11 +1,11 @@
-"""The entries of the global log after a number, as HEAD and what was put aside tell them (see `packing`).
+"""The entries of the global log after a number, from HEAD and what it put aside (see `head_encoding`).
 
 HEAD alone tells the newest ones: nothing beside it is read for a number that is not far behind it.
 """
 
 from collections.abc import Sequence
 
-from lakevilla.versions.differences import Step
+from lakevilla.versions.head_steps import Step
 from lakevilla.versions.log import GlobalLog, ReadHead
 
 

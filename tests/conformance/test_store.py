@@ -11,11 +11,11 @@ import pytest
 from bench.seaweed import S3Server
 from lakevilla.environment import SystemEnvironment
 from lakevilla.errors import InvalidInput
-from lakevilla.store.opening import open_adapter, open_store
+from lakevilla.store.open import open_adapter, open_store
 from lakevilla.store.port import Changed, Created, Exists, Replaced, Store
 from lakevilla.store.prefixed import Prefixed
 from lakevilla.store.probe import probe
-from lakevilla.store.retrying import Retrying
+from lakevilla.store.retry import Retrying
 
 ODD_KEYS = [
     "a%2Fb/ü x+y@#'",

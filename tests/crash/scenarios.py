@@ -120,7 +120,7 @@ def read(session: Session) -> None:
 def everything_is_large() -> Iterator[None]:
     """Checkpoints are read in ranges, as those beyond some megabytes are."""
     with (
-        patch("lakevilla.formats.delta.checkpoint_reading.WHOLE_BYTES", 0),
+        patch("lakevilla.formats.delta.checkpoints.reader.WHOLE_BYTES", 0),
         patch("lakevilla.files.parquet.WHOLE_BYTES", 0),
     ):
         yield

@@ -129,8 +129,8 @@ def transfers(session: Session) -> None:
 def head_rolls() -> Iterator[None]:
     """With nearly every entry; what it is built on lies outside of it, as in a lake of many tables."""
     with (
-        patch("lakevilla.versions.packing.STEPS_KEPT", 1),
-        patch("lakevilla.versions.packing.INLINE_BYTES", 0),
+        patch("lakevilla.versions.head_encoding.STEPS_KEPT", 1),
+        patch("lakevilla.versions.head_encoding.INLINE_BYTES", 0),
     ):
         yield
 

@@ -8,7 +8,7 @@ import pytest
 from deltalake import DeltaTable
 
 from lakevilla.store.port import Replaced
-from lakevilla.store.retrying import Retrying
+from lakevilla.store.retry import Retrying
 from sim import actors
 from sim.bucket import Bucket, Write
 from sim.checkers.delta import live_files

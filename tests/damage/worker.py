@@ -10,13 +10,13 @@ from random import Random
 
 from lakevilla.environment import SystemEnvironment
 from lakevilla.errors import LakeVillaError
-from lakevilla.files.reading import read_files
-from lakevilla.formats.delta.checkpoint import write_checkpoint
+from lakevilla.files.reader import read_files
+from lakevilla.formats.delta.checkpoints.writer import write_checkpoint
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
-from lakevilla.formats.opening import open_table
 from lakevilla.formats.port import Snapshot, Table
+from lakevilla.formats.registry import open_table
 from lakevilla.predicates import ANYTHING, And, Compare, IsNotNull, IsNull, Or, Predicate
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from tests.damage.mutations import damaged
 from tests.damage.tables import damageable
 

@@ -12,13 +12,13 @@ import pytest
 
 from lakevilla.environment import SystemEnvironment
 from lakevilla.errors import Unavailable
-from lakevilla.files.reading import read_files
+from lakevilla.files.reader import read_files
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
-from lakevilla.formats.opening import open_table
 from lakevilla.formats.port import Snapshot, Table
+from lakevilla.formats.registry import open_table
 from lakevilla.model import DataFile
 from lakevilla.predicates import ANYTHING
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from lakevilla.store.port import Store
 
 GOLDEN = Path(__file__).parents[3] / "shared" / "data" / "golden"

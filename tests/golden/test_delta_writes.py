@@ -15,11 +15,11 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder
 
 from lakevilla.errors import InvalidInput, Unsupported
-from lakevilla.formats.delta.checkpoint import write_checkpoint
+from lakevilla.formats.delta.checkpoints.writer import write_checkpoint
 from lakevilla.formats.properties import is_true
 from lakevilla.model import Change
 from lakevilla.predicates import ANYTHING
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from tests.delta_writer import Writer
 from tests.golden.canonical import checksum
 from tests.golden.tables import GOLDEN, tables

@@ -14,9 +14,9 @@ from functools import partial
 from typing import Any, cast
 
 import lakevilla as lv
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from lakevilla.store.port import Store
-from lakevilla.transaction import turns
+from lakevilla.transaction.commit import writer_queues
 from tests.hermitage.notation import Delete, Insert, Layout, Operation, Read, Rows, Update, sql_of
 from tests.hermitage.playing import Program
 from tests.hermitage.script import FIRST_ROWS
@@ -134,12 +134,12 @@ def fill(lake: lv.Lake, layout: Layout) -> None:
 def queueing() -> Iterator[None]:
     """Let transactions take a place in the queue of writers at their first change, as those do that stay
     open for long: others then wait for them in the middle of a script."""
-    usual = turns.OPEN_SECONDS
-    turns.OPEN_SECONDS = -1.0
+    usual = writer_queues.OPEN_SECONDS
+    writer_queues.OPEN_SECONDS = -1.0
     try:
         yield
     finally:
-        turns.OPEN_SECONDS = usual
+        writer_queues.OPEN_SECONDS = usual
 
 
 class MemoryLakes:

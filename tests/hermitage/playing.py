@@ -75,8 +75,8 @@ class _Actor:
     def __init__(self, operations: tuple[Operation, ...], end: str) -> None:
         self.failure: BaseException | None = None
         self._operations, self._last = operations, end
-        self._turns = [threading.Event() for _ in (*operations, end)]
-        self._done = [threading.Event() for _ in self._turns]
+        self._queues = [threading.Event() for _ in (*operations, end)]
+        self._done = [threading.Event() for _ in self._queues]
         self._given = 0
         self._reads: list[Rows] = []
         self._end, self._why = End.STUCK, ""
@@ -85,11 +85,11 @@ class _Actor:
     def take_a_turn(self, patience_seconds: float) -> None:
         """Let it do the next step, and wait until it is done or patience ends."""
         place, self._given = self._given, self._given + 1
-        self._turns[place].set()
+        self._queues[place].set()
         self._done[place].wait(patience_seconds)
 
     def act(self, place: Place) -> None:
-        self._turns[0].wait()
+        self._queues[0].wait()
         self._began = time.monotonic()
         try:
             place.run(self._program)
@@ -110,13 +110,13 @@ class _Actor:
 
     def _program(self, execute: Execute) -> None:
         self._reads = []
-        for operation, turn, done in zip(self._operations, self._turns, self._done, strict=False):
+        for operation, turn, done in zip(self._operations, self._queues, self._done, strict=False):
             turn.wait()
             rows = execute(operation)
             if isinstance(operation, Read):
                 assert rows is not None, "a read gives rows"
                 self._reads.append(rows)
             done.set()
-        self._turns[-1].wait()
+        self._queues[-1].wait()
         if self._last == ABORT:
             raise TakenBack

@@ -10,8 +10,8 @@ import pytest
 
 import lakevilla as lv
 from lakevilla.formats import identity
-from lakevilla.transaction import turns
-from lakevilla.transaction.catalog import Catalog
+from lakevilla.tables.catalog import Catalog
+from lakevilla.transaction.commit import writer_queues
 from tests.outsiders import OUTSIDERS
 
 
@@ -44,7 +44,7 @@ def begin(table_format: str) -> int:
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a machine that is slow now and then nobody takes a place in the queue because a test was held up:
     tests say who waits, and for whom."""
-    monkeypatch.setattr(turns, "OPEN_SECONDS", 1e9)
+    monkeypatch.setattr(writer_queues, "OPEN_SECONDS", 1e9)
     # Nor does a client look again at the version that it knows because of the time that passed.
     monkeypatch.setattr(identity, "TRUST_SECONDS", 1e9)
     monkeypatch.setattr(identity, "TRUST_DIRECTORY_SECONDS", 1e9)

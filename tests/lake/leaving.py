@@ -8,7 +8,7 @@ import pyarrow as pa
 
 import lakevilla as lv
 from lakevilla.store import keys
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from lakevilla.store.port import Store
 from tests.lake.hooked import Hooked
 

@@ -9,8 +9,8 @@ import pytest
 import lakevilla as lv
 from lakevilla.environment import SystemEnvironment
 from lakevilla.formats import identity
-from lakevilla.store.opening import open_store
-from lakevilla.transaction import turns
+from lakevilla.store.open import open_store
+from lakevilla.transaction.commit import writer_queues
 from tests.lake.hooked import Hooked
 
 pytestmark = pytest.mark.formats("delta", "iceberg")
@@ -86,7 +86,7 @@ def test_transaction_that_catches_up_after_vacuum_deleted_its_uploads_conflicts(
     kind: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(turns, "OPEN_SECONDS", 1.0)
+    monkeypatch.setattr(writer_queues, "OPEN_SECONDS", 1.0)
     tx = lake.transaction(KINDS[kind])
     tx.append("t", [{"id": 50, "v": 50}])
     if kind != "R":

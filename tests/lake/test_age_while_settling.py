@@ -9,9 +9,9 @@ from deltalake import DeltaTable
 
 import lakevilla as lv
 from lakevilla.store.faulty import Fault, Faulty
-from lakevilla.store.opening import open_adapter, open_store
+from lakevilla.store.open import open_adapter, open_store
 from lakevilla.store.port import Created, Exists
-from lakevilla.store.retrying import Retrying
+from lakevilla.store.retry import Retrying
 from tests.lake.hooked import Hooked
 from tests.lake.test_age_of_uploads import DAY, OPTIONS, Clock
 from tests.outsiders import OUTSIDERS

@@ -11,7 +11,7 @@ from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownExcept
 from pyiceberg.table import CommitTableResponse
 
 import lakevilla as lv
-from lakevilla.formats.iceberg import by_catalog, publish
+from lakevilla.formats.iceberg.log import catalog_log, publish
 from tests.warehouses import SCHEMA, Commit, Commits, Warehouse, client_of, warehouse
 
 ALL = lv.R | lv.CT | lv.I
@@ -32,7 +32,7 @@ def commits(house: Warehouse, monkeypatch: pytest.MonkeyPatch) -> Commits:
     """What may step in before a commit reaches the catalog, and after."""
     commits, client = Commits(), client_of(house.options["type"])
     monkeypatch.setattr(client, "commit_table", commits.around(client.commit_table))
-    monkeypatch.setattr(by_catalog, "_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(catalog_log, "_PAUSE_SECONDS", 0.001)
     return commits
 
 

@@ -6,8 +6,8 @@ import pytest
 
 import lakevilla as lv
 from lakevilla.environment import SystemEnvironment
-from lakevilla.formats.opening import open_table
-from lakevilla.store.opening import open_store
+from lakevilla.formats.registry import open_table
+from lakevilla.store.open import open_store
 from tests.evolved import ROWS, make_evolved
 
 

@@ -14,10 +14,10 @@ from lakevilla.cli.main import main
 from lakevilla.maintenance.reports import Finding
 from lakevilla.markers.records import Marker
 from lakevilla.store import keys
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from lakevilla.store.port import Store
 from lakevilla.store.prefixed import Prefixed
-from lakevilla.transaction.turns import Turns
+from lakevilla.transaction.commit.writer_queues import WriterQueues
 from tests.docs.messages import quoted, shape
 from tests.lake.hooked import Hooked
 
@@ -101,10 +101,10 @@ def test_waiting_transaction_is_explained_with_the_one_that_it_waits_for(
     first = lake.transaction(lv.R)
     _transfer(first, 1, "x")
     pinned = first._workspace.base("x")
-    first._turns.claim(pinned.ref, pinned.snapshot)
+    first._queues.claim(pinned.ref, pinned.snapshot)
 
     def hold() -> None:
-        with first._turns.at_work():
+        with first._queues.at_work():
             go_on.wait(60)
         first.commit()
 
@@ -161,9 +161,9 @@ def test_pair_that_takes_places_in_opposite_orders_is_a_line_and_no_ring(
 ) -> None:
     """Both have to redo, one changed x then y, the other y then x; both line up, and one waits."""
     lined_up, go_on = Event(), Event()
-    line_up = Turns.line_up
+    line_up = WriterQueues.line_up
 
-    def stop(self: Turns, tables: list) -> dict:  # type: ignore[type-arg]
+    def stop(self: WriterQueues, tables: list) -> dict:  # type: ignore[type-arg]
         met = line_up(self, tables)
         if self._workspace.txn == first.id:
             lined_up.set()
@@ -171,7 +171,7 @@ def test_pair_that_takes_places_in_opposite_orders_is_a_line_and_no_ring(
                 go_on.wait(60)
         return met
 
-    monkeypatch.setattr(Turns, "line_up", stop)
+    monkeypatch.setattr(WriterQueues, "line_up", stop)
     first, second = lake.transaction(BOTH), _open(tmp_path).transaction(BOTH)
     _transfer(first, 1, "x", "y")
     _transfer(second, 10, "y", "x")

@@ -8,7 +8,7 @@ import pytest
 
 import lakevilla as lv
 from bench.seaweed import S3Server
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 
 BOTH = lv.R | lv.CT
 Far = tuple[lv.Lake, str, dict[str, str]]

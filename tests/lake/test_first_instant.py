@@ -8,7 +8,7 @@ from deltalake import write_deltalake
 
 import lakevilla as lv
 from lakevilla.store import keys
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from lakevilla.store.port import Ambiguous, Unanswered
 from tests.lake.hooked import Hooked
 

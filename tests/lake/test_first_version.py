@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import lakevilla as lv
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from tests.lake.hooked import Hooked
 from tests.outsiders import OUTSIDERS, Outsider
 

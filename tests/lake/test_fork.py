@@ -79,7 +79,7 @@ def test_statement_in_a_forked_child_is_refused(lake: lv.Lake) -> None:
 def test_abort_in_a_forked_child_takes_nothing_from_the_parent(lake: lv.Lake, tmp_path: Path) -> None:
     tx = lake.transaction(lv.R)
     tx.update("t", {"v": 1})
-    tx._turns.claim(tx._workspace.base("t").ref, tx._workspace.base("t").snapshot)
+    tx._queues.claim(tx._workspace.base("t").ref, tx._workspace.base("t").snapshot)
     tx.update("t", {"v": 2})
     lake.close()
 

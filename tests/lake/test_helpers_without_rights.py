@@ -8,7 +8,7 @@ import pytest
 import lakevilla as lv
 from lakevilla.errors import Unavailable
 from lakevilla.store import keys
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from tests.lake.hooked import Hooked
 from tests.outsiders import OUTSIDERS
 

@@ -16,10 +16,10 @@ from pyiceberg.expressions import BooleanExpression, EqualTo, GreaterThanOrEqual
 
 import lakevilla as lv
 from lakevilla.environment import SystemEnvironment
-from lakevilla.formats.opening import open_table
+from lakevilla.formats.registry import open_table
 from lakevilla.predicates import Compare
 from lakevilla.store.metered import KINDS
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from tests.iceberg_files import FilesCatalog
 
 COLUMNS = (

@@ -9,7 +9,7 @@ import pytest
 
 import lakevilla as lv
 from lakevilla.errors import Unavailable
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from tests.lake.hooked import Hooked
 
 pytestmark = pytest.mark.formats("iceberg")

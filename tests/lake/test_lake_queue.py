@@ -8,9 +8,9 @@ import pytest
 import lakevilla as lv
 from lakevilla.markers.records import Marker
 from lakevilla.store import keys
-from lakevilla.store.opening import open_store
-from lakevilla.transaction import deciding
-from lakevilla.transaction.turns import Turns
+from lakevilla.store.open import open_store
+from lakevilla.transaction.commit import slot_commit
+from lakevilla.transaction.commit.writer_queues import WriterQueues
 
 OPTIONS = {"fsync": "false"}
 DEAD = "0197" + "d" * 28
@@ -31,16 +31,16 @@ def lake(tmp_path: Path) -> lv.Lake:
 def test_who_loses_slots_queues_and_commits(
     lake: lv.Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(deciding, "QUEUE_AFTER", 1)
+    monkeypatch.setattr(slot_commit, "QUEUE_AFTER", 1)
     rival, waited = _open(tmp_path), list[int | None]()
-    wait = Turns.wait_for_the_lake
+    wait = WriterQueues.wait_for_the_lake
 
-    def note(self: Turns, log: object) -> None:
+    def note(self: WriterQueues, log: object) -> None:
         wait(self, log)  # type: ignore[arg-type]
         waited.append(self.lake_ticket)
         assert [ticket.table for ticket in lake.status().tickets] == ["(the lake)"]
 
-    monkeypatch.setattr(Turns, "wait_for_the_lake", note)
+    monkeypatch.setattr(WriterQueues, "wait_for_the_lake", note)
     with lake.transaction() as tx:
         tx.append("a", [{"id": 2, "v": 0}])
         rival.append("b", [{"id": 2, "v": 0}])
@@ -53,7 +53,7 @@ def test_who_loses_slots_queues_and_commits(
 def test_place_of_a_client_that_is_gone_is_passed_over(
     lake: lv.Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(deciding, "QUEUE_AFTER", 1)
+    monkeypatch.setattr(slot_commit, "QUEUE_AFTER", 1)
     store = open_store(str(tmp_path))
     store.put(keys.marker(1), Marker(DEAD, DEAD, "p", 0, live=True).encode())
     assert [(t.table, t.transaction) for t in lake.status().tickets] == [("(the lake)", DEAD)]
@@ -70,7 +70,7 @@ def test_place_of_a_client_that_is_gone_is_passed_over(
 def test_crowd_that_queues_at_once_loses_nothing(
     lake: lv.Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, features: lv.Features
 ) -> None:
-    monkeypatch.setattr(deciding, "QUEUE_AFTER", 1)
+    monkeypatch.setattr(slot_commit, "QUEUE_AFTER", 1)
 
     def client() -> None:
         mine = _open(tmp_path)

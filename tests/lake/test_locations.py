@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import lakevilla as lv
-from lakevilla.transaction.catalog import Catalog
+from lakevilla.tables.catalog import Catalog
 from tests.outsiders import OUTSIDERS, Outsider
 
 pytestmark = pytest.mark.formats("delta", "iceberg")

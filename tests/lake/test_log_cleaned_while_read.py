@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import lakevilla as lv
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from tests.lake.hooked import Hooked
 
 ROWS = 10

@@ -5,7 +5,7 @@ from threading import Event, Thread
 from time import sleep
 
 import lakevilla as lv
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from tests.lake.hooked import Hooked
 
 BOTH = lv.R | lv.CT

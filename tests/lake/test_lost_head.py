@@ -10,7 +10,7 @@ from pyarrow import table
 
 import lakevilla as lv
 from lakevilla.environment import SystemEnvironment
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from tests.lake.hooked import Hooked
 from tests.outsiders import OUTSIDERS
 

@@ -11,7 +11,7 @@ import lakevilla as lv
 from lakevilla.store import keys
 from lakevilla.store.directory import Directory
 from lakevilla.store.metered import Meter
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from tests.lake.hooked import Hooked
 from tests.outsiders import OUTSIDERS
 
@@ -247,12 +247,12 @@ def test_who_redoes_lines_up_in_one_order_and_shifts_if_it_held_a_later_place(la
     tx = lake.transaction(BOTH)
     _transfer(tx, 30)
     y = tx._workspace.base("y")
-    tx._turns.claim(y.ref, y.snapshot)
-    held = tx._turns.ticket(y.ref)
+    tx._queues.claim(y.ref, y.snapshot)
+    held = tx._queues.ticket(y.ref)
     lake.run(lambda other: _transfer(other, 5), features=BOTH)
     tx.commit()
     assert (_balances(lake, "x")[1], _balances(lake, "y")[1]) == (65, 135)
-    assert tx._turns.shifts == 1
+    assert tx._queues.shifts == 1
     newest = lake._catalog.pin("y", Meter()).snapshot
     assert held is not None
     assert newest.ticket > held

@@ -14,7 +14,7 @@ from lakevilla.environment import SystemEnvironment
 from lakevilla.errors import Torn, Unavailable
 from lakevilla.settle import completion
 from lakevilla.store import keys
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from lakevilla.store.port import Store
 from lakevilla.versions.log import GlobalLog
 from lakevilla.versions.records import Head

@@ -7,7 +7,7 @@ import pytest
 import lakevilla as lv
 from lakevilla.cli.main import main
 from lakevilla.store import keys
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from tests.lake.hooked import Hooked
 from tests.lake.leaving import OPTIONS, abandon, add, make_lake, open_lake
 
@@ -70,7 +70,7 @@ def test_transaction_whose_client_beats_is_live(root: Path) -> None:
     lake = open_lake(root)
     tx = lake.transaction(lv.R)
     add(3, 1)(tx)
-    tx._turns.claim(tx._workspace.base("t").ref, tx._workspace.base("t").snapshot)
+    tx._queues.claim(tx._workspace.base("t").ref, tx._workspace.base("t").snapshot)
     while not (root / keys.lease(tx.id)).exists():
         lake._environment.sleep(0.01)
     assert open_lake(root).outcome(tx.id).state == "live"

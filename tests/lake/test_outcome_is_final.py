@@ -7,7 +7,7 @@ import pytest
 
 import lakevilla as lv
 from lakevilla.store import keys
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from tests.lake.clocks import Days
 from tests.lake.hooked import Hooked
 from tests.outsiders import OUTSIDERS

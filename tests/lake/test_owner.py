@@ -97,15 +97,15 @@ def test_lake_that_loses_the_race_for_a_table_is_refused(
     shared = tmp_path / "first" / "shared" / keys.OWNER
     taken = shared.read_bytes()
     shared.unlink()
-    from lakevilla.transaction import owning
+    from lakevilla.tables import ownership
 
-    probe = owning.probe
+    probe = ownership.probe
 
     def take(*arguments: object) -> None:
         probe(*arguments)  # type: ignore[arg-type]
         shared.write_bytes(taken)
 
-    monkeypatch.setattr(owning, "probe", take)
+    monkeypatch.setattr(ownership, "probe", take)
     with pytest.raises(lv.Unsupported, match="belongs to the lake at"):
         _both(second)
     assert _ids(second, "own") == [1]

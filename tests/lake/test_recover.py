@@ -12,11 +12,11 @@ from lakevilla.markers.records import Lease, Marker
 from lakevilla.markers.side import SideQueue
 from lakevilla.model import Counts, ReadSet, TableRef
 from lakevilla.store import keys
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from lakevilla.store.port import Store
 from lakevilla.store.prefixed import Prefixed
 from lakevilla.sublogs.records import Ran, Saved, Sublog, Touched
-from lakevilla.versions.packing import unpack
+from lakevilla.versions.head_encoding import unpack
 from tests.lake.hooked import Hooked
 from tests.outsiders import OUTSIDERS
 
@@ -46,7 +46,7 @@ def lake(tmp_path: Path) -> lv.Lake:
 
 
 def _mark(store: Store, table: str, ticket: int, txn: str, precedes: tuple[str, ...] = ()) -> None:
-    marker = Marker(txn, txn, f"put-{ticket}", _now_ms() - 60_000, live=True, precedes=precedes)
+    marker = Marker(txn, txn, f"put-{ticket}", _now_ms() - 60_000, live=True, predecessors=precedes)
     Prefixed(store, table).put(keys.marker(ticket), marker.encode())
 
 

@@ -303,7 +303,7 @@ def _waiting(lake: lv.Lake) -> lv.Transaction:
     """A transaction that waits in the queue of writers, with its change done."""
     tx = lake.transaction(lv.R)
     tx.update("t", {"v": "v + 100"}, where="id = 20")
-    tx._turns.claim(tx._workspace.base("t").ref, tx._workspace.base("t").snapshot)
+    tx._queues.claim(tx._workspace.base("t").ref, tx._workspace.base("t").snapshot)
     return tx
 
 

@@ -129,7 +129,7 @@ def test_decided_entry_is_not_published_on_a_table_that_took_the_place(
     _make(lake, tmp_path, 0, 1)
     lake.create("u", "id BIGINT")
     with monkeypatch.context() as patch:
-        patch.setattr("lakevilla.transaction.deciding.CommitSettler.settle", _die)
+        patch.setattr("lakevilla.transaction.commit.slot_commit.CommitSettler.settle", _die)
         with pytest.raises(KeyboardInterrupt), lake.transaction() as tx:
             tx.append("t", [{"id": 1}])
             tx.append("u", [{"id": 1}])

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import lakevilla as lv
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from lakevilla.store.port import Store
 
 ROWS = [{"id": 1, "v": "a"}, {"id": 2, "v": "b"}]

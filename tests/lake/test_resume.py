@@ -231,7 +231,7 @@ def test_transaction_can_be_resumed_again_and_again(root: Path) -> None:
 def _wait_until_fenced(tx: lv.Transaction) -> None:
     """Until a beat of its lease finds the one of whoever resumed it."""
     end = monotonic() + 60
-    while not tx._turns._leases.fenced(tx.id):
+    while not tx._queues._leases.fenced(tx.id):
         assert monotonic() < end
         sleep(0.02)
 
@@ -241,9 +241,9 @@ def test_fenced_client_leaves_its_records_to_whoever_goes_on(root: Path) -> None
     before = records(root)
     open_lake(root).resume(old.id)
     with pytest.raises(lv.Fenced, match="another client resumed"), old:
-        old._turns.claim(old._workspace.base("t").ref, old._workspace.base("t").snapshot)
+        old._queues.claim(old._workspace.base("t").ref, old._workspace.base("t").snapshot)
         _wait_until_fenced(old)
-        old._turns.wait(old._workspace.base("t"))
+        old._queues.wait(old._workspace.base("t"))
     with pytest.raises(lv.InvalidInput, match="aborted"):
         old.commit()
     assert set(before) < set(records(root))

@@ -26,7 +26,7 @@ def test_redone_statements_are_recorded_anew(root: Path) -> None:
     lake = open_lake(root)
     first = lake.transaction(lv.R)
     first.update("t", {"v": "v + 100"}, where="id = 15")
-    first._turns.claim(first._workspace.base("t").ref, first._workspace.base("t").snapshot)
+    first._queues.claim(first._workspace.base("t").ref, first._workspace.base("t").snapshot)
     old = lake.transaction(lv.R)
     old.append("t", [{"id": 30, "v": 0}])
     old.savepoint("a")

@@ -11,8 +11,8 @@ import pytest
 import lakevilla as lv
 from lakevilla.errors import Unavailable
 from lakevilla.store import keys
-from lakevilla.store.opening import open_store
-from lakevilla.transaction import begun
+from lakevilla.store.open import open_store
+from lakevilla.transaction.lifecycle import start
 from tests.lake.hooked import Hooked
 from tests.lake.leaving import OPTIONS, records, store_all
 from tests.outsiders import OUTSIDERS
@@ -27,7 +27,7 @@ Step = Callable[[lv.Transaction], Any]
 
 @pytest.fixture(autouse=True)
 def stored_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(begun, "STORED_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(start, "STORED_AFTER_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -158,7 +158,7 @@ def test_single_table_that_others_may_have_resumed_is_decided_by_a_slot(
 
 
 def test_short_transaction_stores_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(begun, "STORED_AFTER_SECONDS", 1e9)
+    monkeypatch.setattr(start, "STORED_AFTER_SECONDS", 1e9)
     abandon(root, add("a", 1), add("b", 2), add("a", 2))
     assert records(root) == []
 

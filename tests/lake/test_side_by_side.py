@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import lakevilla as lv
-from lakevilla.transaction.own_tables import OwnTables
+from lakevilla.transaction.statements.own_tables import OwnTables
 
 TABLES = [f"t{number}" for number in range(8)]
 

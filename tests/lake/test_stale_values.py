@@ -174,7 +174,7 @@ def test_transaction_goes_no_further_after_a_statement_that_met_a_conflict(lake:
     first = lake.transaction()
     first.update("x", {"v": 77}, where="id = 1")
     pinned = first._workspace.base("x")
-    first._turns.claim(pinned.ref, pinned.snapshot)
+    first._queues.claim(pinned.ref, pinned.snapshot)
     tx = lake.transaction()
     value = _rows(tx, "x")[0][1]
     later = Timer(0.2, first.commit)

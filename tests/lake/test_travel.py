@@ -13,8 +13,8 @@ import lakevilla as lv
 from lakevilla.environment import SystemEnvironment
 from lakevilla.store import keys
 from lakevilla.store.metered import KINDS, Meter, Metered
-from lakevilla.store.opening import open_store
-from lakevilla.versions.packing import STEPS_KEPT
+from lakevilla.store.open import open_store
+from lakevilla.versions.head_encoding import STEPS_KEPT
 from tests.lake.clocks import Days
 
 pytestmark = pytest.mark.formats("delta", "iceberg")

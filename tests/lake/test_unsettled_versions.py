@@ -8,8 +8,8 @@ import pytest
 
 import lakevilla as lv
 from lakevilla.store.metered import Meter
-from lakevilla.store.opening import open_store
-from lakevilla.transaction import committing
+from lakevilla.store.open import open_store
+from lakevilla.transaction.commit import optimistic_commit
 from tests.lake.hooked import Hooked
 from tests.outsiders import OUTSIDERS
 
@@ -78,7 +78,7 @@ def alter(tx: lv.Transaction, name: str = "x") -> None:
 def test_version_met_while_waiting_in_the_queue_is_settled_first(half: Half) -> None:
     tx = open_lake(half.root).transaction(lv.R)
     alter(tx)
-    tx._turns.claim(tx._workspace.base("a").ref, tx._workspace.base("a").snapshot)
+    tx._queues.claim(tx._workspace.base("a").ref, tx._workspace.base("a").snapshot)
     half.die()
     tx.commit()
     assert half.torn() == frozenset()
@@ -88,7 +88,7 @@ def test_version_met_while_waiting_in_the_queue_is_settled_first(half: Half) -> 
 def test_redo_behind_the_queue_works_on_what_is_settled(half: Half) -> None:
     tx = open_lake(half.root).transaction(lv.R)
     tx.update("a", {"v": "v + 10"}, where="id = 2")
-    tx._turns.claim(tx._workspace.base("a").ref, tx._workspace.base("a").snapshot)
+    tx._queues.claim(tx._workspace.base("a").ref, tx._workspace.base("a").snapshot)
     half.die()
     tx.commit()
     assert (half.torn(), half.values()) == (frozenset(), [(1, 1), (2, 12)])
@@ -99,9 +99,9 @@ def test_redo_behind_the_queue_works_on_what_is_settled(half: Half) -> None:
 def test_version_met_before_a_statement_is_settled_first(half: Half, monkeypatch: pytest.MonkeyPatch) -> None:
     tx = open_lake(half.root).transaction(lv.R)
     alter(tx)
-    tx._turns._probed.clear()
-    tx._turns.claim(tx._workspace.base("a").ref, tx._workspace.base("a").snapshot)
-    monkeypatch.setattr(tx._turns, "probe", lambda _: True)
+    tx._queues._probed.clear()
+    tx._queues.claim(tx._workspace.base("a").ref, tx._workspace.base("a").snapshot)
+    monkeypatch.setattr(tx._queues, "probe", lambda _: True)
     half.die()
     alter(tx, "y")
     tx.commit()
@@ -132,8 +132,8 @@ def test_version_met_after_many_lost_races_is_settled_first(
             half.die()
         waits.append(1)
 
-    monkeypatch.setattr(committing, "BACK_OFF_AFTER", 0)
-    monkeypatch.setattr(committing, "back_off", wait)
+    monkeypatch.setattr(optimistic_commit, "BACK_OFF_AFTER", 0)
+    monkeypatch.setattr(optimistic_commit, "back_off", wait)
     tx.commit()
     assert waits
     assert half.torn() == frozenset()
@@ -148,7 +148,7 @@ def test_resumed_transaction_settles_what_it_meets_first(half: Half) -> None:
     lake.close()
     half.die()
     tx = open_lake(half.root).resume(old.id)
-    tx._turns.claim(tx._workspace.base("a").ref, tx._workspace.base("a").snapshot)
+    tx._queues.claim(tx._workspace.base("a").ref, tx._workspace.base("a").snapshot)
     tx.commit()
     assert half.torn() == frozenset()
 

@@ -9,7 +9,7 @@ import pytest
 import lakevilla as lv
 from lakevilla.markers.records import Marker
 from lakevilla.store import keys
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from lakevilla.store.port import Store
 from lakevilla.store.prefixed import Prefixed
 from tests.lake.clocks import DAY_MS, Days, date_files

@@ -10,10 +10,10 @@ import pytest
 import lakevilla as lv
 from lakevilla.store import keys
 from lakevilla.store.directory import Directory
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from lakevilla.store.port import Store
-from lakevilla.transaction.catalog import Catalog
-from lakevilla.versions.packing import STEPS_KEPT
+from lakevilla.tables.catalog import Catalog
+from lakevilla.versions.head_encoding import STEPS_KEPT
 from tests.lake.clocks import DAY_MS, Days, date_files
 from tests.lake.hooked import Hooked
 from tests.outsiders import OUTSIDERS

@@ -9,7 +9,7 @@ import lakevilla as lv
 from lakevilla.markers.records import Lease, Marker
 from lakevilla.store import keys
 from lakevilla.store.directory import Directory
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from lakevilla.store.port import Store
 from lakevilla.store.prefixed import Prefixed
 from lakevilla.versions.log import GlobalLog

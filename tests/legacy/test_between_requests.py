@@ -15,7 +15,7 @@ import pytest
 import lakevilla as lv
 from lakevilla.environment import SystemEnvironment
 from lakevilla.store.delayed import Delayed
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from tests.legacy.lookers import LOOKERS, Cold, Listed, Other, Rows, Spark
 from tests.outsiders import OUTSIDERS
 

@@ -13,7 +13,7 @@ import pytest
 
 import lakevilla as lv
 from lakevilla.store.metered import Meter
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from lakevilla.versions.records import Head
 from tests.lake.hooked import Hooked
 from tests.legacy.lookers import LOOKERS, Rows

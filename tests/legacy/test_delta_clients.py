@@ -17,10 +17,10 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
 from bench.seaweed import S3Server
-from lakevilla.formats.delta.checkpoint import write_checkpoint
+from lakevilla.formats.delta.checkpoints.writer import write_checkpoint
 from lakevilla.predicates import Compare
 from lakevilla.sql import statements as sql
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from tests.delta_writer import Writer
 
 Rows = list[dict[str, Any]]

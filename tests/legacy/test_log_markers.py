@@ -11,7 +11,7 @@ import pytest
 import lakevilla as lv
 from lakevilla.environment import SystemEnvironment
 from lakevilla.store.delayed import Delayed
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from tests.legacy.lookers import LOOKERS, Other, Rows, Warm
 from tests.legacy.test_between_requests import Watch
 

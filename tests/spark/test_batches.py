@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakevilla.engines.spark.batches import bounded_by_rows
+from lakevilla.engines.spark.write.batches import bounded_by_rows
 
 BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 FIXED = pa.schema([pa.field("id", pa.int64()), pa.field("price", pa.decimal128(12, 2))])

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import lakevilla as lv
-from lakevilla.engines.spark import writing
+from lakevilla.engines.spark.write import writer
 from lakevilla.errors import InvalidInput, LakeVillaError
 from tests.spark.both import Both, content
 from tests.support.extent import in_turn
@@ -52,7 +52,7 @@ FEW_ROWS = {"by tasks": -1, "here": 10_000}
 def test_change_does_the_same_on_both_engines(
     quick: Any, tmp_path: Path, sql: str, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "FEW_ROWS", FEW_ROWS[way])
+    monkeypatch.setattr(writer, "FEW_ROWS", FEW_ROWS[way])
     both = Both(tmp_path, quick)
     assert both.spark.sql(sql) == both.local.sql(sql)
     for local, on_spark in both.tables():

@@ -19,9 +19,9 @@ import pytest
 import lakevilla as lv
 from bench.jars import S3A, JarsMissing, resolve
 from bench.seaweed import S3Server
-from lakevilla.engines.spark import bypaths
-from lakevilla.engines.spark.connect import is_connect
-from lakevilla.engines.spark.places import Access
+from lakevilla.engines.spark.scan import path_relation
+from lakevilla.engines.spark.scan.file_urls import Access
+from lakevilla.engines.spark.session.connect import is_connect
 from tests.conformance.engines.choosing import SEEDS
 from tests.conformance.engines.pruned import CONDITIONS, LAYOUTS, SETTINGS, fill, settings
 from tests.conformance.engines.pruning_checks import true_rows, wrongly_pruned, wrongly_selected
@@ -178,7 +178,7 @@ def test_file_that_comes_back_under_another_path_fails_the_read_through_connect(
 ) -> None:
     lake = lv.Lake(tmp_path, spark=remote)
     lake.create("t", [{"id": 1}])
-    monkeypatch.setattr(bypaths, "_as_told", lambda path: path + "?")
+    monkeypatch.setattr(path_relation, "_as_told", lambda path: path + "?")
     with pytest.raises(lv.Corrupt):
         lake.read("t").collect()
     with pytest.raises(lv.Corrupt):

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import lakevilla as lv
-from lakevilla.engines.spark import reading
+from lakevilla.engines.spark.scan import relation
 from tests.evolved import ROWS, make_evolved
 
 Rows = list[tuple[Any, ...]]
@@ -22,7 +22,7 @@ def test_column_that_some_files_leave_out_has_the_partition_value_on_spark(
     quick: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, index: bool
 ) -> None:
     if not index:
-        monkeypatch.setattr(reading, "driver_side", lambda session: None)
+        monkeypatch.setattr(relation, "driver_side", lambda session: None)
     make_evolved(tmp_path / "t")
     lake = lv.Lake(tmp_path, spark=quick)
     assert rows(lake) == ROWS

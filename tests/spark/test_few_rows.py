@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import lakevilla as lv
-from lakevilla.engines.spark.writing import FEW_ROWS, rows_in, rows_of
+from lakevilla.engines.spark.write.writer import FEW_ROWS, rows_in, rows_of
 from lakevilla.model import DataFile
 
 STATEMENTS = [

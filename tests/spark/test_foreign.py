@@ -17,14 +17,14 @@ from pyiceberg.types import LongType, NestedField, StructType, UUIDType
 import lakevilla as lv
 from lakevilla.engines.port import Source
 from lakevilla.engines.spark.names import Names
-from lakevilla.engines.spark.places import Access
-from lakevilla.engines.spark.reading import Reader
+from lakevilla.engines.spark.scan.file_urls import Access
+from lakevilla.engines.spark.scan.relation import Reader
 from lakevilla.environment import SystemEnvironment
 from lakevilla.errors import Unsupported
-from lakevilla.files.mapping import BY_ID, DEFAULT, FIELD_ID, NAMES, encode_default
+from lakevilla.files.column_mapping import BY_ID, DEFAULT, FIELD_ID, NAMES, encode_default
 from lakevilla.model import DataFile, Deletes
 from lakevilla.predicates import Predicate
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from tests.iceberg_files import FilesCatalog
 
 

@@ -7,8 +7,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from lakevilla.engines.port import Source
-from lakevilla.engines.spark import reading
 from lakevilla.engines.spark.engine import SparkEngine
+from lakevilla.engines.spark.scan import relation
 from lakevilla.environment import SystemEnvironment
 from lakevilla.errors import LakeVillaError, Unsupported
 from tests.golden.canonical import checksum
@@ -67,5 +67,5 @@ def without_index() -> list[Any]:
 def test_golden_table_without_a_file_index_has_the_known_rows(
     quick: Any, entry: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "driver_side", lambda session: None)
+    monkeypatch.setattr(relation, "driver_side", lambda session: None)
     assert checksum(rows_on_spark(quick, Golden(entry))) == entry["expected"]["sha256"]

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import lakevilla as lv
-from lakevilla.engines.spark import writing
+from lakevilla.engines.spark.write import writer
 
 REFUSED = [
     "UPDATE t SET a = row_number() OVER (ORDER BY b)",
@@ -73,7 +73,7 @@ def test_condition_by_chance_is_refused(quick: Any, lakes: list[lv.Lake]) -> Non
 def test_value_by_chance_is_drawn_once(
     lakes: list[lv.Lake], few_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "FEW_ROWS", few_rows)
+    monkeypatch.setattr(writer, "FEW_ROWS", few_rows)
     lake = lakes[0]
     lake.sql("CREATE TABLE i (a BIGINT, n INT)")
     lake.sql("INSERT INTO i SELECT a, 0 FROM t")

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 import lakevilla as lv
 from bench.seaweed import S3Server
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 
 
 def test_statements_in_a_bucket_leave_no_secret_behind(

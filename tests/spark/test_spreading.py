@@ -11,7 +11,7 @@ from lakevilla.engines.port import Target
 from lakevilla.engines.spark.engine import SparkEngine
 from lakevilla.environment import SystemEnvironment
 from lakevilla.model import PartitionField, Partitioning, WrittenFile
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 
 SCHEMA = pa.schema(
     [

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import lakevilla as lv
-from lakevilla.engines.spark import java
+from lakevilla.engines.spark.session import java
 
 CLI = "import sys; from lakevilla.cli.main import main; sys.exit(main())"
 WAIT_SECONDS = 300

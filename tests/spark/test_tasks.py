@@ -13,18 +13,11 @@ import pyarrow as pa
 import pyspark
 import pytest
 
-from lakevilla.engines.spark import tasks
 from lakevilla.engines.spark.names import Names
-from lakevilla.engines.spark.places import Access
-from lakevilla.engines.spark.tasks import (
-    DELETED,
-    KEPT,
-    UPDATED,
-    Report,
-    WriteTask,
-    packed_place,
-)
-from lakevilla.engines.spark.writing import joined
+from lakevilla.engines.spark.scan.file_urls import Access
+from lakevilla.engines.spark.write import tasks
+from lakevilla.engines.spark.write.tasks import DELETED, KEPT, UPDATED, Report, WriteTask, packed_place
+from lakevilla.engines.spark.write.writer import joined
 from lakevilla.errors import InvalidInput
 from lakevilla.model import Partitioning
 

@@ -28,8 +28,10 @@ ARROWS = {
     "validation": FOUNDATION,
     "engines": FOUNDATION | {"sql", "store", "files"},
     "settle": FOUNDATION | {"store", "formats", "versions", "conflicts"},
+    "tables": FOUNDATION | {"sql", "store", "formats", "versions", "settle"},
     "transaction": FOUNDATION
     | {
+        "tables",
         "sql",
         "store",
         "files",
@@ -43,9 +45,10 @@ ARROWS = {
         "settle",
     },
     "maintenance": FOUNDATION
-    | {"store", "formats", "versions", "markers", "sublogs", "settle", "transaction"},
-    "travel": FOUNDATION | {"sql", "store", "versions", "engines", "transaction"},
-    "lake": FOUNDATION | {"store", "versions", "markers", "engines", "transaction", "maintenance", "travel"},
+    | {"store", "formats", "versions", "markers", "sublogs", "settle", "tables", "transaction"},
+    "travel": FOUNDATION | {"sql", "store", "versions", "engines", "tables", "transaction"},
+    "lake": FOUNDATION
+    | {"store", "versions", "markers", "engines", "tables", "transaction", "maintenance", "travel"},
     "api": FOUNDATION | {"lake", "transaction", "maintenance", "travel"},
     "__init__": {"errors", "api"},
     "cli": {"__init__", "timestamps"},

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from lakevilla.engines.local.translation.scope import Output
-from lakevilla.engines.local.translation.typed import is_uuid
+from lakevilla.engines.local.translation.queries.scope import Output
+from lakevilla.engines.local.translation.types.typed import is_uuid
 from lakevilla.errors import InvalidInput
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lakevilla.engines.local.translation.typed import UNSUPPORTED
+from lakevilla.engines.local.translation.types.typed import UNSUPPORTED
 from lakevilla.errors import InvalidInput, Unsupported
 
 if TYPE_CHECKING:

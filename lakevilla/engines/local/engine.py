@@ -6,22 +6,22 @@ import pyarrow as pa
 from sqlglot import exp
 
 from lakevilla.engines import data as given
+from lakevilla.engines.arrow_writer import write
 from lakevilla.engines.local.arrow import inward, outward
-from lakevilla.engines.local.changes import Change, delete, matching, rows_of, surviving, update
 from lakevilla.engines.local.connections import Connections
-from lakevilla.engines.local.merging import Merge
-from lakevilla.engines.local.points import literals_of, point_of, point_query
+from lakevilla.engines.local.copy_on_write import Change, delete, matching, rows_of, surviving, update
+from lakevilla.engines.local.merge import Merge
+from lakevilla.engines.local.point_lookup import literals_of, point_of, point_query
 from lakevilla.engines.local.result import LocalResult
 from lakevilla.engines.local.rows import checked, column_of, counted, new_rows, qualifiers
-from lakevilla.engines.local.scanning import Scan, load
-from lakevilla.engines.local.translation.queries import Queries
-from lakevilla.engines.local.translation.scope import Relation
-from lakevilla.engines.local.translation.typed import Typed
+from lakevilla.engines.local.scan import Scan, load
+from lakevilla.engines.local.translation.queries.queries import Queries
+from lakevilla.engines.local.translation.queries.scope import Relation
+from lakevilla.engines.local.translation.types.typed import Typed
 from lakevilla.engines.port import MergeClauses, Rewritten, Source, Target
-from lakevilla.engines.writing import write
 from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput
-from lakevilla.files.conforming import together
+from lakevilla.files.row_checks import together
 from lakevilla.model import Counts
 from lakevilla.predicates import ANYTHING
 from lakevilla.sql.row_expressions import refuse_beyond_rows, refuse_in_merge

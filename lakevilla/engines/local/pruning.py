@@ -4,9 +4,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
-from lakevilla.engines.local.translation.scope import Relation, Scope
+from lakevilla.engines.local.translation.queries.scope import Relation, Scope
 from lakevilla.predicates import NOTHING, Compare, Predicate, conjunction, disjunction
-from lakevilla.sql.predicates_of import Found, find_column, predicate_of
+from lakevilla.sql.predicate_extraction import Found, find_column, predicate_of
 
 _FEW_KEYS = 64
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakevilla.engines.local.showing import drawn
+from lakevilla.engines.local.display import drawn
 from lakevilla.errors import Unsupported
-from lakevilla.files.conforming import together
+from lakevilla.files.row_checks import together
 
 
 class Row(tuple[Any, ...]):

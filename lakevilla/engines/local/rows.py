@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from lakevilla.engines.local.arrow import as_type
-from lakevilla.engines.local.translation.casting import assign
 from lakevilla.engines.local.translation.expressions import Expressions
-from lakevilla.engines.local.translation.queries import Queries
-from lakevilla.engines.local.translation.scope import Output, Relation, Scope
-from lakevilla.engines.local.translation.typed import Typed
+from lakevilla.engines.local.translation.queries.queries import Queries
+from lakevilla.engines.local.translation.queries.scope import Output, Relation, Scope
+from lakevilla.engines.local.translation.types.casts import assign
+from lakevilla.engines.local.translation.types.typed import Typed
 from lakevilla.engines.port import Target
 from lakevilla.errors import InvalidInput
 from lakevilla.sql.dialect import spark_text

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 
 from lakevilla.engines import data as given
 from lakevilla.engines.spark import types
-from lakevilla.engines.spark.assigning import Value
+from lakevilla.engines.spark.change.assignment import Value
 from lakevilla.engines.spark.types import quoted
 from lakevilla.errors import InvalidInput
 

@@ -15,19 +15,19 @@ from lakevilla.engines import data as arrow
 from lakevilla.engines.port import MergeClauses, Rewritten, Source, Target
 from lakevilla.engines.spark import data as given
 from lakevilla.engines.spark import types
-from lakevilla.engines.spark.assigning import Value
-from lakevilla.engines.spark.changes import Change, column_of
+from lakevilla.engines.spark.change.assignment import Value
+from lakevilla.engines.spark.change.copy_on_write import Change, column_of
+from lakevilla.engines.spark.change.merge import Merge
 from lakevilla.engines.spark.failures import explained, explaining
-from lakevilla.engines.spark.merging import Merge
 from lakevilla.engines.spark.names import beside, names_in
-from lakevilla.engines.spark.places import Access
-from lakevilla.engines.spark.queries import statement
-from lakevilla.engines.spark.reading import Reader
-from lakevilla.engines.spark.session import Session
-from lakevilla.engines.spark.writing import Done, Writer, new_rows, rows_in
+from lakevilla.engines.spark.scan.file_urls import Access
+from lakevilla.engines.spark.scan.queries import statement
+from lakevilla.engines.spark.scan.relation import Reader
+from lakevilla.engines.spark.session.session import Session
+from lakevilla.engines.spark.write.writer import Done, Writer, new_rows, rows_in
 from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput
-from lakevilla.files.conforming import together
+from lakevilla.files.row_checks import together
 from lakevilla.model import Counts
 from lakevilla.sql.row_expressions import refuse_beyond_rows, refuse_in_merge
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lakevilla.files.mapping import physical_name
+from lakevilla.files.column_mapping import physical_name
 
 METADATA = "_metadata"
 """The column in which Spark's file sources tell about the file of a row."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import types as spark
 
 from lakevilla.errors import Unsupported
-from lakevilla.files.mapping import DEFAULT, default_of, field_id, physical_name
+from lakevilla.files.column_mapping import DEFAULT, default_of, field_id, physical_name
 from lakevilla.files.partitioning import partition_text
 from lakevilla.sql.types import TIMESTAMP, TIMESTAMP_NTZ, type_name
 

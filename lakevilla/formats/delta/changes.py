@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from lakevilla.errors import Corrupt
-from lakevilla.formats.delta.actions import Commit
-from lakevilla.formats.delta.encode import CARRIED, Action
-from lakevilla.formats.delta.entry import commit_of, identity_of
-from lakevilla.formats.delta.landing import ground_of, land
-from lakevilla.formats.delta.paths import data_key
+from lakevilla.formats.delta.log.actions import Commit
+from lakevilla.formats.delta.log.encode import CARRIED, Action
+from lakevilla.formats.delta.log.entry import commit_of, identity_of
+from lakevilla.formats.delta.log.next_version import context_of, land
+from lakevilla.formats.delta.log.paths import data_key
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.model import Author, Change, DataFile, WrittenFile
 
@@ -70,7 +70,7 @@ def decode_change(record: Mapping[str, Any], root: str) -> Change:
 
 def _actions(base: DeltaSnapshot, change: Change, now_ms: int) -> list[Action]:
     # The time of the version before is asked for only by who publishes: to learn it may take a request.
-    return land(change, _NOBODY, ground_of(base, lambda: 0), now_ms)
+    return land(change, _NOBODY, context_of(base, lambda: 0), now_ms)
 
 
 def _written(add: Mapping[str, Any], root: str) -> WrittenFile:

@@ -13,20 +13,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakevilla.errors import Corrupt
-from lakevilla.files.mapping import physical_name
+from lakevilla.files.column_mapping import physical_name
 from lakevilla.files.partitioning import plain_values
-from lakevilla.formats.delta.actions import Commit, Metadata, Protocol
-from lakevilla.formats.delta.blocks import CORE
-from lakevilla.formats.delta.bounds import Leaf, partition_bounds
-from lakevilla.formats.delta.deletion_vectors import Locate, deletes_of
-from lakevilla.formats.delta.encode import ticket_of
-from lakevilla.formats.delta.entry import identity_of, parse_entry
-from lakevilla.formats.delta.features import refuse_write
-from lakevilla.formats.delta.layout import Layout, columns_of
-from lakevilla.formats.delta.paths import data_key, entry_key
-from lakevilla.formats.delta.properties import duration_ms
-from lakevilla.formats.delta.replay import LiveBlock, Mask, State
-from lakevilla.formats.lazily import lazy_property
+from lakevilla.formats.delta.definition.features import refuse_write
+from lakevilla.formats.delta.definition.layout import Layout, columns_of
+from lakevilla.formats.delta.definition.properties import duration_ms
+from lakevilla.formats.delta.files.blocks import CORE
+from lakevilla.formats.delta.files.bounds import Leaf, partition_bounds
+from lakevilla.formats.delta.files.deletion_vectors import Locate, deletes_of
+from lakevilla.formats.delta.log.actions import Commit, Metadata, Protocol
+from lakevilla.formats.delta.log.encode import ticket_of
+from lakevilla.formats.delta.log.entry import identity_of, parse_entry
+from lakevilla.formats.delta.log.paths import data_key, entry_key
+from lakevilla.formats.delta.log.replay import LiveBlock, Mask, State
+from lakevilla.formats.lazy import lazy_property
 from lakevilla.formats.properties import EXCLUSIVE, is_true, markers_in_log
 from lakevilla.model import DataFile, Notice, Partitioning
 from lakevilla.predicates import ANYTHING, Bounds, Column, Predicate, may_match

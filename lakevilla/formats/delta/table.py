@@ -11,19 +11,19 @@ import pyarrow as pa
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput, LakeVillaError
 from lakevilla.formats.authorship import texts
-from lakevilla.formats.creating import missing
-from lakevilla.formats.delta.actions import Commit
-from lakevilla.formats.delta.alter import alter
+from lakevilla.formats.conditional_commit import missing
 from lakevilla.formats.delta.changes import decode_change, encode_change, inverse, unpublished
-from lakevilla.formats.delta.checkpoint import is_due, write_checkpoint
-from lakevilla.formats.delta.create import create_table
-from lakevilla.formats.delta.encode import attempt_of, is_pending, slot_of, txn_of
-from lakevilla.formats.delta.entry import identity_of
-from lakevilla.formats.delta.filling import DeltaMarkerEntries, fill
-from lakevilla.formats.delta.footprint import footprint_of
-from lakevilla.formats.delta.log import Listing, adjusted_times, list_log, newest_at
-from lakevilla.formats.delta.opening import follow, is_same, open_state, read_entry
-from lakevilla.formats.delta.publish import (
+from lakevilla.formats.delta.checkpoints.writer import is_due, write_checkpoint
+from lakevilla.formats.delta.definition.alter import alter
+from lakevilla.formats.delta.definition.create import create_table
+from lakevilla.formats.delta.log.actions import Commit
+from lakevilla.formats.delta.log.encode import attempt_of, is_pending, slot_of, txn_of
+from lakevilla.formats.delta.log.entry import identity_of
+from lakevilla.formats.delta.log.footprint import footprint_of
+from lakevilla.formats.delta.log.listing import Listing, adjusted_times, list_log, newest_at
+from lakevilla.formats.delta.log.load import follow, is_same, open_state, read_entry
+from lakevilla.formats.delta.log.markers import DeltaMarkerEntries, fill
+from lakevilla.formats.delta.log.publish import (
     encode_first,
     is_stale,
     publish,
@@ -31,8 +31,8 @@ from lakevilla.formats.delta.publish import (
     publish_notice,
     retract,
 )
-from lakevilla.formats.delta.references import DeltaReferences
-from lakevilla.formats.delta.replay import State
+from lakevilla.formats.delta.log.references import DeltaReferences
+from lakevilla.formats.delta.log.replay import State
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.identity import must_look, must_look_before_publish, recreated
 from lakevilla.formats.port import Displaced, Published, Snapshot, Taken

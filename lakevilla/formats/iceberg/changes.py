@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from lakevilla.errors import Corrupt
-from lakevilla.formats.iceberg.entries import Entry
-from lakevilla.formats.iceberg.metadata import Raw
+from lakevilla.formats.iceberg.manifests.entries import Entry
+from lakevilla.formats.iceberg.metadata.document import Raw
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
 from lakevilla.formats.iceberg.written import decode_entry, encode_entry, entry_of, removed_entry
 from lakevilla.model import Change, DataFile, WrittenFile

@@ -14,28 +14,28 @@ import pyarrow as pa
 from lakevilla.environment import Environment
 from lakevilla.errors import Unsupported
 from lakevilla.formats import authorship
-from lakevilla.formats.iceberg import metadata
-from lakevilla.formats.iceberg.commits import newest
-from lakevilla.formats.iceberg.delete_reading import Kept
-from lakevilla.formats.iceberg.deletes import DeleteIndex
-from lakevilla.formats.iceberg.entries import Entry
-from lakevilla.formats.iceberg.layout import Layout, same_shape
-from lakevilla.formats.iceberg.log import Keeper, Version
-from lakevilla.formats.iceberg.manifests import Locate, Manifest, Manifests, unwritten
-from lakevilla.formats.iceberg.metadata import Raw
-from lakevilla.formats.iceberg.paths import Places
-from lakevilla.formats.iceberg.properties import NO_MARKERS, refuse_write, retention_ms, shown
-from lakevilla.formats.iceberg.pruning import matching
-from lakevilla.formats.iceberg.skipping import worth_reading
-from lakevilla.formats.iceberg.unstored import unstored_columns
-from lakevilla.formats.lazily import lazy_property
+from lakevilla.formats.iceberg.definition.layout import Layout, same_shape
+from lakevilla.formats.iceberg.definition.properties import NO_MARKERS, refuse_write, retention_ms, shown
+from lakevilla.formats.iceberg.definition.unstored_columns import unstored_columns
+from lakevilla.formats.iceberg.deletes.contents import Kept
+from lakevilla.formats.iceberg.deletes.scope import DeleteIndex
+from lakevilla.formats.iceberg.log.authorship import newest
+from lakevilla.formats.iceberg.log.versions import Keeper, Version
+from lakevilla.formats.iceberg.manifests.cache import Locate, Manifest, Manifests, unwritten
+from lakevilla.formats.iceberg.manifests.entries import Entry
+from lakevilla.formats.iceberg.manifests.file_pruning import matching
+from lakevilla.formats.iceberg.manifests.manifest_pruning import worth_reading
+from lakevilla.formats.iceberg.metadata import document
+from lakevilla.formats.iceberg.metadata.document import Raw
+from lakevilla.formats.iceberg.metadata.paths import Places
+from lakevilla.formats.lazy import lazy_property
 from lakevilla.formats.properties import EXCLUSIVE, is_true, markers_in_log
 from lakevilla.model import DataFile, Notice, Partitioning
 from lakevilla.predicates import ANYTHING, Predicate
 
 
 @dataclass(frozen=True, eq=False)
-class Ground:
+class TableContext:
     """What a version needs of the world: where the table lies, and how recorded paths are found."""
 
     root: str
@@ -52,7 +52,7 @@ class IcebergSnapshot:
 
     at: Version
     layout: Layout
-    ground: Ground
+    context: TableContext
     known: tuple[Manifest, ...] = field(default=(), repr=False)
     whole: tuple[Manifest, ...] | None = field(default=None, repr=False)
     added: tuple[Entry, ...] = ()
@@ -61,12 +61,12 @@ class IcebergSnapshot:
     """When the table was last seen to be this one, on the environment's clock."""
 
     @staticmethod
-    def of(version: Version, ground: Ground, seen_at: float = math.inf) -> "IcebergSnapshot":
-        return IcebergSnapshot(version, Layout.of(version.raw), ground, seen_at=seen_at)
+    def of(version: Version, context: TableContext, seen_at: float = math.inf) -> "IcebergSnapshot":
+        return IcebergSnapshot(version, Layout.of(version.raw), context, seen_at=seen_at)
 
     @property
     def table_id(self) -> str:
-        return metadata.table_id(self.raw)
+        return document.table_id(self.raw)
 
     def advance(self, version: Version, whole: tuple[Manifest, ...] | None = None) -> "IcebergSnapshot":
         """A later version of this table; `whole` are its manifests, where we wrote it."""
@@ -75,7 +75,7 @@ class IcebergSnapshot:
             # A version that was freed: the same files once more.
             whole = self.__dict__.get("manifests", self.whole)
         layout = self.layout_of(version.raw)
-        return IcebergSnapshot(version, layout, self.ground, known, whole, seen_at=self.seen_at)
+        return IcebergSnapshot(version, layout, self.context, known, whole, seen_at=self.seen_at)
 
     def layout_of(self, raw: Raw) -> Layout:
         """The layout of a version near this one."""
@@ -89,7 +89,7 @@ class IcebergSnapshot:
         hidden = self.hidden | gone
         whole = self.manifests
         return IcebergSnapshot(
-            version, self.layout_of(raw), self.ground, whole, whole, (*kept, *added), hidden
+            version, self.layout_of(raw), self.context, whole, whole, (*kept, *added), hidden
         )
 
     @property
@@ -102,7 +102,7 @@ class IcebergSnapshot:
 
     def metadata_keys(self) -> list[str]:
         """The manifest list of this version, and the manifests that its snapshot brought."""
-        current = metadata.current_snapshot(self.raw)
+        current = document.current_snapshot(self.raw)
         if current is None or "manifest-list" not in current:
             return []
         made = [m.path for m in self.manifests if m.record.get("added_snapshot_id") == current["snapshot-id"]]
@@ -126,7 +126,7 @@ class IcebergSnapshot:
 
     @property
     def properties(self) -> Mapping[str, str]:
-        return shown(metadata.properties(self.raw))
+        return shown(document.properties(self.raw))
 
     @property
     def markers_in_log(self) -> bool:
@@ -162,20 +162,20 @@ class IcebergSnapshot:
 
     @lazy_property
     def places(self) -> Places:
-        return Places(self.raw["location"], self.ground.root)
+        return Places(self.raw["location"], self.context.root)
 
     def refuse_writes(self) -> None:
         if self.at.keeper is Keeper.UNKNOWN:
             raise Unsupported(
-                f"the table at {self.ground.root} is kept by a catalog, which alone decides its versions: to "
-                "write to it, register it by that catalog, lake.register(name, catalog=..., table=...)"
+                f"the table at {self.context.root} is kept by a catalog, which alone decides its versions: "
+                "to write to it, register it by that catalog, lake.register(name, catalog=..., table=...)"
             )
         if self.at.keeper is Keeper.CATALOG and self.markers_in_log:
             raise Unsupported(NO_MARKERS)
         if self.places.moved:
             raise Unsupported(
-                f"the table at {self.ground.root} says that it lies at {self.raw['location']}: other clients "
-                "would look for its files there. It is only read; write to it where it was made"
+                f"the table at {self.context.root} says that it lies at {self.raw['location']}: other "
+                "clients would look for its files there. It is only read; write to it where it was made"
             )
         refuse_write(self.raw)
 
@@ -184,11 +184,11 @@ class IcebergSnapshot:
         """The manifests of the version, without what is not published."""
         if self.whole is not None:
             return self.whole
-        return self.reader.of(metadata.current_snapshot(self.raw), self.known)
+        return self.reader.of(document.current_snapshot(self.raw), self.known)
 
     @lazy_property
     def reader(self) -> Manifests:
-        return Manifests(self.ground.locate, self.ground.environment, self.layout.specs)
+        return Manifests(self.context.locate, self.context.environment, self.layout.specs)
 
     @property
     def has_deletes(self) -> bool:
@@ -213,7 +213,7 @@ class IcebergSnapshot:
         return found.difference(self.partition_columns)
 
     def about_bytes(self) -> int:
-        snapshot = metadata.current_snapshot(self.raw) or {}
+        snapshot = document.current_snapshot(self.raw) or {}
         told = str((snapshot.get("summary") or {}).get("total-files-size", ""))
         if told.isdecimal():
             return int(told)
@@ -242,7 +242,7 @@ class IcebergSnapshot:
         manifests = [m for m in self.manifests if not m.is_data and not m.is_empty]
         self.reader.load(manifests)
         entries = [entry for manifest in manifests for entry in manifest.entries or ()]
-        return DeleteIndex(entries, self.ground.locate, self.layout, self.ground.kept) if entries else None
+        return DeleteIndex(entries, self.context.locate, self.layout, self.context.kept) if entries else None
 
     def _files_of(self, manifest: Manifest, predicate: Predicate) -> Iterator[DataFile]:
         entries = manifest.entries or ()

@@ -9,23 +9,23 @@ import pyarrow as pa
 
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput, Unsupported
-from lakevilla.formats.creating import missing
+from lakevilla.formats.conditional_commit import missing
 from lakevilla.formats.iceberg import changes
-from lakevilla.formats.iceberg.alter import alter
-from lakevilla.formats.iceberg.create import create_table
-from lakevilla.formats.iceberg.expiring import expire
-from lakevilla.formats.iceberg.filling import fill
-from lakevilla.formats.iceberg.footprint import footprint_of, footprint_of_change
-from lakevilla.formats.iceberg.history import history, version_at
-from lakevilla.formats.iceberg.log import FIRST, Keeper, Log, Version
-from lakevilla.formats.iceberg.marking import IcebergMarkerEntries
-from lakevilla.formats.iceberg.metadata import current_snapshot, properties, table_id
-from lakevilla.formats.iceberg.no_markers import NoMarkers
-from lakevilla.formats.iceberg.paths import DATA, Places, location_of
-from lakevilla.formats.iceberg.properties import NO_MARKERS
-from lakevilla.formats.iceberg.publish import encode_first, publish, publish_first, publish_notice
-from lakevilla.formats.iceberg.references import IcebergReferences
-from lakevilla.formats.iceberg.snapshot import Ground, IcebergSnapshot
+from lakevilla.formats.iceberg.definition.alter import alter
+from lakevilla.formats.iceberg.definition.create import create_table
+from lakevilla.formats.iceberg.definition.properties import NO_MARKERS
+from lakevilla.formats.iceberg.log.footprint import footprint_of, footprint_of_change
+from lakevilla.formats.iceberg.log.history import history, version_at
+from lakevilla.formats.iceberg.log.marker_fill import fill
+from lakevilla.formats.iceberg.log.markers import IcebergMarkerEntries
+from lakevilla.formats.iceberg.log.no_markers import NoMarkers
+from lakevilla.formats.iceberg.log.publish import encode_first, publish, publish_first, publish_notice
+from lakevilla.formats.iceberg.log.references import IcebergReferences
+from lakevilla.formats.iceberg.log.versions import FIRST, Keeper, Log, Version
+from lakevilla.formats.iceberg.metadata.document import current_snapshot, properties, table_id
+from lakevilla.formats.iceberg.metadata.expiry import expire
+from lakevilla.formats.iceberg.metadata.paths import DATA, Places, location_of
+from lakevilla.formats.iceberg.snapshot import IcebergSnapshot, TableContext
 from lakevilla.formats.identity import must_look, must_look_before_publish, recreated
 from lakevilla.formats.port import Displaced, MarkerEntries, Published, Snapshot, Taken
 from lakevilla.formats.properties import markers_in_log
@@ -266,8 +266,10 @@ class IcebergTable:
 
     def _snapshot(self, version: Version) -> IcebergSnapshot:
         places = Places(version.raw["location"], self._store.url)
-        ground = Ground(self._store.url, lambda path: self._place(places.key_of(path)), self._environment)
-        return IcebergSnapshot.of(version, ground, self._environment.elapsed())
+        context = TableContext(
+            self._store.url, lambda path: self._place(places.key_of(path)), self._environment
+        )
+        return IcebergSnapshot.of(version, context, self._environment.elapsed())
 
     def _place(self, key: str) -> tuple[Store, str]:
         return located(key, self._store, self._opener)

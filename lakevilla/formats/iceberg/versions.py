@@ -2,14 +2,14 @@
 
 A commit bounds what only tells of the past: `metadata-log` by the table's own property, `snapshot-log` by the
 snapshots that are left. It never expires snapshots: as for other writers of Iceberg, that is maintenance
-(`expiring`).
+(`expiry`).
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lakevilla.formats.iceberg.metadata import Raw, format_version, properties
-from lakevilla.formats.iceberg.properties import PREVIOUS_VERSIONS, whole_number
+from lakevilla.formats.iceberg.definition.properties import PREVIOUS_VERSIONS, whole_number
+from lakevilla.formats.iceberg.metadata.document import Raw, format_version, properties
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
 
 _KEPT_VERSIONS = 100

@@ -5,11 +5,11 @@ from typing import Any
 
 from lakevilla.encoding import decode_value, encode_value
 from lakevilla.errors import Corrupt
-from lakevilla.formats.iceberg.entries import DATA, Entry
-from lakevilla.formats.iceberg.layout import Layout
-from lakevilla.formats.iceberg.metadata import Raw, properties
-from lakevilla.formats.iceberg.metrics import metrics
-from lakevilla.formats.iceberg.paths import recorded_path
+from lakevilla.formats.iceberg.definition.layout import Layout
+from lakevilla.formats.iceberg.manifests.entries import DATA, Entry
+from lakevilla.formats.iceberg.manifests.metrics import metrics
+from lakevilla.formats.iceberg.metadata.document import Raw, properties
+from lakevilla.formats.iceberg.metadata.paths import recorded_path
 from lakevilla.model import DataFile, WrittenFile
 
 _BLOCK_BYTES = 64 * 1024 * 1024

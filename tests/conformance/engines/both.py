@@ -13,7 +13,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 import lakevilla as lv
-from lakevilla.sql.parsing import parse
+from lakevilla.sql.parser import parse
 from lakevilla.sql.statements import Query
 from tests.conformance.engines.comparing import difference
 from tests.conformance.engines.tables import TABLES
@@ -57,8 +57,8 @@ def compared(text: str, local: Outcome, spark: Outcome) -> str | None:
 
 def fill(lake: lv.Lake, formats: str) -> None:
     """The tables, each in two files; `pairs` with older versions."""
-    turns = cycle(("delta", "iceberg") if formats == "mixed" else (formats,))
-    for (name, table), table_format in zip(TABLES.items(), turns, strict=False):
+    queues = cycle(("delta", "iceberg") if formats == "mixed" else (formats,))
+    for (name, table), table_format in zip(TABLES.items(), queues, strict=False):
         lake.create(name, table.schema, format=table_format)
         middle = math.ceil(table.num_rows / 2) if name != "pairs" else table.num_rows - 1
         for part in (table.slice(0, middle), table.slice(middle)):

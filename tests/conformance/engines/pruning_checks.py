@@ -19,7 +19,7 @@ from pyspark.errors import PySparkException
 import lakevilla as lv
 from lakevilla.engines.spark.engine import SparkEngine
 from lakevilla.predicates import ANYTHING
-from lakevilla.sql.parsing import parse_expression
+from lakevilla.sql.parser import parse_expression
 from tests.conformance.engines.pruned import rows
 
 Matching = Mapping[str, set[int]]

@@ -37,8 +37,8 @@ def _cases() -> list[tuple[str, str, int, int]]:
     """Settings and layout, and of the conditions every how many, from which on."""
     if _ALL:
         return [(setting, layout, 0, 1) for setting in SETTINGS for layout in LAYOUTS]
-    turns = cycle(_SAMPLE)
-    return [(setting, next(turns), number % 16, 16) for number, setting in enumerate(SETTINGS)]
+    queues = cycle(_SAMPLE)
+    return [(setting, next(queues), number % 16, 16) for number, setting in enumerate(SETTINGS)]
 
 
 @pytest.fixture(scope="module")

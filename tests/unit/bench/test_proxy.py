@@ -7,7 +7,7 @@ import pytest
 
 from bench.proxy import kind_of, running_proxy
 from bench.seaweed import S3Server
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 
 
 def test_requests_through_the_proxy_are_counted_by_kind_and_slower(s3: S3Server) -> None:

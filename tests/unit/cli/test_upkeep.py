@@ -9,7 +9,7 @@ import lakevilla as lv
 from lakevilla.cli.main import main
 from lakevilla.markers.records import Marker
 from lakevilla.store import keys
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from lakevilla.store.prefixed import Prefixed
 from tests.lake.clocks import Days, date_files
 
@@ -34,7 +34,7 @@ def _files(folder: str) -> int:
 
 
 def _mark(folder: str) -> None:
-    marker = Marker(TXN, TXN, "p", 0, live=True, precedes=("b" * 32,))
+    marker = Marker(TXN, TXN, "p", 0, live=True, predecessors=("b" * 32,))
     Prefixed(open_store(folder), "t").put(keys.marker(5), marker.encode())
 
 

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakevilla.environment import SystemEnvironment
-from lakevilla.formats.delta.paths import checkpoint_key, entry_key
+from lakevilla.formats.delta.log.paths import checkpoint_key, entry_key
 from lakevilla.formats.delta.table import DeltaTable
 from lakevilla.store.metered import Meter
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from lakevilla.store.port import Store
 
 ENVIRONMENT = SystemEnvironment(threads=4)

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 from lakevilla.errors import InvalidInput, Unsupported
-from lakevilla.formats.delta import alter
-from lakevilla.formats.delta.actions import Metadata, Protocol
-from lakevilla.formats.delta.create import create_table
-from lakevilla.formats.delta.features import refuse_write
-from lakevilla.formats.delta.schema import DELTA
+from lakevilla.formats.delta.definition import alter
+from lakevilla.formats.delta.definition.create import create_table
+from lakevilla.formats.delta.definition.features import refuse_write
+from lakevilla.formats.delta.definition.schema import DELTA
+from lakevilla.formats.delta.log.actions import Metadata, Protocol
 from lakevilla.model import Change
 from lakevilla.sql import statements as sql
 

@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakevilla.environment import SystemEnvironment
-from lakevilla.formats.delta.actions import Protocol
-from lakevilla.formats.delta.checkpoint import write_checkpoint
+from lakevilla.formats.delta.checkpoints.writer import write_checkpoint
+from lakevilla.formats.delta.log.actions import Protocol
 from lakevilla.predicates import ANYTHING, Compare
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from lakevilla.store.port import Store
 from tests.delta_writer import Writer
 

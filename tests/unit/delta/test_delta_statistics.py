@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakevilla.errors import InvalidInput
-from lakevilla.files.mapping import PHYSICAL_NAME
-from lakevilla.formats.delta.properties import column_list
-from lakevilla.formats.delta.statistics import indexed_columns, statistics_text
+from lakevilla.files.column_mapping import PHYSICAL_NAME
+from lakevilla.formats.delta.definition.properties import column_list
+from lakevilla.formats.delta.files.statistics import indexed_columns, statistics_text
 from lakevilla.model import ColumnStatistics
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from lakevilla.errors import InvalidInput
 from lakevilla.formats import authorship
-from lakevilla.formats.delta.actions import Metadata, Protocol
-from lakevilla.formats.delta.encode import (
+from lakevilla.formats.delta.log.actions import Metadata, Protocol
+from lakevilla.formats.delta.log.encode import (
     add_action,
     attempt_of,
     commit_info,
@@ -18,7 +18,7 @@ from lakevilla.formats.delta.encode import (
     protocol_action,
     remove_action,
 )
-from lakevilla.formats.delta.entry import parse_entry
+from lakevilla.formats.delta.log.entry import parse_entry
 from lakevilla.model import Author, Change, ColumnStatistics, Notice, WrittenFile
 
 AUTHOR = Author("t1", "a1", "p1")

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from lakevilla.errors import Corrupt, Unsupported
-from lakevilla.formats.delta.actions import Metadata, Protocol
-from lakevilla.formats.delta.features import (
+from lakevilla.formats.delta.definition.features import (
     FEATURES,
     Stance,
     in_commit_timestamps,
@@ -15,6 +14,7 @@ from lakevilla.formats.delta.features import (
     refuse_read,
     refuse_write,
 )
+from lakevilla.formats.delta.log.actions import Metadata, Protocol
 
 
 def described(notes: dict[str, Any] | None = None, kind: Any = "long", **configuration: str) -> Metadata:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from lakevilla.formats.delta.features import FEATURES
+from lakevilla.formats.delta.definition.features import FEATURES
 
 PAGE = Path(__file__).parents[3] / "docs" / "delta-features.md"
 

@@ -3,7 +3,7 @@
 import threading
 from dataclasses import dataclass
 
-from lakevilla.formats.lazily import lazy_property
+from lakevilla.formats.lazy import lazy_property
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from lakevilla.errors import Corrupt, InvalidInput, Unsupported
-from lakevilla.formats.delta.paths import LAST_CHECKPOINT, LOG, checkpoint_part_keys, entry_key
+from lakevilla.formats.delta.log.paths import LAST_CHECKPOINT, LOG, checkpoint_part_keys, entry_key
 from lakevilla.store.metered import KINDS, Meter
 from lakevilla.store.port import Store
 from tests.unit.delta.raw_log import (

@@ -9,7 +9,7 @@ import pytest
 
 from lakevilla.errors import Corrupt
 from lakevilla.files.partitioning import partition_text, plain_values
-from lakevilla.formats.delta.partition_values import parse_values
+from lakevilla.formats.delta.files.partition_values import parse_values
 
 UTC = datetime.UTC
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from lakevilla.errors import Corrupt
-from lakevilla.formats.delta.checkpoint import write_checkpoint
-from lakevilla.formats.delta.paths import LOG
+from lakevilla.formats.delta.checkpoints.writer import write_checkpoint
+from lakevilla.formats.delta.log.paths import LOG
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.predicates import ANYTHING
 from lakevilla.store.port import Store

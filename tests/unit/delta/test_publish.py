@@ -11,7 +11,7 @@ import pytest
 
 from lakevilla.environment import SystemEnvironment
 from lakevilla.errors import CommitUnknown, InvalidInput, Unavailable, Unsupported
-from lakevilla.formats.delta.actions import Protocol
+from lakevilla.formats.delta.log.actions import Protocol
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.port import Published, Taken
 from lakevilla.model import Author, Change, Notice, PartitionField
@@ -19,9 +19,9 @@ from lakevilla.predicates import ANYTHING, Compare, IsNull
 from lakevilla.sql import statements as sql
 from lakevilla.store.faulty import Fault, Faulty, always, nth
 from lakevilla.store.metered import Meter, Metered
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from lakevilla.store.port import Ambiguous, Store
-from lakevilla.store.retrying import Retrying
+from lakevilla.store.retry import Retrying
 from tests.delta_writer import Writer
 from tests.unit.store.clocked import Clocked
 

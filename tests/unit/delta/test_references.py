@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from lakevilla.errors import Corrupt
-from lakevilla.formats.delta.paths import entry_key
+from lakevilla.formats.delta.log.paths import entry_key
 from lakevilla.store.port import Store
 from tests.lake.hooked import Hooked
 from tests.unit.delta import raw_log

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakevilla.formats.delta import replay
-from lakevilla.formats.delta.actions import Commit
-from lakevilla.formats.delta.blocks import EntryBlock
-from lakevilla.formats.delta.entry import commit_of, identity_of
-from lakevilla.formats.delta.replay import LiveBlock, State
+from lakevilla.formats.delta.files.blocks import EntryBlock
+from lakevilla.formats.delta.log import replay
+from lakevilla.formats.delta.log.actions import Commit
+from lakevilla.formats.delta.log.entry import commit_of, identity_of
+from lakevilla.formats.delta.log.replay import LiveBlock, State
 from tests.unit.delta.raw_log import PROTOCOL, add, memory, metadata, remove, table, write_entry
 
 

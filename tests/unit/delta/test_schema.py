@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakevilla.errors import Corrupt, InvalidInput, Unsupported
-from lakevilla.files.mapping import by_id, field_id, physical_name
-from lakevilla.formats.delta.schema import to_arrow, to_delta
+from lakevilla.files.column_mapping import by_id, field_id, physical_name
+from lakevilla.formats.delta.definition.schema import to_arrow, to_delta
 
 PRIMITIVES = [
     "string", "long", "integer", "short", "byte", "float", "double", "boolean", "binary", "date", "timestamp",

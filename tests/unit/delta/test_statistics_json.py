@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from lakevilla.formats.delta.statistics_json import parse_texts
+from lakevilla.formats.delta.files.statistics_json import parse_texts
 
 MANY = 100
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from lakevilla.errors import InvalidInput
-from lakevilla.formats.delta.log import adjusted_times, list_log, newest_at
+from lakevilla.formats.delta.log.listing import adjusted_times, list_log, newest_at
 from lakevilla.store.port import Meta, Store
 from tests.unit.delta.raw_log import PROTOCOL, add, memory, metadata, table, write_entry
 

@@ -101,7 +101,7 @@ def test_rows_take_the_tables_types() -> None:
 def test_value_of_a_row_that_would_be_cut_is_refused(data_type: pa.DataType, value: object) -> None:
     with pytest.raises(InvalidInput) as caught:
         list(batches_of([{"c": value}], pa.schema([("c", data_type)])))
-    assert caught.value.column == "c"
+    assert caught.value.column.split(".")[0] == "c"
 
 
 def test_schema_of_data_has_types_of_spark() -> None:

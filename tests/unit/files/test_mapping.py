@@ -11,11 +11,11 @@ import pytest
 from pyarrow import orc
 
 from lakevilla.errors import Corrupt, Unsupported
-from lakevilla.files.mapping import BY_ID, DEFAULT, FIELD_ID, NAMES, default_of, encode_default
-from lakevilla.files.reading import read_file
+from lakevilla.files.column_mapping import BY_ID, DEFAULT, FIELD_ID, NAMES, default_of, encode_default
+from lakevilla.files.reader import read_file
 from lakevilla.model import DataFile, Deletes
 from lakevilla.predicates import ANYTHING, Compare, Predicate
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 
 
 def column(

@@ -9,7 +9,7 @@ import pytest
 
 from lakevilla.files.parquet import ParquetObject
 from lakevilla.store.metered import Meter
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 
 ROWS = 5_000_000
 

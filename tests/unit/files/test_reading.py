@@ -13,12 +13,12 @@ import pytest
 from lakevilla.environment import SystemEnvironment
 from lakevilla.errors import Corrupt
 from lakevilla.files import parquet
-from lakevilla.files.mapping import BY_ID, FIELD_ID, PHYSICAL_NAME
-from lakevilla.files.reading import read_file, read_files
+from lakevilla.files.column_mapping import BY_ID, FIELD_ID, PHYSICAL_NAME
+from lakevilla.files.reader import read_file, read_files
 from lakevilla.model import DataFile, Deletes
 from lakevilla.predicates import ANYTHING, Compare, Predicate
 from lakevilla.store.metered import Meter
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from lakevilla.store.port import Store
 
 UTC = datetime.UTC

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakevilla.errors import InvalidInput
-from lakevilla.files import writing
-from lakevilla.files.mapping import FIELD_ID, PHYSICAL_NAME
-from lakevilla.files.writing import write_files
+from lakevilla.files import writer
+from lakevilla.files.column_mapping import FIELD_ID, PHYSICAL_NAME
+from lakevilla.files.writer import write_files
 from lakevilla.model import ColumnStatistics, Partitioning, WrittenFile
 
 
@@ -118,7 +118,7 @@ def test_a_nan_takes_the_bounds_away_but_not_the_null_count(shelf: Shelf) -> Non
 def test_a_nan_after_row_groups_without_one_begins_a_file(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "_GROUP_ROWS", 2)
+    monkeypatch.setattr(writer, "_GROUP_ROWS", 2)
     nan = float("nan")
     files = write(shelf, pa.table({"a": [1.0, 2.0, 3.0, nan, None, nan, 5.0, 6.0]}))
     assert [(file.rows, file.statistics[("a",)]) for file in files] == [
@@ -130,7 +130,7 @@ def test_a_nan_after_row_groups_without_one_begins_a_file(
 def test_a_nan_in_an_earlier_row_group_is_not_forgotten(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "_GROUP_ROWS", 2)
+    monkeypatch.setattr(writer, "_GROUP_ROWS", 2)
     (file,) = write(shelf, pa.table({"a": [float("nan"), 1.0, 2.0, 3.0]}))
     assert file.statistics[("a",)] == ColumnStatistics(None, None, 0)
 
@@ -138,7 +138,7 @@ def test_a_nan_in_an_earlier_row_group_is_not_forgotten(
 def test_a_row_group_of_nulls_does_not_take_the_bounds_of_the_others(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "_GROUP_ROWS", 2)
+    monkeypatch.setattr(writer, "_GROUP_ROWS", 2)
     (file,) = write(shelf, pa.table({"a": [None, None, 3, 1]}))
     assert file.statistics[("a",)] == ColumnStatistics(1, 3, 2)
 
@@ -178,7 +178,7 @@ def test_a_date_beyond_pythons_calendar_has_no_bounds(shelf: Shelf) -> None:
 
 
 def test_bounds_span_all_row_groups(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "_GROUP_ROWS", 100)
+    monkeypatch.setattr(writer, "_GROUP_ROWS", 100)
     values = np.random.default_rng(1).permutation(1000)
     (file,) = write(shelf, pa.table({"a": values}))
     assert pq.read_metadata(io.BytesIO(shelf.objects[file.key])).num_row_groups == 10
@@ -201,8 +201,8 @@ def test_files_are_cut_at_the_wanted_rows(shelf: Shelf) -> None:
 
 
 def test_many_open_partitions_are_relieved_early(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "_WAITING_BYTES", 1000)
-    monkeypatch.setattr(writing, "_ENCODED_BYTES", 3000)
+    monkeypatch.setattr(writer, "_WAITING_BYTES", 1000)
+    monkeypatch.setattr(writer, "_ENCODED_BYTES", 3000)
     batches = [pa.table({"p": np.arange(50) % 5, "a": np.arange(50) + n}) for n in range(0, 1000, 50)]
     files = write(shelf, *batches, by=("p",), file_bytes=2500)
     assert sum(file.rows for file in files) == 1000

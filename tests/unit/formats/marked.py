@@ -5,16 +5,16 @@ from typing import Any
 import pyarrow as pa
 
 from lakevilla.environment import Environment, SystemEnvironment
-from lakevilla.files.reading import read_files
-from lakevilla.files.writing import write_files
-from lakevilla.formats.opening import open_table
+from lakevilla.files.reader import read_files
+from lakevilla.files.writer import write_files
 from lakevilla.formats.port import Displaced, Published, Snapshot, Table
+from lakevilla.formats.registry import open_table
 from lakevilla.model import Author, Change, WrittenFile
 from lakevilla.predicates import ANYTHING
 from lakevilla.store.faulty import Faulty, Plan
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from lakevilla.store.port import Created, Object, Replaced, Store
-from lakevilla.store.retrying import Retrying
+from lakevilla.store.retry import Retrying
 from tests.unit.store.clocked import Clocked
 
 SCHEMA = pa.schema([("id", pa.int64())])

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from lakevilla.errors import CommitUnknown, Unavailable
-from lakevilla.formats.delta.paths import LOG, checkpoint_key
+from lakevilla.formats.delta.log.paths import LOG, checkpoint_key
 from lakevilla.formats.port import Displaced, Published
 from lakevilla.predicates import ANYTHING
 from lakevilla.store.faulty import Fault, Plan, always, nth

@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 from pyiceberg.table.metadata import TableMetadataUtil
 
-from lakevilla.formats.iceberg.alter import alter
-from lakevilla.formats.iceberg.create import create_table
+from lakevilla.formats.iceberg.definition.alter import alter
+from lakevilla.formats.iceberg.definition.create import create_table
 from lakevilla.model import PartitionField
 from lakevilla.sql.statements import Action
 

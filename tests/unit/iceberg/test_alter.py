@@ -11,9 +11,9 @@ from pyiceberg.table.metadata import TableMetadataUtil
 from pyiceberg.table.name_mapping import create_mapping_from_schema
 
 from lakevilla.errors import Corrupt, InvalidInput, LakeVillaError, Unsupported
-from lakevilla.formats.iceberg.alter import alter
-from lakevilla.formats.iceberg.metadata import current_schema, schemas
-from lakevilla.formats.iceberg.schema import to_arrow
+from lakevilla.formats.iceberg.definition.alter import alter
+from lakevilla.formats.iceberg.definition.schema import to_arrow
+from lakevilla.formats.iceberg.metadata.document import current_schema, schemas
 from lakevilla.model import PartitionField
 from lakevilla.sql import statements as sql
 from tests.unit.iceberg.definitions import altered, columns, create

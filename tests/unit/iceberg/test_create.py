@@ -8,8 +8,8 @@ import pytest
 from pyiceberg.table.metadata import TableMetadataUtil, TableMetadataV2
 
 from lakevilla.errors import InvalidInput, Unsupported
-from lakevilla.formats.iceberg.metadata import current_schema, current_snapshot, default_spec
-from lakevilla.formats.iceberg.schema import to_arrow
+from lakevilla.formats.iceberg.definition.schema import to_arrow
+from lakevilla.formats.iceberg.metadata.document import current_schema, current_snapshot, default_spec
 from lakevilla.model import PartitionField
 from tests.unit.iceberg.definitions import INNER, SCHEMA, columns, create
 

@@ -11,13 +11,13 @@ import pytest
 from pyarrow import orc
 
 from lakevilla.errors import Corrupt
-from lakevilla.files.mapping import FIELD_ID
-from lakevilla.formats.iceberg.delete_reading import Kept
-from lakevilla.formats.iceberg.deletes import DeleteIndex
-from lakevilla.formats.iceberg.entries import DATA, EQUALITY_DELETES, POSITION_DELETES, Entry
-from lakevilla.formats.iceberg.layout import Layout
+from lakevilla.files.column_mapping import FIELD_ID
+from lakevilla.formats.iceberg.definition.layout import Layout
+from lakevilla.formats.iceberg.deletes.contents import Kept
+from lakevilla.formats.iceberg.deletes.scope import DeleteIndex
+from lakevilla.formats.iceberg.manifests.entries import DATA, EQUALITY_DELETES, POSITION_DELETES, Entry
 from lakevilla.store.metered import Meter
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from lakevilla.store.port import Store
 from tests.unit.files.raw_bitmaps import encode, framed
 

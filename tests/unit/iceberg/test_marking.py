@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from lakevilla.errors import Corrupt, Unavailable
-from lakevilla.formats.iceberg.expiring import expire
-from lakevilla.formats.iceberg.log import Version
-from lakevilla.formats.iceberg.paths import HINT, metadata_key
+from lakevilla.formats.iceberg.log.versions import Version
+from lakevilla.formats.iceberg.metadata.expiry import expire
+from lakevilla.formats.iceberg.metadata.paths import HINT, metadata_key
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
 from lakevilla.formats.port import Displaced, Published, Taken
 from lakevilla.model import Author, Change, Notice

@@ -17,7 +17,7 @@ from pyiceberg.types import (
     StructType,
 )
 
-from lakevilla.formats.iceberg.metrics import Metrics, leaves, metrics
+from lakevilla.formats.iceberg.manifests.metrics import Metrics, leaves, metrics
 from lakevilla.model import ColumnStatistics
 
 MEMBER = NestedField(4, "member", StringType())

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lakevilla.formats.iceberg.paths import Places
+from lakevilla.formats.iceberg.metadata.paths import Places
 from lakevilla.formats.urls import split_url
 
 

@@ -29,9 +29,9 @@ from pyiceberg.types import (
 )
 
 from lakevilla.errors import Corrupt, InvalidInput, Unsupported
-from lakevilla.files.mapping import by_id, default_of, field_id, mapped_names
-from lakevilla.formats.iceberg.names import name_mapping
-from lakevilla.formats.iceberg.schema import from_arrow, to_arrow
+from lakevilla.files.column_mapping import by_id, default_of, field_id, mapped_names
+from lakevilla.formats.iceberg.definition.name_mapping import name_mapping
+from lakevilla.formats.iceberg.definition.schema import from_arrow, to_arrow
 
 PRIMITIVES = [
     "boolean", "int", "long", "float", "double", "date", "time", "timestamp", "timestamptz", "string",

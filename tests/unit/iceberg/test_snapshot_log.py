@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lakevilla.formats.iceberg.expiring import expire
+from lakevilla.formats.iceberg.metadata.expiry import expire
 from lakevilla.formats.iceberg.versions import history_of
 
 

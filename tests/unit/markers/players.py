@@ -6,7 +6,7 @@ from lakevilla.markers.lease import Leases
 from lakevilla.markers.records import Lease, Marker
 from lakevilla.markers.side import SideQueue
 from lakevilla.store import keys
-from lakevilla.store.retrying import Retrying
+from lakevilla.store.retry import Retrying
 from sim.faults import Fate
 from sim.world import World
 

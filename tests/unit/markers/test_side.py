@@ -11,9 +11,9 @@ from lakevilla.markers.side import SideQueue
 from lakevilla.store import keys
 from lakevilla.store.faulty import Fault, Faulty, always, nth
 from lakevilla.store.metered import Meter, Metered
-from lakevilla.store.opening import open_adapter
+from lakevilla.store.open import open_adapter
 from lakevilla.store.port import Store
-from lakevilla.store.retrying import Retrying
+from lakevilla.store.retry import Retrying
 from tests.unit.store.clocked import Clocked
 
 
@@ -141,7 +141,7 @@ def test_claim_reads_the_queue_in_one_round_and_names_who_precedes(bench: Bench)
     assert bench.requests(lambda: third.claim(4, 0)) == {"list": 1, "get": 2, "create": 1}
     assert (first.ticket, second.ticket, third.ticket) == (5, 6, 7)
     assert third.predecessors == ("one", "two")
-    assert bench.marker(7).precedes == ("one", "two")
+    assert bench.marker(7).predecessors == ("one", "two")
     assert bench.marker(7).attempt == "a1"
 
 

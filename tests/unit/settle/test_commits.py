@@ -13,7 +13,7 @@ from lakevilla.predicates import ANYTHING
 from lakevilla.settle.commits import CommitSettler
 from lakevilla.settle.places import owner_of
 from lakevilla.store.metered import Meter
-from lakevilla.transaction.catalog import CatalogPlaces
+from lakevilla.tables.catalog import CatalogPlaces
 from lakevilla.versions.commits import NEW, Commit, Drop, Settled, Write
 
 World = tuple[lv.Lake, Callable[[], CommitSettler], Commit]

@@ -34,7 +34,7 @@ def _put(store, entries, read) -> bool:
 @pytest.mark.parametrize(
     ("made", "targets", "wrong"),
     [
-        ("delta", ["lakevilla.formats.delta.opening.is_pending"], lambda _: False),
+        ("delta", ["lakevilla.formats.delta.log.load.is_pending"], lambda _: False),
         (
             "delta",
             ["lakevilla.markers.log.bury"],

@@ -11,7 +11,7 @@ from sqlglot import exp
 from lakevilla.errors import InvalidInput, Unsupported
 from lakevilla.model import PartitionField
 from lakevilla.sql.dialect import spark_text
-from lakevilla.sql.parsing import parse, parse_expression
+from lakevilla.sql.parser import parse, parse_expression
 from lakevilla.sql.statements import (
     AddColumns,
     AddConstraint,

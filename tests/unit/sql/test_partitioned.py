@@ -6,9 +6,9 @@ import pytest
 import lakevilla as lv
 from lakevilla.errors import InvalidInput, LakeVillaError, Unsupported
 from lakevilla.model import PartitionField
-from lakevilla.sql.parsing import parse
+from lakevilla.sql.parser import parse
 from lakevilla.sql.statements import CreateTable
-from lakevilla.transaction.inputs import partition_fields
+from lakevilla.transaction.statements.inputs import partition_fields
 
 SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.timestamp("us")), ("days(ts)", pa.string())])
 

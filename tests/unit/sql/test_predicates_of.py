@@ -26,8 +26,8 @@ from lakevilla.predicates import (
     Predicate,
     may_match,
 )
-from lakevilla.sql.parsing import parse_expression
-from lakevilla.sql.predicates_of import columns_in, predicate_of, predicate_unless
+from lakevilla.sql.parser import parse_expression
+from lakevilla.sql.predicate_extraction import columns_in, predicate_of, predicate_unless
 
 SCHEMA = pa.schema(
     [
@@ -188,10 +188,10 @@ def truth(text: str, row: dict[str, Any]) -> bool | None:
 
 def _evaluate(text: str, rows: pa.Table, source: Source) -> pa.Table:
     from lakevilla.engines.local.arrow import inward
-    from lakevilla.engines.local.changes import rows_of
+    from lakevilla.engines.local.copy_on_write import rows_of
     from lakevilla.engines.local.translation.expressions import Expressions
-    from lakevilla.engines.local.translation.queries import Queries
-    from lakevilla.engines.local.translation.scope import Relation, Scope
+    from lakevilla.engines.local.translation.queries.queries import Queries
+    from lakevilla.engines.local.translation.queries.scope import Relation, Scope
 
     queries = Queries({}, 0)
     outputs = queries.outputs([(field.name, field.type) for field in source.schema])

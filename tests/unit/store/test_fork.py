@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lakevilla.environment import SystemEnvironment
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from lakevilla.store.port import Created, Store
 
 CHILD_SECONDS = 30

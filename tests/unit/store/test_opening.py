@@ -6,7 +6,7 @@ import pytest
 
 from lakevilla.errors import InvalidInput
 from lakevilla.store.metered import Meter
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 
 
 def test_relative_path_becomes_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,11 +4,11 @@ import pytest
 
 from lakevilla.environment import SystemEnvironment
 from lakevilla.errors import Unsupported
-from lakevilla.store.opening import open_adapter
+from lakevilla.store.open import open_adapter
 from lakevilla.store.port import Changed, Created, Exists, Replaced, Store
 from lakevilla.store.prefixed import Prefixed
 from lakevilla.store.probe import probe
-from lakevilla.store.retrying import Retrying
+from lakevilla.store.retry import Retrying
 
 
 class Honest(Prefixed):

@@ -11,9 +11,9 @@ from bench.seaweed import S3Server
 from lakevilla.environment import SystemEnvironment
 from lakevilla.errors import InvalidInput, Unavailable, Unsupported
 from lakevilla.store.answers import Answer
-from lakevilla.store.opening import open_adapter, open_store
+from lakevilla.store.open import open_adapter, open_store
 from lakevilla.store.port import Changed, Created, Exists, Object, Store, Unanswered
-from lakevilla.store.retrying import Retrying
+from lakevilla.store.retry import Retrying
 from tests.unit.store.answering import AnsweringServer, answering_server
 from tests.unit.store.clocked import Clocked
 

@@ -7,7 +7,7 @@ import pytest
 from lakevilla.environment import SystemEnvironment
 from lakevilla.errors import Unavailable
 from lakevilla.store.faulty import Fault, Faulty, Plan, always, nth
-from lakevilla.store.opening import open_adapter
+from lakevilla.store.open import open_adapter
 from lakevilla.store.port import (
     Ambiguous,
     Changed,
@@ -20,7 +20,7 @@ from lakevilla.store.port import (
     Unanswered,
 )
 from lakevilla.store.prefixed import Prefixed
-from lakevilla.store.retrying import Retrying
+from lakevilla.store.retry import Retrying
 from tests.unit.store.clocked import Clocked
 
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from lakevilla.store.retrying import Retrying
+from lakevilla.store.retry import Retrying
+from lakevilla.sublogs.finder import read_sublogs
 from lakevilla.sublogs.journal import Journal
-from lakevilla.sublogs.reading import read_sublogs
 from lakevilla.sublogs.records import Saved, Terms
 from sim.faults import Fate
 from sim.world import World

@@ -9,7 +9,7 @@ import pytest
 from lakevilla.errors import Corrupt, Unsupported
 from lakevilla.model import Counts, ReadSet, TableRef
 from lakevilla.predicates import Compare
-from lakevilla.sublogs.reading import Left, newest
+from lakevilla.sublogs.finder import Left, newest
 from lakevilla.sublogs.records import Anew, Ran, Record, RolledBack, Saved, Sublog, Touched, join
 
 TABLE = TableRef("t", "tables/t", "delta")

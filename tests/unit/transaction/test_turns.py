@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 import lakevilla as lv
-from lakevilla.store.opening import open_store
-from lakevilla.transaction.pinned import Pinned
-from lakevilla.transaction.turns import Turns
+from lakevilla.store.open import open_store
+from lakevilla.tables.pinned import Pinned
+from lakevilla.transaction.commit.writer_queues import WriterQueues
 from sim.storm import play
 
 BOTH = lv.R | lv.CT
@@ -29,35 +29,35 @@ def open_lake() -> Callable[[], lv.Lake]:
     return client
 
 
-def _begin(lake: lv.Lake) -> tuple[Turns, dict[str, Pinned]]:
+def _begin(lake: lv.Lake) -> tuple[WriterQueues, dict[str, Pinned]]:
     """The places of a new transaction that has looked at every table."""
     tx = lake.transaction(BOTH)
     for name in ("x", "y", "z"):
         tx.read(name)
-    return tx._turns, {name: tx._workspace.base(name) for name in ("x", "y", "z")}
+    return tx._queues, {name: tx._workspace.base(name) for name in ("x", "y", "z")}
 
 
 def test_place_on_a_table_that_is_no_longer_changed_is_given_back(open_lake: Callable[[], lv.Lake]) -> None:
-    turns, tables = _begin(open_lake())
-    turns.line_up([tables["x"], tables["z"]])
-    turns.line_up([tables["y"]])
-    assert [turns.ticket(tables[name].ref) is not None for name in "xyz"] == [False, True, False]
-    assert turns.shifts == 1
+    queues, tables = _begin(open_lake())
+    queues.line_up([tables["x"], tables["z"]])
+    queues.line_up([tables["y"]])
+    assert [queues.ticket(tables[name].ref) is not None for name in "xyz"] == [False, True, False]
+    assert queues.shifts == 1
 
 
 def test_places_that_were_taken_in_order_are_kept(open_lake: Callable[[], lv.Lake]) -> None:
-    turns, tables = _begin(open_lake())
-    turns.line_up([tables["x"], tables["y"]])
-    held = turns.ticket(tables["x"].ref)
-    turns.line_up([tables["z"], tables["y"], tables["x"]])
-    assert (turns.ticket(tables["x"].ref), turns.shifts) == (held, 0)
+    queues, tables = _begin(open_lake())
+    queues.line_up([tables["x"], tables["y"]])
+    held = queues.ticket(tables["x"].ref)
+    queues.line_up([tables["z"], tables["y"], tables["x"]])
+    assert (queues.ticket(tables["x"].ref), queues.shifts) == (held, 0)
 
 
 def test_wait_for_one_table_gives_back_what_comes_after_it(open_lake: Callable[[], lv.Lake]) -> None:
-    turns, tables = _begin(open_lake())
-    turns.wait(tables["y"])
-    turns.wait(tables["x"])
-    assert (turns.ticket(tables["y"].ref), turns.shifts) == (None, 1)
+    queues, tables = _begin(open_lake())
+    queues.wait(tables["y"])
+    queues.wait(tables["x"])
+    assert (queues.ticket(tables["y"].ref), queues.shifts) == (None, 1)
 
 
 def test_place_that_was_lost_in_sleep_costs_those_after_it(open_lake: Callable[[], lv.Lake]) -> None:

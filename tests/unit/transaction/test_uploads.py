@@ -4,7 +4,7 @@ import pytest
 
 from lakevilla.environment import SystemEnvironment
 from lakevilla.errors import Unavailable
-from lakevilla.transaction.uploads import Uploads
+from lakevilla.transaction.lifecycle.uploads import Uploads
 from sim.bucket import Bucket
 
 

@@ -9,12 +9,12 @@ from lakevilla.errors import CommitUnknown, Corrupt, Unavailable
 from lakevilla.model import TableRef
 from lakevilla.store import keys
 from lakevilla.store.metered import KINDS, Meter, Metered
-from lakevilla.store.opening import open_store
+from lakevilla.store.open import open_store
 from lakevilla.store.port import Created, Exists, Store
 from lakevilla.versions import registry
 from lakevilla.versions.commits import Settled
+from lakevilla.versions.head_encoding import HEAD_BYTES, INLINE_BYTES, STEPS_KEPT
 from lakevilla.versions.log import GlobalLog, ReadHead, States
-from lakevilla.versions.packing import HEAD_BYTES, INLINE_BYTES, STEPS_KEPT
 from lakevilla.versions.records import DropTable, Entry, Head, RegisterTable
 from tests.lake.hooked import Hooked
 

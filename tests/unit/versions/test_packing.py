@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from lakevilla.errors import Corrupt, Unsupported
 from lakevilla.model import TableRef
 from lakevilla.versions.commits import Void
-from lakevilla.versions.differences import Step, decode_step, difference, encode_step, follow
-from lakevilla.versions.packing import Packed, pack, pack_past, unpack, unpack_past
+from lakevilla.versions.head_encoding import Packed, pack, pack_past, unpack, unpack_past
+from lakevilla.versions.head_steps import Step, decode_step, difference, encode_step, follow
 from lakevilla.versions.records import DropTable, Entry, Head
 
 ACCOUNTS = TableRef("accounts", "accounts", "delta")

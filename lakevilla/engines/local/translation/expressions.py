@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from sqlglot import exp
 
-from lakevilla.engines.local.translation import moments, nested, numbers, strings  # noqa: F401 - numbers registers its rules
-from lakevilla.engines.local.translation.aggregates import Tail
-from lakevilla.engines.local.translation.calls import (
+from lakevilla.engines.local.translation.functions import datetime_functions, nested, numbers, strings  # noqa: F401 - numbers registers its rules
+from lakevilla.engines.local.translation.functions.aggregates import Tail
+from lakevilla.engines.local.translation.functions.calls import (
     called,
     filtered,
     function_call,
@@ -21,10 +21,7 @@ from lakevilla.engines.local.translation.calls import (
     transform,
     windowed,
 )
-from lakevilla.engines.local.translation.casting import cast, try_cast
-from lakevilla.engines.local.translation.coercion import common_type
-from lakevilla.engines.local.translation.functions import call
-from lakevilla.engines.local.translation.literals import literal, number
+from lakevilla.engines.local.translation.functions.scalars import call
 from lakevilla.engines.local.translation.nodes import parts_read
 from lakevilla.engines.local.translation.operators import (
     arithmetic,
@@ -33,20 +30,18 @@ from lakevilla.engines.local.translation.operators import (
     integral_division,
     negative,
 )
-from lakevilla.engines.local.translation.scope import Scope, follow
-from lakevilla.engines.local.translation.subqueries import existence, membership, scalar
-from lakevilla.engines.local.translation.typed import (
-    Typed,
-    mismatch,
-    only,
-    refuse,
-)
+from lakevilla.engines.local.translation.queries.scope import Scope, follow
+from lakevilla.engines.local.translation.queries.subqueries import existence, membership, scalar
+from lakevilla.engines.local.translation.types.casts import cast, try_cast
+from lakevilla.engines.local.translation.types.coercion import common_type
+from lakevilla.engines.local.translation.types.literals import literal, number
+from lakevilla.engines.local.translation.types.typed import Typed, mismatch, only, refuse
 from lakevilla.errors import InvalidInput
 from lakevilla.sql.dialect import spark_text
 from lakevilla.sql.types import arrow_type
 
 if TYPE_CHECKING:
-    from lakevilla.engines.local.translation.queries import Queries
+    from lakevilla.engines.local.translation.queries.queries import Queries
 
 _ARITHMETIC = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
 _COMPARED = {
@@ -117,9 +112,13 @@ class Expressions:
             return _interval(self(right), "+", left)
         one, other = self(left), self(right)
         if pa.types.is_integer(one.type) and pa.types.is_date(other.type) and operator == "+":
-            return moments.date_add(other, one)
+            return datetime_functions.date_add(other, one)
         if pa.types.is_date(one.type) and pa.types.is_integer(other.type) and operator in "+-":
-            return moments.date_add(one, other) if operator == "+" else moments.date_sub(one, other)
+            return (
+                datetime_functions.date_add(one, other)
+                if operator == "+"
+                else datetime_functions.date_sub(one, other)
+            )
         if pa.types.is_temporal(one.type) and pa.types.is_temporal(other.type):
             refuse(f"{operator} between dates and timestamps, whose result is an interval")
         return arithmetic(operator, one, other)
@@ -129,7 +128,9 @@ def _interval(value: Typed, sign: str, interval: exp.Interval) -> Typed:
     unit = interval.args.get("unit")
     if not isinstance(unit, exp.Var) or not isinstance(interval.this, exp.Literal):
         refuse(f"the interval {spark_text(interval)}")
-    return moments.shifted(value, sign, moments.interval_count(interval.this.name), unit.name)
+    return datetime_functions.shifted(
+        value, sign, datetime_functions.interval_count(interval.this.name), unit.name
+    )
 
 
 def _column(expressions: Expressions, node: exp.Column) -> Typed:
@@ -250,7 +251,7 @@ def _trim(expressions: Expressions, node: exp.Trim) -> Typed:
 
 
 def _extract(expressions: Expressions, node: exp.Extract) -> Typed:
-    return call(moments.extracted(node.name), [expressions(node.expression)])
+    return call(datetime_functions.extracted(node.name), [expressions(node.expression)])
 
 
 def _bracket(expressions: Expressions, node: exp.Bracket) -> Typed:
@@ -265,8 +266,8 @@ def _bracket(expressions: Expressions, node: exp.Bracket) -> Typed:
 def _moment(expressions: Expressions, node: exp.Expr) -> Typed:
     now_ms = expressions.queries.now_ms
     if isinstance(node, exp.CurrentDate):
-        return moments.today(now_ms)
-    return moments.instant(now_ms, zoned=not isinstance(node, exp.Localtimestamp))
+        return datetime_functions.today(now_ms)
+    return datetime_functions.instant(now_ms, zoned=not isinstance(node, exp.Localtimestamp))
 
 
 def _pipes(expressions: Expressions, node: exp.Expr) -> Typed:

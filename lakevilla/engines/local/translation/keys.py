@@ -7,7 +7,7 @@ last in DuckDB, so nested values can be compared for equality alone.
 
 import pyarrow as pa
 
-from lakevilla.engines.local.translation.typed import Typed, cast_sql, refuse
+from lakevilla.engines.local.translation.types.typed import Typed, cast_sql, refuse
 from lakevilla.errors import InvalidInput
 from lakevilla.sql.types import type_name
 

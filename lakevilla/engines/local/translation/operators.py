@@ -4,15 +4,15 @@ from decimal import Decimal
 
 import pyarrow as pa
 
-from lakevilla.engines.local.translation.casting import cast
-from lakevilla.engines.local.translation.coercion import (
+from lakevilla.engines.local.translation.keys import holds
+from lakevilla.engines.local.translation.types.casts import cast
+from lakevilla.engines.local.translation.types.coercion import (
     common,
     decimal_of,
     decimal_result,
     wider_decimal,
 )
-from lakevilla.engines.local.translation.keys import holds
-from lakevilla.engines.local.translation.typed import (
+from lakevilla.engines.local.translation.types.typed import (
     Typed,
     cast_sql,
     fails,

@@ -11,12 +11,12 @@ import pyarrow as pa
 from lakevilla.engines.local.engine import LocalEngine
 from lakevilla.engines.port import Rewritten, Source, Target
 from lakevilla.environment import SystemEnvironment
-from lakevilla.files.writing import write_files
+from lakevilla.files.writer import write_files
 from lakevilla.model import DataFile, Partitioning, WrittenFile
 from lakevilla.predicates import Bounds, Column, Predicate, may_match
 from lakevilla.sql import statements as sql
-from lakevilla.sql.parsing import parse, parse_expression
-from lakevilla.store.opening import open_store
+from lakevilla.sql.parser import parse, parse_expression
+from lakevilla.store.open import open_store
 from lakevilla.store.port import Store
 
 NOW_MS = 1_700_000_000_000

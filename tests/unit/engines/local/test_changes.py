@@ -11,7 +11,7 @@ from lakevilla.engines.local.engine import LocalEngine
 from lakevilla.errors import InvalidInput
 from lakevilla.model import Counts
 from lakevilla.predicates import Compare
-from lakevilla.sql.parsing import parse_expression
+from lakevilla.sql.parser import parse_expression
 from tests.unit.engines.local.tables import NOW_MS, Database, Table, schema
 
 

@@ -9,7 +9,7 @@ from threading import Timer
 import pyarrow as pa
 import pytest
 
-from lakevilla.engines.local import scanning
+from lakevilla.engines.local import scan
 from lakevilla.engines.local.connections import Connections
 from lakevilla.errors import InvalidInput, Unavailable
 from tests.unit.engines.local.tables import Database, Table, schema
@@ -65,7 +65,7 @@ def test_forked_child_opens_a_database_of_its_own() -> None:
 
 
 def test_large_table_is_streamed_and_can_be_read_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scanning, "EAGER_BYTES", 0)
+    monkeypatch.setattr(scan, "EAGER_BYTES", 0)
     table = Table("t", schema(a=pa.int64(), x=pa.float64()))
     for start in (0, 500):
         rows = range(start, start + 500)
@@ -91,7 +91,7 @@ def test_failure_of_a_stream_is_raised_as_it_was() -> None:
         yield pa.table({"a": [1]})
         raise Unavailable("the store is gone")
 
-    stream = scanning.Stream(pa.schema([("a", pa.int64())]), tables)
+    stream = scan.Stream(pa.schema([("a", pa.int64())]), tables)
     with pytest.raises(Unavailable, match="the store is gone"):
         Connections().run("SELECT sum(a) FROM s", {"s": stream})
 

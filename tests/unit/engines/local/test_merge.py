@@ -7,7 +7,7 @@ import pytest
 
 from lakevilla.errors import InvalidInput
 from lakevilla.model import Counts
-from lakevilla.sql.parsing import parse_expression
+from lakevilla.sql.parser import parse_expression
 from lakevilla.sql.statements import MatchedClause, MergeClauses, NotMatchedClause
 from tests.unit.engines.local.tables import NOW_MS, Database, Table, schema
 

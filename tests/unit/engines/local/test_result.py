@@ -7,8 +7,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
+from lakevilla.engines.local.display import double_text
 from lakevilla.engines.local.result import LocalResult, Row
-from lakevilla.engines.local.showing import double_text
 
 
 def result() -> LocalResult:

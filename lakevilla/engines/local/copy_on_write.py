@@ -1,0 +1,218 @@
+"""UPDATE, DELETE and overwrite: copy on write.
+
+Candidate files are those that the condition's predicate cannot exclude. They are read in chunks of bounded
+size; a file without a matching row stays as it is, the others are rewritten, and the rows of several may end
+in one new file. Files whose rows all go are not read at all where the predicate's counterpart proves it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from sqlglot import exp
+
+from lakevilla.engines.arrow_writer import write
+from lakevilla.engines.local.arrow import inward
+from lakevilla.engines.local.connections import Connections
+from lakevilla.engines.local.rows import NewRows, checked, new_rows, nothing_but, qualifiers
+from lakevilla.engines.local.scan import Scan, load
+from lakevilla.engines.local.translation.expressions import Expressions
+from lakevilla.engines.local.translation.queries.queries import Queries
+from lakevilla.engines.local.translation.queries.scope import Relation, Scope
+from lakevilla.engines.local.translation.types.casts import assign
+from lakevilla.engines.local.translation.types.typed import Typed
+from lakevilla.engines.port import Rewritten, Source, Target
+from lakevilla.environment import Environment
+from lakevilla.errors import InvalidInput
+from lakevilla.model import Counts, DataFile
+from lakevilla.predicates import ANYTHING, conjunction
+from lakevilla.sql.predicate_extraction import columns_in, predicate_of, predicate_unless
+
+CHUNK_BYTES = 64 * 1024 * 1024
+FILE = "lv_file"
+HIT = "lv_hit"
+
+
+@dataclass
+class Change:
+    """One changing statement: its translation, the tables of its subqueries, and what it has done."""
+
+    environment: Environment
+    connections: Connections
+    target: Target
+    source: Source
+    sources: Mapping[str, Source]
+    now_ms: int
+    removed: list[DataFile] = field(default_factory=list)
+    touched: int = 0
+
+    def __post_init__(self) -> None:
+        schemas = {key: source.schema for key, source in self.sources.items()}
+        self.queries = Queries(schemas, self.now_ms)
+        columns = [(column.name, column.type) for column in self.source.schema]
+        self.relation = Relation(
+            self.queries.fresh("t"), qualifiers(self.source.name), self.queries.outputs(columns)
+        )
+        self.scope = Scope([self.relation])
+        self._loaded: dict[str, Any] | None = None
+
+    def expressions(self) -> Expressions:
+        return Expressions(self.queries, self.scope)
+
+    def condition(self, where: exp.Expr | None) -> str:
+        """The condition of the statement, never NULL."""
+        if where is None:
+            return "TRUE"
+        translated = self.expressions().condition(where)
+        if translated.aggregate:
+            raise InvalidInput("a condition on rows cannot hold an aggregate")
+        return f"(({translated.sql}) IS TRUE)"
+
+    def old(self) -> dict[str, Typed]:
+        """The row as it is, by the target's columns."""
+        return {output.name: self.relation.column(output) for output in self.relation.outputs}
+
+    def chunks(self, files: Sequence[DataFile]) -> Iterator[tuple[list[DataFile], pa.Table]]:
+        """The files' rows, several files at a time, each row with the number of its file."""
+        for chunk in chunked(files):
+            scan = Scan(self.environment, self.source, chunk, self.source.schema)
+            tables = list(scan.tables())
+            numbers = np.repeat(np.arange(len(tables), dtype=np.int32), [t.num_rows for t in tables])
+            names = [output.sql for output in self.relation.outputs]
+            rows = inward(pa.concat_tables(tables), names).append_column(FILE, pa.array(numbers))
+            yield chunk, rows
+
+    def run(self, sql: str, rows: Mapping[str, pa.Table]) -> pa.Table:
+        """The text over these rows, by the names of their relations, and the tables of subqueries."""
+        if self._loaded is None:
+            self._loaded = load(self.environment, self.queries.references, self.sources)
+        return self.connections.run(self.queries.finished(sql), {**rows, **self._loaded})
+
+
+def rows_of(relation: Relation) -> str:
+    """Registered rows in a FROM clause; the OFFSET keeps filters away from Arrow (see `Reference`)."""
+    return f"(SELECT * FROM {relation.sql} OFFSET 0) AS {relation.sql}"
+
+
+def chunked(files: Sequence[DataFile]) -> Iterator[list[DataFile]]:
+    """The files in groups of a bounded number of bytes."""
+    chunk: list[DataFile] = []
+    size = 0
+    for file in files:
+        if chunk and size + file.size > CHUNK_BYTES:
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(file)
+        size += file.size
+    if chunk:
+        yield chunk
+
+
+def update(change: Change, assigned: Mapping[str, exp.Expr], where: exp.Expr | None) -> Rewritten:
+    """UPDATE: rows that match get new values, the other rows of their files are copied."""
+    assigned = nothing_but(change.target.schema, assigned)
+    if not assigned:
+        raise InvalidInput("UPDATE sets no column")
+    condition, values = change.condition(where), change.old()
+    for name, node in assigned.items():
+        to = change.target.schema.field(name).type
+        value = assign(change.expressions()(node), to, name)
+        kept = values[name].sql
+        # CASE, for the new value must not be computed where it does not apply.
+        values[name] = (
+            value
+            if condition == "TRUE"
+            else Typed(f"CASE WHEN {condition} THEN {value.sql} ELSE {kept} END", to)
+        )
+    relation = change.relation.sql
+    extra = {FILE: f"{relation}.{FILE}", HIT: condition}
+    rows = new_rows(change.queries, change.target, values, rows_of(change.relation), extra)
+    predicate = predicate_of(where, columns_in(change.source.schema, _names(change.source)))
+    files = change.source.files(predicate)
+    added = write(change.target, _rewritten(change, files, rows, keep_hits=True))
+    return Rewritten(added, tuple(change.removed), Counts(updated=change.touched))
+
+
+def delete(change: Change, where: exp.Expr | None) -> Rewritten:
+    """DELETE: rows that do not match are copied."""
+    added = write(change.target, surviving(change, where))
+    return Rewritten(added, tuple(change.removed), Counts(deleted=change.touched))
+
+
+def surviving(change: Change, where: exp.Expr | None) -> Iterator[pa.Table]:
+    """The rows that stay of files from which some go; `removed` and `touched` tell the rest afterwards."""
+    condition = change.condition(where)
+    resolve = columns_in(change.source.schema, _names(change.source))
+    predicate = predicate_of(where, resolve)
+    candidates = change.source.files(predicate)
+    whole: set[str] = set()
+    if where is None:
+        whole = {file.identity for file in candidates}
+    else:
+        unless = predicate_unless(where, resolve)
+        if unless != ANYTHING:
+            partly = {f.identity for f in change.source.files(conjunction([predicate, unless]))}
+            whole = {file.identity for file in candidates if file.identity not in partly}
+    _remove_whole(change, [file for file in candidates if file.identity in whole])
+    rest = [file for file in candidates if file.identity not in whole]
+    values = change.old()
+    extra = {FILE: f"{change.relation.sql}.{FILE}", HIT: condition}
+    listed = [
+        f"{value.sql} AS {output.sql}"
+        for value, output in zip(values.values(), change.relation.outputs, strict=True)
+    ]
+    listed += [f"{sql} AS {name}" for name, sql in extra.items()]
+    sql = f"SELECT {', '.join(listed)} FROM {rows_of(change.relation)}"
+    rows = NewRows(sql, change.relation.outputs, tuple(extra), ())
+    yield from _rewritten(change, rest, rows, keep_hits=False)
+
+
+def _remove_whole(change: Change, files: list[DataFile]) -> None:
+    """Files whose rows all go: their rows are counted, from the file only if nobody knows their number."""
+    for file in files:
+        rows = file.living_rows
+        if rows is None:
+            first = pa.schema(list(change.source.schema)[:1], metadata=change.source.schema.metadata)
+            rows = Scan(change.environment, change.source, [file], first).table().num_rows
+        change.touched += rows
+        change.removed.append(file)
+
+
+def _rewritten(
+    change: Change, files: Sequence[DataFile], rows: NewRows, keep_hits: bool
+) -> Iterator[pa.Table]:
+    """The new rows of the files that have a hit."""
+    for chunk, old in change.chunks(files):
+        result = change.run(rows.sql, {change.relation.sql: old})
+        width = len(rows.outputs)
+        hits, numbers = result.column(width + 1), result.column(width).to_numpy()
+        flags = hits.to_numpy().astype(np.bool_)
+        per_file = np.bincount(numbers[flags], minlength=len(chunk))
+        change.touched += int(per_file.sum())
+        change.removed += [file for file, count in zip(chunk, per_file, strict=True) if count]
+        kept = per_file[numbers] > 0
+        if not keep_hits:
+            kept &= ~flags
+        new = checked(result, rows, change.target, hits)
+        if not kept.all():
+            new = new.filter(pa.array(kept))
+        if new.num_rows:
+            yield new
+
+
+def _names(source: Source) -> tuple[str, ...]:
+    return (source.name, source.name.rpartition(".")[2])
+
+
+def matching(change: Change, data: Iterator[pa.Table], where: exp.Expr) -> Iterator[pa.Table]:
+    """The data, every row of which must satisfy the condition."""
+    condition = change.condition(where)
+    names = [output.sql for output in change.relation.outputs]
+    for piece in data:
+        rows = inward(piece, names).append_column(FILE, pa.nulls(piece.num_rows, pa.int32()))
+        outside = f"SELECT CAST(count(*) AS BIGINT) FROM {rows_of(change.relation)} WHERE NOT {condition}"
+        if change.run(outside, {change.relation.sql: rows}).column(0)[0].as_py():
+            raise InvalidInput("a row to write does not satisfy the condition of the overwrite")
+        yield piece

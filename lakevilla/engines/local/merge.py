@@ -1,0 +1,218 @@
+"""MERGE: one join of source rows with a chunk of target rows at a time.
+
+The source is in memory, each row with a number. For every chunk of target files a left join gives each
+target row its source row and the clause that applies; files in which a clause applies are rewritten. Which
+source rows matched is kept over all chunks; the others feed the NOT MATCHED clauses at the end.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+from sqlglot import exp
+
+from lakevilla.engines.arrow_writer import write
+from lakevilla.engines.local.arrow import inward
+from lakevilla.engines.local.copy_on_write import FILE, Change, rows_of
+from lakevilla.engines.local.pruning import merge_predicate
+from lakevilla.engines.local.rows import NewRows, checked, column_of, new_rows, nothing_but
+from lakevilla.engines.local.translation.expressions import Expressions
+from lakevilla.engines.local.translation.queries.scope import Relation, Scope
+from lakevilla.engines.local.translation.types.casts import assign
+from lakevilla.engines.local.translation.types.typed import Typed
+from lakevilla.engines.port import MergeClauses, Rewritten
+from lakevilla.errors import InvalidInput
+from lakevilla.model import Counts, DataFile
+from lakevilla.predicates import ANYTHING, Predicate
+
+_ROW, _SOURCE, _CLAUSE = "lv_row", "lv_source", "lv_clause"
+_NONE = -1
+
+Assigned = Mapping[str, exp.Expr]
+Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
+
+
+@dataclass(frozen=True)
+class _Clause:
+    """A clause with its star unfolded; `values` None deletes. `scope` is what its expressions see."""
+
+    condition: exp.Expr | None
+    values: Assigned | None
+    scope: Scope
+
+
+@dataclass
+class Merge:
+    """One MERGE. `data` is the whole source; `matched` marks its rows that met a target row."""
+
+    change: Change
+    clauses: MergeClauses
+    data: pa.Table
+    updated: int = 0
+    deleted: int = 0
+    inserted: int = 0
+    matched: Flags = field(init=False)
+
+    def __post_init__(self) -> None:
+        change = self.change
+        self.matched = np.zeros(self.data.num_rows, dtype=np.bool_)
+        change.relation.names = ((self.clauses.target_alias,),)
+        outputs = change.queries.outputs([(column.name, column.type) for column in self.data.schema])
+        self.source = Relation(change.queries.fresh("t"), ((self.clauses.source_alias,),), outputs)
+        numbers = pa.array(np.arange(self.data.num_rows, dtype=np.int64))
+        self.rows = inward(self.data, [output.sql for output in outputs]).append_column(_SOURCE, numbers)
+
+    def run(self) -> Rewritten:
+        added = write(self.change.target, self._pieces())
+        counts = Counts(self.inserted, self.updated, self.deleted)
+        return Rewritten(added, tuple(self.change.removed), counts)
+
+    def _pieces(self) -> Iterator[pa.Table]:
+        # Both texts are made before anything is read, so that a mistake in them costs nothing.
+        rewriting, deletes = self._rewriting()
+        inserting = self._inserting()
+        predicate: Predicate = ANYTHING
+        if not self.clauses.not_matched_by_source:
+            scope = Scope([self.change.relation, self.source])
+            predicate = merge_predicate(self.clauses.on, scope, self.change.source.schema, self.data)
+        for chunk, old in self.change.chunks(self.change.source.files(predicate)):
+            numbered = old.append_column(_ROW, pa.array(np.arange(old.num_rows, dtype=np.int64)))
+            tables = {self.change.relation.sql: numbered, self.source.sql: self.rows}
+            result = self.change.run(rewriting.sql, tables)
+            yield from self._applied(result, rewriting, deletes, chunk)
+        if inserting is not None and not self.matched.all():
+            yield from self._inserted(inserting)
+
+    def _rewriting(self) -> tuple[NewRows, set[int]]:
+        """The query for target rows and the clause that each meets; and which clauses delete."""
+        target, name = self.change.relation, self.change.queries.fresh("j")
+        both = Scope([target, self.source])
+        inner = Scope([replace(target, sql=name), replace(self.source, sql=name)])
+        matched = [_Clause(c.condition, self._set(c.set), both) for c in self.clauses.matched]
+        alone = Scope([target])
+        by_source = [
+            _Clause(c.condition, self._set(c.set), alone) for c in self.clauses.not_matched_by_source
+        ]
+        on = self._expressions(both).condition(self.clauses.on).sql
+        found = f"{self.source.sql}.{_SOURCE} IS NOT NULL"
+        without = self._number(by_source, len(matched))
+        number = f"CASE WHEN {found} THEN {self._number(matched, 0)} ELSE {without} END"
+        joined = (
+            f"SELECT *, {number} AS {_CLAUSE} FROM {rows_of(target)} LEFT JOIN {rows_of(self.source)} ON {on}"
+        )
+        seen = [replace(c, scope=inner) for c in matched]
+        seen += [replace(c, scope=Scope([inner.relations[0]])) for c in by_source]
+        kept = {output.name: Typed(f"{name}.{output.sql}", output.type) for output in target.outputs}
+        values = self._values(seen, f"{name}.{_CLAUSE}", kept)
+        extra = {key: f"{name}.{key}" for key in (FILE, _ROW, _SOURCE, _CLAUSE)}
+        rows = new_rows(self.change.queries, self.change.target, values, f"({joined}) AS {name}", extra)
+        return rows, {i for i, clause in enumerate(seen) if clause.values is None}
+
+    def _inserting(self) -> NewRows | None:
+        """The query for rows to insert, over the source rows without a match."""
+        if not self.clauses.not_matched:
+            return None
+        name = self.change.queries.fresh("j")
+        scope, inner = Scope([self.source]), Scope([replace(self.source, sql=name)])
+        clauses = [_Clause(c.condition, self._set(c.values), scope) for c in self.clauses.not_matched]
+        number = self._number(clauses, 0)
+        chosen = f"SELECT *, {number} AS {_CLAUSE} FROM {rows_of(self.source)}"
+        seen = [replace(clause, scope=inner) for clause in clauses]
+        values = self._values(seen, f"{name}.{_CLAUSE}", {})
+        source = f"({chosen}) AS {name} WHERE {name}.{_CLAUSE} <> {_NONE}"
+        return new_rows(self.change.queries, self.change.target, values, source)
+
+    def _expressions(self, scope: Scope) -> Expressions:
+        return Expressions(self.change.queries, scope)
+
+    def _set(self, assigned: Assigned | str | None) -> Assigned | None:
+        """Assignments by the target's columns; a star takes every column from the source."""
+        schema = self.change.target.schema
+        if assigned is None:
+            return None
+        if not isinstance(assigned, str):
+            return nothing_but(schema, assigned)
+        alias = self.clauses.source_alias
+        return {
+            field.name: exp.column(column_of(self.data.schema, field.name), table=alias, quoted=True)
+            for field in schema
+        }
+
+    def _number(self, clauses: Sequence[_Clause], first: int) -> str:
+        """The number of the first clause whose condition is true."""
+        branches = []
+        for position, clause in enumerate(clauses, first):
+            expressions = self._expressions(clause.scope)
+            condition = "TRUE" if clause.condition is None else expressions.condition(clause.condition).sql
+            branches.append(f"WHEN {condition} THEN {position}")
+        return f"CASE {' '.join(branches)} ELSE {_NONE} END" if branches else f"{_NONE}"
+
+    def _values(self, clauses: Sequence[_Clause], number: str, kept: Mapping[str, Typed]) -> dict[str, Typed]:
+        """For each column of the target what the clause that applies gives it, else what it has."""
+        values = dict(kept)
+        for column in self.change.target.schema:
+            branches = []
+            for position, clause in enumerate(clauses):
+                node = (clause.values or {}).get(column.name)
+                if node is not None:
+                    value = assign(self._expressions(clause.scope)(node), column.type, column.name)
+                    branches.append(f"WHEN {position} THEN {value.sql}")
+            if branches:
+                old = kept[column.name].sql if column.name in kept else "NULL"
+                sql = f"CASE {number} {' '.join(branches)} ELSE {old} END"
+                values[column.name] = Typed(sql, column.type)
+        return values
+
+    def _applied(
+        self, result: pa.Table, rows: NewRows, deletes: set[int], chunk: Sequence[DataFile]
+    ) -> Iterator[pa.Table]:
+        """Count, check and keep the rows of the files in which a clause applied."""
+        width = len(rows.outputs)
+        numbers, row, clause = (result.column(width + i).to_numpy() for i in (0, 1, 3))
+        source = result.column(width + 2)
+        self.matched[source.drop_null().to_numpy()] = True
+        self._refuse_two(row[(clause != _NONE) & source.is_valid().to_numpy()])
+        once = _first_of_each(row, clause)
+        if once is not None:
+            result, numbers, clause = result.take(pa.array(once)), numbers[once], clause[once]
+        gone = np.isin(clause, list(deletes))
+        changed = (clause != _NONE) & ~gone
+        self.updated += int(changed.sum())
+        self.deleted += int(gone.sum())
+        per_file = np.bincount(numbers[clause != _NONE], minlength=len(chunk))
+        self.change.removed += [file for file, count in zip(chunk, per_file, strict=True) if count]
+        new = checked(result, rows, self.change.target, pa.array(changed))
+        kept = (per_file[numbers] > 0) & ~gone
+        if kept.any():
+            yield new.filter(pa.array(kept))
+
+    def _refuse_two(self, rows: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> None:
+        clauses = self.clauses.matched
+        if len(clauses) == 1 and clauses[0].condition is None and clauses[0].set is None:
+            # A row can be deleted twice and is gone all the same.
+            return
+        if len(np.unique(rows)) != len(rows):
+            raise InvalidInput(
+                "MERGE: two rows of the source match one row of the target, so that its new value is not "
+                "determined; remove duplicates from the source"
+            )
+
+    def _inserted(self, inserting: NewRows) -> Iterator[pa.Table]:
+        rows = self.rows.filter(pa.array(~self.matched))
+        result = self.change.run(inserting.sql, {self.source.sql: rows})
+        new = checked(result, inserting, self.change.target)
+        self.inserted += new.num_rows
+        if new.num_rows:
+            yield new
+
+
+def _first_of_each(
+    row: "np.ndarray[tuple[int], np.dtype[np.int64]]", clause: "np.ndarray[tuple[int], np.dtype[np.int32]]"
+) -> "np.ndarray[tuple[int], np.dtype[np.int64]] | None":
+    """One result row per target row, that with a clause if there is one; None if there are no doubles."""
+    order = np.lexsort((-clause, row))
+    sorted_rows = row[order]
+    first = np.ones(len(order), dtype=np.bool_)
+    first[1:] = sorted_rows[1:] != sorted_rows[:-1]
+    return None if first.all() else np.sort(order[first])

@@ -1,0 +1,171 @@
+"""UPDATE, DELETE and overwrite: copy on write.
+
+One job where that is possible: candidate files are read, tasks leave those alone in which nothing changes,
+and report what they did. With a subquery in the statement rows may come in any order, so that a first job
+finds the files with a match, and a second one rewrites them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from lakevilla.engines.port import Rewritten, Source, Target
+from lakevilla.engines.spark import types
+from lakevilla.engines.spark.change.assignment import Assigned, Value, assign
+from lakevilla.engines.spark.failures import explained
+from lakevilla.engines.spark.names import Names
+from lakevilla.engines.spark.scan.pruning import Pruning
+from lakevilla.engines.spark.scan.queries import Statement
+from lakevilla.engines.spark.types import quoted
+from lakevilla.engines.spark.write import tasks
+from lakevilla.engines.spark.write.writer import Done, Writer, new_rows, rows_of
+from lakevilla.errors import InvalidInput
+from lakevilla.model import Counts, DataFile, WrittenFile
+from lakevilla.predicates import ANYTHING, conjunction
+from lakevilla.sql.predicate_extraction import columns_in
+
+
+@dataclass(frozen=True)
+class Change:
+    """One changing statement on one table."""
+
+    statement: Statement
+    writer: Writer
+    target: Target
+    source: Source
+    names: Names
+
+    @property
+    def called(self) -> str:
+        """The name by which expressions may call the table."""
+        return quoted(self.source.name.rpartition(".")[2])
+
+    def update(self, assigned: Mapping[str, exp.Expr], where: exp.Expr | None) -> Rewritten:
+        given = named(self.target, assigned)
+        if not given:
+            raise InvalidInput("UPDATE sets no column")
+        files = self.source.files(self._pruning().matching(where, self._rows_where))
+        done, touched = self._rewrite(files, where, given, tasks.UPDATED)
+        return Rewritten(done.added, touched, Counts(updated=done.counts[tasks.UPDATED]))
+
+    def delete(self, where: exp.Expr | None) -> Rewritten:
+        whole, rest = self._candidates(where)
+        deleted = self._rows(whole)
+        removed = tuple(whole)
+        added: tuple[WrittenFile, ...] = ()
+        if rest:
+            done, touched = self._rewrite(rest, where, {}, tasks.DELETED)
+            added, removed, deleted = done.added, removed + touched, deleted + done.counts[tasks.DELETED]
+        return Rewritten(added, removed, Counts(deleted=deleted))
+
+    def _candidates(self, where: exp.Expr | None) -> tuple[list[DataFile], list[DataFile]]:
+        """The files whose rows all go, and those of which some rows may."""
+        predicate = self._pruning().matching(where, self._rows_where)
+        candidates = list(self.source.files(predicate))
+        if where is None:
+            return candidates, []
+        if not candidates:
+            return [], []
+        unless = self._pruning().remaining(where, self._rows_where)
+        if unless == ANYTHING:
+            return [], candidates
+        partly = {file.identity for file in self.source.files(conjunction([predicate, unless]))}
+        whole = [file for file in candidates if file.identity not in partly]
+        return whole, [file for file in candidates if file.identity in partly]
+
+    def _rows(self, files: Sequence[DataFile]) -> int:
+        """How many rows the files have, counted by Spark only where nobody knows."""
+        rows = sum(file.living_rows or 0 for file in files)
+        unknown = [file for file in files if file.living_rows is None]
+        if unknown:
+            frame = self.statement.reader.files(self.source, unknown, self.names)
+            with explained():
+                rows += self.writer.session.run(frame.count)
+        return rows
+
+    def _rewrite(
+        self, files: Sequence[DataFile], where: exp.Expr | None, given: Mapping[str, exp.Expr], kind: int
+    ) -> tuple[Done, tuple[DataFile, ...]]:
+        """Write the files' rows anew, those that match with their new values; the files that are gone
+        then."""
+        if not files:
+            return Done((), (0, 0, 0, 0), frozenset()), ()
+        condition = "TRUE" if where is None else self.statement.text(where)
+        texts = {name: self.statement.text(node) for name, node in given.items()}
+        in_order = not any(node.find(exp.Query) for node in [*given.values(), where] if node is not None)
+        if not in_order:
+            files = self._matching(files, condition)
+            if not files:
+                return Done((), (0, 0, 0, 0), frozenset()), ()
+        names = self.names
+        view = self.statement.view(self.statement.reader.files(self.source, files, names))
+        changes = f"coalesce(({condition}), FALSE)"
+        number = f"CASE WHEN {changes} THEN {kind} ELSE {tasks.KEPT} END AS {names.kind}"
+        marked = f"(SELECT *, {number} FROM {view} AS {self.called}) AS {self.called}"
+        hit = f"{names.kind} = {kind}"
+        values: dict[str, Value | Assigned] = {
+            field.name: Value(f"{self.called}.{quoted(field.name)}", field.type)
+            for field in self.source.schema
+        }
+        if texts:
+            marked = self._computed(texts, marked, hit, values)
+        extra = {names.kind: names.kind, names.file: names.file}
+        rows = new_rows(self.statement, self.target, values, marked, extra, hit, names=names)
+        done = self.writer.write(self.target, rows, rows_of(files), files if in_order else None)
+        if not in_order:
+            return done, tuple(files)
+        return done, tuple(file for number, file in enumerate(files) if number in done.changed)
+
+    def _computed(
+        self, texts: Mapping[str, str], marked: str, hit: str, values: dict[str, Value | Assigned]
+    ) -> str:
+        """The rows with the new values in columns of their own, which go into `values`: each is evaluated
+        once, whatever is asked of it later. CASE, for a value must not be computed where it does not apply.
+        """
+        new = {name: self.names.value(number) for number, name in enumerate(texts)}
+        listed = ", ".join(f"CASE WHEN {hit} THEN ({texts[name]}) END AS {new[name]}" for name in texts)
+        frame = self.statement.run(f"SELECT *, {listed} FROM {marked}")
+        kinds = {field.name: field.dataType for field in frame.schema.fields}
+        for name, column in new.items():
+            value = Value(column, types.arrow_type(kinds[column]))
+            assigned = assign(value, self.target.schema.field(name), self.statement.is_ansi)
+            kept = f"{self.called}.{quoted(name)}"
+            values[name] = Assigned(
+                f"CASE WHEN {hit} THEN {assigned.sql} ELSE {kept} END",
+                None if assigned.bad is None else f"CASE WHEN {hit} THEN {assigned.bad} ELSE FALSE END",
+            )
+        return f"{self.statement.view(frame)} AS {self.called}"
+
+    def _matching(self, files: Sequence[DataFile], condition: str) -> list[DataFile]:
+        view = self.statement.view(self.statement.reader.files(self.source, files, self.names))
+        sql = f"SELECT DISTINCT {self.names.file} FROM {view} AS {self.called} WHERE {condition}"
+        frame = self.statement.run(sql)
+        with explained():
+            found = {row[0] for row in self.writer.session.run(frame.collect)}
+        return [file for number, file in enumerate(files) if number in found]
+
+    def _pruning(self) -> Pruning:
+        names = (self.source.name, self.source.name.rpartition(".")[2])
+        return Pruning(self.statement, self.source, columns_in(self.source.schema, names))
+
+    def _rows_where(self, view: str) -> str:
+        return f"SELECT 1 FROM {view} AS {self.called} WHERE"
+
+
+def named(target: Target, given: Mapping[str, exp.Expr]) -> dict[str, exp.Expr]:
+    """Assignments by the table's spelling of its columns."""
+    found = {column_of(target, name): value for name, value in given.items()}
+    if len(found) != len(given):
+        raise InvalidInput("a column is set twice")
+    return found
+
+
+def column_of(target: Target, name: str) -> str:
+    """The column of this name, ignoring case; InvalidInput if there is none."""
+    found = [field.name for field in target.schema if field.name.lower() == name.lower()]
+    if len(found) != 1:
+        raise InvalidInput(
+            f"there is no column {name}; there is {', '.join(target.schema.names)}", column=name
+        )
+    return str(found[0])

@@ -1,0 +1,143 @@
+"""Spark SQL over pinned tables: the text as the user wrote it, its tables replaced by views of DataFrames.
+
+Views have unique names and live only while the text is analysed; the plan that comes of it holds the
+relations themselves (for Spark Connect see `connect`). now() and its kin mean the transaction's begin.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlglot import exp
+
+from lakevilla.engines.port import Source
+from lakevilla.engines.spark.failures import explained
+from lakevilla.engines.spark.scan.relation import Reader
+from lakevilla.engines.spark.session import connect
+from lakevilla.environment import Environment
+from lakevilla.errors import InvalidInput
+from lakevilla.sql.dialect import DIALECT
+from lakevilla.sql.tables import read_table, table_nodes
+
+_MOMENTS = {
+    "now": "timestamp_millis({ms})",
+    "current_timestamp": "timestamp_millis({ms})",
+    "current_date": "CAST(timestamp_millis({ms}) AS DATE)",
+    "curdate": "CAST(timestamp_millis({ms}) AS DATE)",
+    "localtimestamp": "CAST(timestamp_millis({ms}) AS TIMESTAMP_NTZ)",
+    "unix_timestamp": "CAST({ms} DIV 1000 AS BIGINT)",
+}
+_NODES: dict[type[exp.Expr], str] = {
+    exp.CurrentTimestamp: "current_timestamp",
+    exp.CurrentDate: "current_date",
+    exp.Localtimestamp: "localtimestamp",
+}
+
+
+@dataclass
+class Statement:
+    """One statement's texts: where its tables are, and what time it is."""
+
+    reader: Reader
+    environment: Environment
+    sources: Mapping[str, Source]
+    now_ms: int
+    views: dict[str, Any] = field(default_factory=dict)
+
+    def view(self, frame: Any) -> str:
+        """A name by which texts of this statement read the frame."""
+        name = f"lakevilla_{self.environment.new_id()}"
+        self.views[name] = frame
+        if not connect.is_connect(self.reader.session):
+            frame.createOrReplaceTempView(name)
+        return name
+
+    def text(self, tree: exp.Expr) -> str:
+        """The tree as Spark SQL over views."""
+        # Below a node of our own, so that the root can be replaced too.
+        holder = exp.Paren(this=tree.copy())
+        names = self._tables(holder)
+        for column in holder.find_all(exp.Column):
+            if column.args.get("db") and f"{column.args['db'].name}.{column.table}".casefold() in names:
+                column.set("db", None)
+                column.set("catalog", None)
+        for node in list(holder.find_all(exp.Anonymous, *_NODES)):
+            _stop_the_clock(node, self.now_ms)
+        odd = [node for node in holder.find_all(exp.Literal, exp.RawString) if _needs_escapes(node)]
+        if odd and self._has("spark.sql.parser.escapedStringLiterals"):
+            for node in odd:
+                node.replace(_as_bytes(node.name))
+        return str(holder.this.sql(dialect=DIALECT, normalize_functions=False))
+
+    @property
+    def is_ansi(self) -> bool:
+        """Whether casts in this session fail on what does not fit."""
+        return self._has("spark.sql.ansi.enabled")
+
+    def _has(self, setting: str) -> bool:
+        return str(self.reader.session.conf.get(setting)).lower() == "true"
+
+    def run(self, sql: str) -> Any:
+        """The text as a DataFrame, analysed."""
+        session = self.reader.session
+        with explained():
+            return connect.sql(session, sql, self.views) if connect.is_connect(session) else session.sql(sql)
+
+    def close(self) -> None:
+        if not connect.is_connect(self.reader.session):
+            for name in self.views:
+                self.reader.session.catalog.dropTempView(name)
+        self.views.clear()
+
+    def _tables(self, tree: exp.Expr) -> set[str]:
+        """Put a view in the place of each table; the names of those that are `db.table`."""
+        by_key: dict[str, str] = {}
+        found: set[str] = set()
+        for node in list(table_nodes(tree)):
+            table = read_table(node)
+            if table.key not in self.sources:
+                raise InvalidInput(f"there is no table {table.name}", table=table.name)
+            if table.key not in by_key:
+                by_key[table.key] = self.view(self.reader.table(self.sources[table.key]))
+            found.add(table.name.casefold())
+            called = node.name
+            node.set("this", exp.to_identifier(by_key[table.key]))
+            for part in ("db", "catalog", "version"):
+                node.set(part, None)
+            if not node.alias:
+                node.set("alias", exp.TableAlias(this=exp.to_identifier(called, quoted=True)))
+        return found
+
+
+@contextmanager
+def statement(
+    reader: Reader, environment: Environment, sources: Mapping[str, Source], now_ms: int
+) -> Iterator[Statement]:
+    """A statement; its views are gone afterwards."""
+    opened = Statement(reader, environment, sources, now_ms)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def _needs_escapes(node: exp.Expr) -> bool:
+    """Whether the text of the literal has a backslash, which a session may take as it is."""
+    special = isinstance(node, exp.RawString) or node.is_string
+    return special and any(letter in "\\'" or letter < " " for letter in node.name)
+
+
+def _as_bytes(text: str) -> exp.Expr:
+    """A string that is written the same whatever a backslash means."""
+    return exp.cast(exp.HexString(this=text.encode().hex()), exp.DType.TEXT)
+
+
+def _stop_the_clock(node: exp.Expr, now_ms: int) -> None:
+    name = _NODES.get(type(node)) or str(node.this).lower()
+    if name not in _MOMENTS or (isinstance(node, exp.Anonymous) and node.expressions):
+        return
+    moment: exp.Expr = exp.maybe_parse(_MOMENTS[name].format(ms=f"{now_ms}L"), dialect=DIALECT)
+    parent = node.parent
+    listed = isinstance(parent, exp.Select) and node.arg_key == "expressions"
+    node.replace(exp.alias_(moment, f"{name}()", quoted=True) if listed else moment)

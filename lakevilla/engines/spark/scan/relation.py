@@ -1,0 +1,234 @@
+"""A pinned table as a DataFrame: physical columns from the files, logical columns for whoever uses them.
+
+The relation has the columns of the data files by their physical names, and as partition columns what is
+known of each file: the table's partition values, and if asked for the file's number and its deleted rows.
+Over that lie a filter for deleted rows and a projection to the table's own columns, through which Spark's
+filters and column pruning pass.
+"""
+
+import base64
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import types as spark
+
+from lakevilla.engines.port import Source
+from lakevilla.engines.spark import types
+from lakevilla.engines.spark.names import Names, beside, metadata_beside, names_in
+from lakevilla.engines.spark.scan import file_index, foreign_files, path_relation
+from lakevilla.engines.spark.scan.file_urls import Access, hadoop_path
+from lakevilla.engines.spark.scan.filters import predicate_of
+from lakevilla.engines.spark.scan.foreign_files import Numbered
+from lakevilla.engines.spark.session.jvm import driver_side
+from lakevilla.engines.spark.types import quoted
+from lakevilla.environment import Environment
+from lakevilla.errors import Unsupported
+from lakevilla.files.column_mapping import by_id, physical_name
+from lakevilla.files.partitioning import partition_text
+from lakevilla.model import DataFile, Deletes
+from lakevilla.predicates import ANYTHING
+
+_BITS = 7
+"""Deleted rows are bits, seven to a byte, so that every byte is a character that Spark's `ascii` reads."""
+
+_CASE_SENSITIVE = "spark.sql.caseSensitive"
+_OPTIONS = {
+    # Values as they are in the file, also those of a calendar before 1582.
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+}
+# A file without any id makes Spark fail: its columns would all be null.
+_BY_ID = {"spark.sql.parquet.fieldId.read.enabled": "true"}
+# Parquet looks for the 0.0 of a filter in the dictionary of a row group, where -0.0 is another value.
+_WITH_FLOATS = {"parquet.filter.dictionary.enabled": "false"}
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Makes DataFrames of sources in one session."""
+
+    session: Any
+    access: Access
+    environment: Environment
+
+    def table(self, source: Source) -> Any:
+        """The whole table, lazily: files are chosen when Spark plans a query, by its filters.
+
+        Of a table with files that Spark cannot read itself, all files are chosen at once.
+        """
+        self._refuse_ambiguous(source)
+        if foreign_files.may_be_foreign(source):
+            return self._divided(source, list(enumerate(source.files(ANYTHING))), None)
+        return self._frame(source, None, None)
+
+    def planned(self, source: Source, mark: str) -> Any:
+        """The table for a plan that is looked at and never runs; the mark finds it there."""
+        self._refuse_ambiguous(source)
+        return self._frame(source, [], None, mark)
+
+    def files(self, source: Source, files: Sequence[DataFile], names: Names) -> Any:
+        """These files of the table, with two columns more: a file's position here, and a row's in its
+        file."""
+        self._refuse_ambiguous(source)
+        if foreign_files.may_be_foreign(source):
+            return self._divided(source, list(enumerate(files)), names)
+        return self._frame(source, list(enumerate(files)), names)
+
+    def _refuse_ambiguous(self, source: Source) -> None:
+        """Names that differ in case alone are one name to Spark, unless its session tells them apart."""
+        if types.is_ambiguous(source.schema) and self.session.conf.get(_CASE_SENSITIVE) != "true":
+            raise Unsupported(
+                f"table {source.name} has columns whose names differ in case alone, which Spark tells apart "
+                f"only with {_CASE_SENSITIVE}=true",
+                table=source.name,
+            )
+
+    def _divided(self, source: Source, files: Sequence[Numbered], names: Names | None) -> Any:
+        ours, others = foreign_files.divided(source, files, self.environment)
+        frames = [self._frame(source, ours, names)] if ours or not others else []
+        if others:
+            wanted = [None, None] if names is None else [names.file, names.row]
+            frames.append(foreign_files.relation(self.session, self.access, source, others, *wanted))
+        return frames[0] if len(frames) == 1 else frames[0].union(frames[1])
+
+    def _frame(
+        self, source: Source, files: Sequence[Numbered] | None, names: Names | None, mark: str | None = None
+    ) -> Any:
+        own_names = names or beside(names_in(source.schema))
+        ids = by_id(source.schema)
+        own = [source.schema.field(name) for name in source.partition_columns]
+        data = [
+            types.stored(field, ids)
+            for field in source.schema
+            if field.name not in source.partition_columns and not pa.types.is_null(field.type)
+        ]
+        partition = [spark.StructField(physical_name(f), types.logical(f.type)) for f in own]
+        # Fields of columns that the files may hold too: under other names.
+        unstored = [field for field in source.schema if field.name in source.unstored()]
+        known = {field.name: own_names.known(at) for at, field in enumerate(unstored)}
+        partition += [spark.StructField(known[field.name], types.logical(field.type)) for field in unstored]
+        if names is not None:
+            partition.append(spark.StructField(names.file, spark.IntegerType()))
+        deletes = source.has_deletes if files is None else any(file.deletes for _, file in files)
+        if deletes:
+            partition.append(spark.StructField(own_names.deleted, spark.BinaryType()))
+        told = {physical_name(field): field for field in own} | {known[f.name]: f for f in unstored}
+        listing = _Listing(
+            source, files, tuple(field.name for field in partition), told, own_names, self.environment
+        )
+        floats = any(pa.types.is_floating(leaf) for field in source.schema for leaf in _leaves(field.type))
+        options = {
+            **_OPTIONS,
+            **(_BY_ID if ids else {}),
+            **(_WITH_FLOATS if floats else {}),
+            **self.access.hadoop_options(),
+        }
+        structs = spark.StructType(partition), spark.StructType(data)
+        metadata = metadata_beside(field.name for struct in structs for field in struct.fields)
+        living = _living(own_names.deleted, f"{metadata}.row_index") if deletes else None
+        columns = [_column(field, source, known.get(field.name)) for field in source.schema]
+        if names is not None:
+            columns += [names.file, f"{metadata}.row_index AS {names.row}"]
+        if driver_side(self.session) is not None:
+            size = source.about_bytes() if files is None else sum(file.size for _, file in files)
+            return file_index.relation(
+                self.session, listing.answer, *structs, options, size, living, columns, mark
+            )
+        frame = path_relation.relation(self.session, listing.files(ANYTHING), *structs, options, metadata)
+        return (frame.where(living) if living else frame).selectExpr(*columns)
+
+
+@dataclass(frozen=True)
+class _Listing:
+    """Answers the file index: which files, with which values of these partition columns. `told` are those
+    that are columns of the table."""
+
+    source: Source
+    fixed: Sequence[Numbered] | None
+    columns: tuple[str, ...]
+    told: Mapping[str, pa.Field]
+    names: Names
+    environment: Environment
+
+    def answer(self, filters: str) -> str:
+        return json.dumps(self.files(predicate_of(filters, self.source.schema)))
+
+    def files(self, predicate: Any) -> list[dict[str, Any]]:
+        # Files that a statement has chosen already are all given, under the same numbers each time.
+        chosen = enumerate(self.source.files(predicate)) if self.fixed is None else self.fixed
+        if self.names.deleted not in self.columns:
+            return [self._described(number, file) for number, file in chosen]
+        # Deleted rows are read from the store.
+        return self.environment.fan_out([partial(self._described, number, file) for number, file in chosen])
+
+    def _described(self, number: int, file: DataFile) -> dict[str, Any]:
+        store, key = self.source.open(file)
+        values = []
+        for column in self.columns:
+            if column in self.told:
+                values.append(_text(file.partition, self.told[column]))
+            else:
+                values.append(str(number) if column == self.names.file else _deleted(file.deletes))
+        return {"path": hadoop_path(store, key), "size": file.size, "values": values}
+
+
+def _living(deleted: str, row: str) -> str:
+    """The condition for rows that are not among the deleted."""
+    byte = f"ascii(CAST(substring({deleted}, CAST({row} DIV {_BITS} AS INT) + 1, 1) AS STRING))"
+    return f"{deleted} IS NULL OR ({byte} & shiftleft(1, CAST({row} % {_BITS} AS INT))) = 0"
+
+
+def _column(field: pa.Field, source: Source, known: str | None) -> str:
+    """The table's column over the relation's; a cast gives the members of structs their names.
+
+    `known` names the log's value for the whole file: where there is one, all rows of the file have it,
+    whether the file holds the column or not.
+    """
+    if pa.types.is_null(field.type):
+        return f"NULL AS {quoted(field.name)}"
+    found = quoted(physical_name(field))
+    if known is not None:
+        return f"coalesce({known}, {found}) AS {quoted(field.name)}"
+    if field.name not in source.partition_columns and _renamed(field.type):
+        found = f"CAST({found} AS {types.sql_type(field.type)})"
+    return f"{found} AS {quoted(field.name)}"
+
+
+def _renamed(data_type: pa.DataType) -> bool:
+    if pa.types.is_struct(data_type):
+        return any(physical_name(child) != child.name or _renamed(child.type) for child in data_type)
+    return any(_renamed(data_type.field(i).type) for i in range(data_type.num_fields))
+
+
+def _text(values: Mapping[str, Any], field: pa.Field) -> str | None:
+    """A partition value as text that casts to it; bytes in base 64."""
+    value = values.get(field.name)
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    return partition_text(value, field.type)
+
+
+def _deleted(deletes: Deletes | None) -> str | None:
+    """The deleted rows of a file as bits, in base 64."""
+    if deletes is None or deletes.count == 0:
+        return None
+    rows = deletes.rows().to_numpy(zero_copy_only=False)
+    if not len(rows):
+        return None
+    bits = np.zeros((int(rows[-1]) // _BITS + 1) * _BITS, dtype=np.uint8)
+    bits[rows] = 1
+    weights = np.left_shift(np.uint8(1), np.arange(_BITS, dtype=np.uint8))
+    return base64.b64encode((bits.reshape(-1, _BITS) * weights).sum(axis=1).astype(np.uint8)).decode()
+
+
+def _leaves(data_type: pa.DataType) -> Iterator[pa.DataType]:
+    """The types inside a type that hold no others."""
+    if data_type.num_fields == 0:
+        yield data_type
+    for position in range(data_type.num_fields):
+        yield from _leaves(data_type.field(position).type)

@@ -1,0 +1,50 @@
+"""What runs in the driver's JVM: Java sources of this package, compiled there at first use.
+
+Spark ships the Janino compiler, so there is no build step; executors never see the classes. Needs a JVM next
+to this process: not there with Spark Connect.
+"""
+
+import logging
+from importlib.resources import files
+from threading import Lock
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from py4j.protocol import Py4JJavaError
+from pyspark.java_gateway import ensure_callback_server_started
+
+from lakevilla.engines.spark.session.connect import is_connect
+
+logger = logging.getLogger("lakevilla.engines.spark")
+
+# PySpark has no types for it.
+_start_callbacks: Any = ensure_callback_server_started
+_compiling = Lock()
+_compiled: "WeakKeyDictionary[Any, Any]" = WeakKeyDictionary()
+
+
+def driver_side(session: Any) -> Any:
+    """The `DriverSide` of this session's JVM, see `DriverSide.java`; None if there is no JVM beside us, or it
+    does not take our classes, which is asked once."""
+    if is_connect(session):
+        return None
+    gateway = session.sparkContext._gateway
+    with _compiling:
+        if gateway not in _compiled:
+            try:
+                _compiled[gateway] = _compile(gateway)
+            except Py4JJavaError as error:
+                logger.warning("our classes do not compile, files go by path: %s", error.java_exception)
+                _compiled[gateway] = None
+        return _compiled[gateway]
+
+
+def _compile(gateway: Any) -> Any:
+    _start_callbacks(gateway)
+    loader = gateway.jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    for name in ("SnapshotIndex", "DriverSide"):
+        compiler = gateway.jvm.org.codehaus.janino.SimpleCompiler()
+        compiler.setParentClassLoader(loader)
+        compiler.cook(files(__package__).joinpath(f"{name}.java").read_text("utf-8"))
+        loader = compiler.getClassLoader()
+    return loader.loadClass("DriverSide").getConstructors()[0].newInstance(None)

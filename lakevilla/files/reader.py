@@ -1,0 +1,191 @@
+"""Rows of data files: column projection, skipping of row groups, partition values, deleted rows.
+
+Data files are Parquet or ORC. What comes back has exactly the columns of the logical schema that was asked
+for, in its order. A predicate only skips row groups that cannot match: rows that do not match may come back,
+rows that match always do.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from lakevilla.environment import Environment
+from lakevilla.errors import Corrupt, Unsupported
+from lakevilla.files.column_mapping import Match
+from lakevilla.files.orc import OrcObject
+from lakevilla.files.parquet import ParquetObject
+from lakevilla.files.projection import find, match_of, project, stored_columns
+from lakevilla.model import DataFile
+from lakevilla.predicates import ANYTHING, Bounds, Column, Predicate, may_match
+from lakevilla.store.port import Store
+
+_READABLE = ("parquet", "orc")
+_WINDOW_FILES = 16
+_WINDOW_BYTES = 256 * 1024 * 1024
+
+
+def read_files(
+    environment: Environment,
+    locate: Callable[[DataFile], tuple[Store, str]],
+    files: Sequence[DataFile],
+    schema: pa.Schema,
+    partition_columns: Sequence[str],
+    predicate: Predicate = ANYTHING,
+) -> Iterator[pa.Table]:
+    """The rows of each file, in the files' order; a bounded number of files is read ahead."""
+    for window in _windows(files):
+        yield from environment.fan_out(
+            [_reading(locate, file, schema, partition_columns, predicate) for file in window]
+        )
+
+
+def read_file(
+    store: Store,
+    key: str,
+    file: DataFile,
+    schema: pa.Schema,
+    partition_columns: Sequence[str],
+    predicate: Predicate = ANYTHING,
+) -> pa.Table:
+    """The rows of one file as the logical schema (possibly a projection of the table's) wants them."""
+    source = _opened(store, key, file)
+    match = match_of(schema, source.schema, key) if len(schema) else Match.NAME
+    stored = {field.name: find(field, source.schema, match) for field in schema}
+    # The log's value counts, also where the file holds the column itself.
+    known = {
+        name: file.partition.get(name)
+        for name, found in stored.items()
+        if name in partition_columns or (found is None and name in file.partition)
+    }
+    fields = [field for field in schema if field.name not in known]
+    columns = []
+    for field in fields:
+        found = stored[field.name]
+        if found is not None:
+            columns += stored_columns(field, found, match)
+    groups = _matching_groups(source, schema, known, match, predicate)
+    rows = project(source.read(columns, groups), fields, match, key)
+    if file.deletes is not None:
+        rows = rows.filter(pa.array(_living(source.group_rows, groups, file)))
+    return _with_known(rows, schema, known)
+
+
+def refuse_unreadable(file: DataFile) -> None:
+    """Raise Unsupported for a file whose format we do not read."""
+    if file.format not in _READABLE:
+        raise Unsupported(
+            f"{file.key} is a data file of the format {file.format}, which LakeVilla cannot read; it reads "
+            f"{' and '.join(_READABLE)}"
+        )
+
+
+def _opened(store: Store, key: str, file: DataFile) -> ParquetObject | OrcObject:
+    refuse_unreadable(file)
+    return OrcObject(store, key) if file.format == "orc" else ParquetObject(store, key, file.size)
+
+
+def _windows(files: Sequence[DataFile]) -> Iterator[list[DataFile]]:
+    window: list[DataFile] = []
+    window_bytes = 0
+    for file in files:
+        if window and (len(window) == _WINDOW_FILES or window_bytes + file.size > _WINDOW_BYTES):
+            yield window
+            window, window_bytes = [], 0
+        window.append(file)
+        window_bytes += file.size
+    if window:
+        yield window
+
+
+def _reading(
+    locate: Callable[[DataFile], tuple[Store, str]],
+    file: DataFile,
+    schema: pa.Schema,
+    partition_columns: Sequence[str],
+    predicate: Predicate,
+) -> Callable[[], pa.Table]:
+    def read() -> pa.Table:
+        store, key = locate(file)
+        return read_file(store, key, file, schema, partition_columns, predicate)
+
+    return read
+
+
+def _with_known(rows: pa.Table, schema: pa.Schema, known: Mapping[str, Any]) -> pa.Table:
+    arrays = []
+    for field in schema:
+        if field.name in known:
+            arrays.append(pa.repeat(pa.scalar(known[field.name], field.type), rows.num_rows))
+        else:
+            arrays.append(rows.column(rows.schema.names.index(field.name)))
+    return pa.Table.from_arrays(arrays, schema=schema) if arrays else rows.select([])
+
+
+def _living(
+    group_rows: Sequence[int], groups: Sequence[int], file: DataFile
+) -> "np.ndarray[Any, np.dtype[np.bool_]]":
+    assert file.deletes is not None
+    starts = np.cumsum([0, *group_rows])
+    living = np.ones(starts[-1], dtype=np.bool_)
+    deleted = file.deletes.rows().to_numpy(zero_copy_only=False)
+    if len(deleted) and deleted[-1] >= len(living):
+        raise Corrupt(f"{file.key} has {len(living)} rows, but row {deleted[-1]} is marked as deleted")
+    living[deleted] = False
+    parts = [living[starts[group] : starts[group + 1]] for group in groups]
+    return np.concatenate(parts) if parts else living[:0]
+
+
+def _matching_groups(
+    source: ParquetObject | OrcObject,
+    schema: pa.Schema,
+    known: Collection[str],
+    match: Match,
+    predicate: Predicate,
+) -> list[int]:
+    count = len(source.group_rows)
+    if count <= 1 or predicate == ANYTHING or not isinstance(source, ParquetObject):
+        return list(range(count))
+
+    def bounds_of(column: Column) -> Bounds | None:
+        return None if column[0] in known else _group_bounds(source, schema, match, column)
+
+    keep = may_match(predicate, bounds_of, count)
+    return [int(group) for group in np.flatnonzero(keep)]
+
+
+def _group_bounds(source: ParquetObject, schema: pa.Schema, match: Match, column: Column) -> Bounds | None:
+    """Bounds of one leaf column for every row group, from the file's footer; None if it has none."""
+    fields, stored, path = list(schema), list(source.schema), []
+    data_type = pa.null()
+    for name in column:
+        field = next((field for field in fields if field.name == name), None)
+        found = None if field is None else find(field, stored, match)
+        if field is None or found is None:
+            return None
+        path.append(found.name)
+        data_type = field.type
+        nested = pa.types.is_struct(field.type) and pa.types.is_struct(found.type)
+        fields, stored = (list(field.type), list(found.type)) if nested else ([], [])
+    metadata = source.metadata
+    dotted = ".".join(path)
+    index = next((i for i in range(metadata.num_columns) if metadata.schema.column(i).path == dotted), None)
+    if index is None or pa.types.is_nested(data_type):
+        return None
+    groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
+    statistics = [group.column(index).statistics for group in groups]
+    bounded = [s if s is not None and s.has_min_max else None for s in statistics]
+    try:
+        minimum = pa.array([None if s is None else _bound(s.min) for s in bounded], data_type)
+        maximum = pa.array([None if s is None else _bound(s.max) for s in bounded], data_type)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        # The file spells its bounds in a type that says nothing of the column's: they do not count.
+        return None
+    nulls = [None if s is None or not s.has_null_count else s.null_count for s in statistics]
+    rows = [group.num_rows for group in groups]
+    return Bounds(minimum, maximum, pa.array(nulls, pa.int64()), pa.array(rows, pa.int64()))
+
+
+def _bound(value: Any) -> Any:
+    return None if isinstance(value, float) and value != value else value

@@ -1,0 +1,141 @@
+"""Checkpoints, written: classic in one file, or V2 where the table asks for it (PROTOCOL.md, "Checkpoints").
+
+A classic checkpoint has one key for a version, and whoever comes first has written it: its rows are the same
+whoever did, but not its bytes, and a reader that has seen its footer must find the rest. The hint
+`_last_checkpoint` follows the checkpoint and may go back; it only saves a LIST.
+"""
+
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lakevilla.environment import Environment
+from lakevilla.errors import Corrupt
+from lakevilla.files.column_mapping import Match
+from lakevilla.files.projection import adapt_column
+from lakevilla.formats.delta.checkpoints.columns import REMOVE
+from lakevilla.formats.delta.checkpoints.reader import gather, part_readers
+from lakevilla.formats.delta.checkpoints.rows import Shape, checkpoint_tables, remove_column
+from lakevilla.formats.delta.definition.properties import whole_number
+from lakevilla.formats.delta.log.actions import Commit
+from lakevilla.formats.delta.log.entry import VECTOR_MARK, identity_of
+from lakevilla.formats.delta.log.listing import Checkpoint, list_log, read_hint
+from lakevilla.formats.delta.log.paths import LAST_CHECKPOINT, LOG, checkpoint_key, checkpoint_v2_key
+from lakevilla.formats.delta.log.tail import piece_readers
+from lakevilla.formats.delta.snapshot import DeltaSnapshot
+from lakevilla.formats.uuids import dashed
+from lakevilla.store.port import Exists, Store
+
+_INTERVAL = 10
+
+
+def is_due(snapshot: DeltaSnapshot) -> bool:
+    """Whether this version is one that the table wants a checkpoint of."""
+    interval = whole_number(snapshot.properties, "delta.checkpointInterval", _INTERVAL)
+    return snapshot.version > 0 and snapshot.version % max(1, interval) == 0
+
+
+def write_checkpoint(store: Store, environment: Environment, snapshot: DeltaSnapshot) -> None:
+    """Write the checkpoint of this version, and the hint that points to it."""
+    oldest_ms = environment.now_ms() - snapshot.retention_ms
+    tombstones = _tombstones(store, environment, snapshot.version, oldest_ms)
+    shape = Shape.of(snapshot.layout)
+    data, actions, files = _encode(checkpoint_tables(snapshot, tombstones, shape), shape.schema)
+    hint: dict[str, Any] = {
+        "version": snapshot.version,
+        "size": actions,
+        "sizeInBytes": len(data),
+        "numOfAddFiles": files,
+    }
+    key = checkpoint_key(snapshot.version)
+    if shape.v2:
+        key = checkpoint_v2_key(snapshot.version, dashed(environment.new_id()))
+        hint["v2Checkpoint"] = {
+            "path": key.removeprefix(LOG),
+            "sizeInBytes": len(data),
+            "modificationTime": environment.now_ms(),
+        }
+    if isinstance(store.create(key, data), Exists):
+        return
+    store.put(LAST_CHECKPOINT, json.dumps(hint, separators=(",", ":")).encode())
+
+
+def _encode(tables: Iterator[pa.Table], schema: pa.Schema) -> tuple[bytes, int, int]:
+    """The checkpoint's bytes, how many actions it holds, and how many of them are live files."""
+    sink, actions, files = io.BytesIO(), 0, 0
+    with pq.ParquetWriter(sink, schema, compression="snappy", store_schema=False) as writer:
+        for table in tables:
+            writer.write_table(table)
+            actions += table.num_rows
+            files += table.num_rows - table.column("add").null_count
+    return sink.getvalue(), actions, files
+
+
+def _tombstones(store: Store, environment: Environment, version: int, oldest_ms: int) -> pa.ChunkedArray:
+    """The `remove` actions at this version that vacuum must still know of.
+
+    A snapshot does not carry them, because reading never needs them: they are collected here from the
+    checkpoint before and the entries since.
+    """
+    hint = read_hint(store)
+    start = hint.version if hint is not None and hint.version < version else 0
+    listing = list_log(store, start)
+    if start not in listing.checkpoints and start:
+        listing = list_log(store)
+    # The checkpoint of this version itself may be there already, or be the one that we replace.
+    listing.checkpoints.pop(version, None)
+    segment = listing.segment(version)
+    if segment is None:
+        raise Corrupt(f"the Delta log that held version {version} is gone", version=version)
+    commits = [commit for part in environment.fan_out(piece_readers(store, segment.tail)) for commit in part]
+    old = checkpoint_removes(store, environment, segment.checkpoint)
+    return _reconciled(old, commits, oldest_ms)
+
+
+def checkpoint_removes(
+    store: Store, environment: Environment, checkpoint: Checkpoint | None
+) -> list[pa.Array]:
+    """The `remove` actions of a checkpoint, as structs."""
+    if checkpoint is None:
+        return []
+    content = gather(store, environment, environment.fan_out(part_readers(store, checkpoint)))
+    found = [remove_column(content.removes)] if content.removes else []
+    for source in content.parquet:
+        if source.schema.get_field_index("remove") >= 0:
+            for batch in source.batches(["remove"], source.groups_with("remove.path")):
+                removes = batch.column("remove")
+                present = removes.filter(pc.and_(removes.is_valid(), removes.field("path").is_valid()))
+                found += adapt_column(pa.chunked_array([present]), REMOVE, Match.NAME).chunks
+    return found
+
+
+def _reconciled(old: Sequence[pa.Array], commits: Sequence[Commit], oldest_ms: int) -> pa.ChunkedArray:
+    """The last word on each file: a removal that no later entry took back, and not too old."""
+    last: dict[str, Mapping[str, Any] | None] = {}
+    for commit in commits:
+        last |= {identity_of(remove): remove for remove in commit.removes}
+        last |= dict.fromkeys(map(identity_of, commit.adds))
+    recent = remove_column([remove for remove in last.values() if remove is not None])
+    paths = pa.array({key.partition(VECTOR_MARK)[0] for key in last}, pa.string())
+    kept = [_not_in(array, paths, last) for array in old]
+    young = [array.filter(_since(array, oldest_ms)) for array in [*kept, recent]]
+    return pa.chunked_array(young, REMOVE)
+
+
+def _not_in(removes: pa.Array, paths: pa.Array, keys: Mapping[str, object]) -> pa.Array:
+    """The removals of other files than these. Paths sort out nearly all of them in columns."""
+    touched = pc.is_in(removes.field("path"), paths)
+    if not pc.any(touched).as_py():
+        return removes
+    rows = removes.to_pylist()
+    return removes.filter(pa.array([identity_of(row) not in keys for row in rows]))
+
+
+def _since(removes: pa.Array, oldest_ms: int) -> pa.Array:
+    # A removal without a time is taken as old, as the protocol says.
+    return pc.greater(pc.fill_null(removes.field("deletionTimestamp"), 0), oldest_ms)

@@ -1,0 +1,98 @@
+"""Deletion vectors: rows of a data file that are deleted (PROTOCOL.md, "Deletion Vector Format").
+
+A vector is a set of row positions as a 64-bit roaring bitmap (see `files.bitmaps`), in the log itself (Z85)
+or in a file of its own with length and checksum.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from lakevilla.errors import Corrupt
+from lakevilla.files.bitmaps import FRAME_BYTES, decode_bitmap, unframed
+from lakevilla.formats.delta.log.entry import dv_id
+from lakevilla.formats.delta.log.paths import data_key
+from lakevilla.model import Deletes
+from lakevilla.store.port import Store
+
+Locate = Callable[[str], tuple[Store, str]]
+"""From a key (relative to the table's root, or a URL) to the store that holds it."""
+
+_Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+_Z85_DIGITS = {character: digit for digit, character in enumerate(_Z85)}
+
+
+def deletes_of(vector: Mapping[str, Any], root: str, locate: Locate) -> Deletes:
+    """The deletes that a deletion vector descriptor stands for; read when they are asked for."""
+    try:
+        cardinality, size = int(vector["cardinality"]), int(vector["sizeInBytes"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise Corrupt(f"the log describes a deletion vector without size or cardinality: {vector}") from error
+
+    def rows() -> pa.Int64Array:
+        positions = decode_bitmap(_read(vector, size, root, locate))
+        if len(positions) != cardinality:
+            raise Corrupt(f"a deletion vector holds {len(positions)} rows, the log says {cardinality}")
+        return pa.array(positions, pa.int64())
+
+    return Deletes(dv_id(vector) or "", cardinality, rows)
+
+
+def vector_key(vector: Mapping[str, Any], root: str) -> str | None:
+    """The key of the file that holds a vector; None if it is in the log itself."""
+    text = vector["pathOrInlineDv"]
+    match vector["storageType"]:
+        case "i":
+            return None
+        case "p":
+            return data_key(text, root)
+        case "u" if len(text) >= 20:
+            prefix, name = text[:-20], _hyphenated(decode_z85(text[-20:]).hex())
+            return f"{prefix}/deletion_vector_{name}.bin" if prefix else f"deletion_vector_{name}.bin"
+        case other:
+            raise Corrupt(f"a deletion vector has the storage type {other!r} and the path {text!r}")
+
+
+def _hyphenated(digits: str) -> str:
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+
+def decode_z85(text: str) -> bytes:
+    """Bytes from Z85: five characters for four bytes.
+
+    Some writers spell a last group of fewer bytes with a `#` for each missing one. No whole group starts
+    with `#`, which would be above 32 bits.
+    """
+    try:
+        digits = np.array([_Z85_DIGITS[character] for character in text], dtype=np.uint64).reshape(-1, 5)
+    except (KeyError, ValueError) as error:
+        raise Corrupt("a deletion vector in the log is not valid Z85") from error
+    missing = len(text[-5:]) - len(text[-5:].lstrip("#"))
+    if missing:
+        digits[-1, :missing] = 0
+    words = digits @ np.array([85**4, 85**3, 85**2, 85, 1], dtype=np.uint64)
+    if len(words) and words.max() > 0xFFFFFFFF:
+        raise Corrupt("a deletion vector in the log is not valid Z85")
+    data = words.astype(">u4").tobytes()
+    return data[: len(data) - 4] + data[len(data) - 4 + missing :]
+
+
+def _read(vector: Mapping[str, Any], size: int, root: str, locate: Locate) -> bytes:
+    key = vector_key(vector, root)
+    if key is None:
+        data = decode_z85(vector["pathOrInlineDv"])
+        # Z85 pads to four bytes.
+        if not size <= len(data) < size + 4:
+            raise Corrupt(f"a deletion vector in the log has {len(data)} bytes, not {size}")
+        return data[:size]
+    store, place = locate(key)
+    offset = int(vector.get("offset") or 0)
+    framed = store.get_range(place, offset, size + FRAME_BYTES)
+    if framed is None:
+        raise Corrupt(f"the deletion vector {key} is missing")
+    data = unframed(framed, f"at byte {offset} of {key}")
+    if len(data) != size:
+        raise Corrupt(f"the deletion vector at byte {offset} of {key} is cut off")
+    return data

@@ -1,0 +1,148 @@
+"""Publishing a change: one create of the next log entry, and what its answer means.
+
+The create decides: if the entry that is there in the end names our attempt, the change is published, whoever
+wrote it; if it names somebody else's, the version is taken.
+"""
+
+from dataclasses import replace
+
+from lakevilla.environment import Environment
+from lakevilla.errors import Corrupt, Unsupported
+from lakevilla.formats.conditional_commit import Damaged, create_version, held, was_used
+from lakevilla.formats.delta.log.actions import Commit
+from lakevilla.formats.delta.log.encode import (
+    Action,
+    attempt_of,
+    commit_info,
+    encode_entry,
+    is_pending,
+    put_of,
+)
+from lakevilla.formats.delta.log.entry import commit_of, parse_entry
+from lakevilla.formats.delta.log.footprint import footprint_of
+from lakevilla.formats.delta.log.listing import list_log, log_files
+from lakevilla.formats.delta.log.load import read_entry
+from lakevilla.formats.delta.log.next_version import context_of, land
+from lakevilla.formats.delta.log.paths import entry_key, parse_log_key
+from lakevilla.formats.delta.snapshot import DeltaSnapshot
+from lakevilla.formats.port import Published, Taken
+from lakevilla.model import Author, Change, Footprint, Notice
+from lakevilla.store.port import Store
+
+
+def publish(
+    store: Store, environment: Environment, base: DeltaSnapshot, change: Change, author: Author
+) -> Published | Taken:
+    """Create version `base.version + 1` of the table at the store's root."""
+    base.refuse_writes()
+    version = base.version + 1
+    actions = land(change, author, context_of(base), environment.now_ms())
+    try:
+        in_the_way = _create(store, version, encode_entry(actions), author.txn)
+    except Damaged as error:
+        return Taken(Footprint.of_damaged(version, str(error)), error)
+    if in_the_way is None:
+        return Published(base.advance([commit_of(version, actions)]))
+    if is_pending(in_the_way.info):
+        raise held(store, version)
+    if attempt_of(in_the_way.info) == author.attempt:
+        return Published(base.advance([in_the_way]))
+    footprint = footprint_of(in_the_way, base)
+    try:
+        return Taken(footprint, base.advance([in_the_way]))
+    except (Unsupported, Corrupt) as error:
+        return Taken(footprint, error)
+
+
+def encode_first(change: Change, author: Author) -> bytes:
+    """The entry of version 0: metadata and protocol, and files if there are rows.
+
+    Its time is the one at which the change was made, so that whoever publishes it writes the same bytes.
+    """
+    return encode_entry(land(change, author, None, change.metadata.created_ms))
+
+
+def publish_first(store: Store, data: bytes, attempt: str) -> bool:
+    """Create version 0. True if version 0 is this attempt's, whoever wrote it."""
+    try:
+        in_the_way = _create(store, 0, data, attempt)
+    except Damaged:
+        return False
+    return in_the_way is None or attempt_of(in_the_way.info) == attempt
+
+
+def publish_notice(
+    store: Store, environment: Environment, base: int, notice: Notice, author: Author
+) -> tuple[int, str] | None:
+    """Tell of a new name, or of none any more, by an empty entry at the first free version above `base`.
+
+    Every version on the way is read; one that names this attempt ends the walk. Whatever else happened to
+    the table since does not matter: what became of its name is decided already. See `Table.publish_notice`.
+    """
+    listing = list_log(store, base)
+    commits = listing.commits
+    if listing.newest is None:
+        # The log that had this version is gone: an entry here would be a gap in the log of a new table.
+        raise Corrupt(f"the Delta log in {store.url} has no version {base} or later any more", version=base)
+    version = max([base, *commits])
+    for number in sorted(found for found in commits if found > base):
+        commit = read_entry(store, number)
+        if commit is not None and attempt_of(commit.info) == author.attempt:
+            return None
+    in_the_way: Commit | None = read_entry(store, version)
+    while True:
+        version += 1
+        author = replace(author, put=environment.new_id())
+        told = _told(notice, author, version, in_the_way, environment.now_ms())
+        in_the_way = _create(store, version, encode_entry([told]), author.txn)
+        if in_the_way is None:
+            return version, author.put
+        if attempt_of(in_the_way.info) == author.attempt:
+            return None
+
+
+def retract(store: Store, version: int, put: str | None, orphaned: bool) -> bool:
+    """Delete our entry of this version if its number had been used; see `Table.retract`."""
+    commit = read_entry(store, version)
+    if commit is None or (put is not None and put_of(commit.info) != put):
+        return False
+    if not is_stale(store, version, orphaned):
+        return False
+    store.delete(entry_key(version))
+    return True
+
+
+def is_stale(store: Store, version: int, orphaned: bool = False) -> bool:
+    """Whether the entry of this version took a number that had been used; see `Table.is_stale`."""
+    key = entry_key(version)
+    found = [(meta, name) for meta in log_files(store, 0) if (name := parse_log_key(meta.key))]
+    ours = next((meta for meta, _ in found if meta.key == key), None)
+    covering = {name.end: meta for meta, name in found if meta.key != key and name.end >= version}
+    has_base = len(found) > 1 or (version == 0 and not orphaned)
+    return ours is not None and was_used(ours, covering, version, has_base)
+
+
+def _told(notice: Notice, author: Author, version: int, before: Commit | None, now_ms: int) -> Action:
+    """The only action of such an entry, with a time of its own where the one before has."""
+    previous = None if before is None else (before.info or {}).get("inCommitTimestamp")
+    return commit_info(
+        Change("DROP TABLE" if notice.dropped else "RENAME TABLE", notice=notice),
+        author,
+        now_ms=now_ms,
+        read_version=version - 1,
+        in_commit_ms=max(now_ms, previous + 1) if isinstance(previous, int) else None,
+    )
+
+
+def _create(store: Store, version: int, data: bytes, txn: str) -> Commit | None:
+    """None if we created the entry of this version, else the entry that is there: perhaps our own.
+
+    Damaged if that one cannot be parsed.
+    """
+    found = create_version(store, entry_key(version), data, version, txn)
+    if found is None:
+        return None
+    try:
+        return parse_entry(version, found)
+    except Corrupt as error:
+        raise Damaged(str(error)) from error

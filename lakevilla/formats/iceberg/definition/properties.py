@@ -1,0 +1,55 @@
+"""The table properties of Iceberg that matter to us, and what of a table we do not write."""
+
+import re
+from collections.abc import Mapping
+
+from lakevilla.errors import Unsupported
+from lakevilla.formats.iceberg.log.authorship import COMMIT
+from lakevilla.formats.iceberg.metadata.document import Raw, format_version, properties
+from lakevilla.formats.properties import check_together
+
+DELETE_AFTER_COMMIT = "write.metadata.delete-after-commit.enabled"
+PREVIOUS_VERSIONS = "write.metadata.previous-versions-max"
+_SNAPSHOT_AGE = "history.expire.max-snapshot-age-ms"
+_WEEK_MS = 7 * 24 * 3_600_000
+_WRITTEN_FORMATS = (1, 2)
+
+
+def shown(all_properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties that are the user's."""
+    return {name: value for name, value in all_properties.items() if name != COMMIT}
+
+
+def retention_ms(given: Mapping[str, str]) -> int:
+    """How long files stay after they were removed."""
+    return whole_number(given, _SNAPSHOT_AGE, _WEEK_MS)
+
+
+def whole_number(given: Mapping[str, str], name: str, otherwise: int) -> int:
+    """A property that is a number; another client may have set it to anything."""
+    text = given.get(name, "").strip()
+    return int(text) if re.fullmatch(r"\d{1,15}", text) else otherwise
+
+
+NO_MARKERS = (
+    "an Iceberg table in a catalog cannot have its markers in the log: only the catalog makes its versions, "
+    "and it lets nobody hold one. Use lakevilla.markers = 'side'"
+)
+
+
+def refuse_write(raw: Raw) -> None:
+    """Raise Unsupported, naming the feature, if the table asks of writers what we do not do."""
+    version = format_version(raw)
+    if version not in _WRITTEN_FORMATS:
+        raise Unsupported(f"tables of Iceberg's format {version} are read, not written: formats 1 and 2 are")
+    given = properties(raw)
+    check_together(given)
+    if given.get(DELETE_AFTER_COMMIT, "").lower() == "true":
+        raise Unsupported(
+            f"{DELETE_AFTER_COMMIT} lets clients delete versions that a commit of ours may still have to be "
+            "found in: set it to false to write with LakeVilla"
+        )
+    if given.get("write.format.default", "parquet").lower() != "parquet":
+        raise Unsupported(
+            "the table wants files that are not Parquet (write.format.default): we write Parquet"
+        )

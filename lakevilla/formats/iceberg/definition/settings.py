@@ -1,0 +1,53 @@
+"""Which table properties a user may set on an Iceberg table, and to what."""
+
+from collections.abc import Mapping
+
+from lakevilla.errors import Corrupt, InvalidInput
+from lakevilla.formats.iceberg.definition.name_mapping import name_mapping
+from lakevilla.formats.iceberg.log.authorship import COMMIT
+from lakevilla.formats.properties import CONSTRAINT, check_own
+
+FORMAT_VERSION = "format-version"
+"""No property of the table: whoever sets it asks for that version of the format."""
+
+# Iceberg shows these as properties, and keeps them elsewhere.
+_RESERVED = frozenset(
+    {
+        "uuid",
+        "snapshot-count",
+        "current-snapshot-id",
+        "current-snapshot-summary",
+        "current-snapshot-timestamp-ms",
+        "current-schema",
+        "default-partition-spec",
+        "default-sort-order",
+    }
+)
+_METADATA_PATH = "write.metadata.path"
+
+
+def check_properties(properties: Mapping[str, str]) -> None:
+    """InvalidInput for what a user may not set so. What Iceberg does not know belongs to the user."""
+    for name in properties:
+        if name.startswith(CONSTRAINT):
+            raise no_constraints(name.removeprefix(CONSTRAINT))
+        if name.lower().startswith("delta."):
+            raise InvalidInput(f"{name} is a property of Delta tables and does nothing here: leave it out")
+        if name in _RESERVED or name.lower() in (COMMIT, FORMAT_VERSION):
+            raise InvalidInput(f"{name} cannot be set: it is kept by the table's metadata")
+        if name == _METADATA_PATH:
+            raise InvalidInput(f"{name} cannot be set: the metadata of a table kept by files lies below it")
+    check_own(properties)
+    try:
+        name_mapping(properties)
+    except Corrupt as error:
+        raise InvalidInput(str(error)) from error
+
+
+def no_constraints(name: str) -> InvalidInput:
+    """Iceberg has no place for CHECK constraints, and its other writers would not keep them."""
+    return InvalidInput(
+        f"constraint {name!r}: an Iceberg table cannot keep CHECK constraints; leave it out, or use a Delta "
+        "table",
+        rule=name,
+    )

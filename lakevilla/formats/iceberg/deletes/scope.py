@@ -1,0 +1,160 @@
+"""Which delete files apply to a data file (Iceberg's spec, "Scan Planning").
+
+A position delete file concerns files of its partition that are not younger than it, an equality delete file
+those that are older; one that is not partitioned concerns all of them. A deletion vector concerns one file,
+and stands for all of its position deletes.
+"""
+
+import hashlib
+import json
+import struct
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lakevilla.errors import Corrupt
+from lakevilla.formats.iceberg.definition.layout import Layout
+from lakevilla.formats.iceberg.definition.specs import Spec
+from lakevilla.formats.iceberg.deletes.contents import DeleteReader, Kept
+from lakevilla.formats.iceberg.manifests.cache import Locate
+from lakevilla.formats.iceberg.manifests.entries import EQUALITY_DELETES, Entry
+from lakevilla.formats.iceberg.metadata.paths import without_scheme
+from lakevilla.model import Deletes
+
+_PUFFIN = "puffin"
+_FILE_PATH = 2147483546
+"""The reserved id of the column in which position deletes name their data file."""
+
+_Partition = tuple[int, tuple[Any, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Applying:
+    """The delete files that apply to one data file, as they have to be read."""
+
+    vector: Entry | None
+    positions: Sequence[Entry]
+    equalities: Sequence[Entry]
+
+    @property
+    def all(self) -> list[Entry]:
+        return [*([] if self.vector is None else [self.vector]), *self.positions, *self.equalities]
+
+
+class DeleteIndex:
+    """The live delete files of a snapshot, found by the data files that they concern."""
+
+    def __init__(self, entries: Iterable[Entry], locate: Locate, layout: Layout, kept: Kept) -> None:
+        everywhere = {number for number, spec in layout.specs.items() if _is_unpartitioned(spec)}
+        vectors: dict[str, Entry] = {}
+        by_path: dict[str, list[Entry]] = defaultdict(list)
+        positions: dict[_Partition, list[Entry]] = defaultdict(list)
+        equalities: dict[_Partition | None, list[Entry]] = defaultdict(list)
+        for entry in entries:
+            path = _only_path(entry)
+            if entry.content == EQUALITY_DELETES:
+                equalities[None if entry.spec_id in everywhere else _partition(entry)].append(entry)
+            elif entry.format == _PUFFIN:
+                if path is None or path in vectors:
+                    raise Corrupt(f"{entry.path} has a deletion vector for no data file, or a second for one")
+                vectors[path] = entry
+            elif path is not None:
+                by_path[path].append(entry)
+            else:
+                positions[_partition(entry)].append(entry)
+        self._vectors = vectors
+        self._by_path = {path: _Queue(found) for path, found in by_path.items()}
+        self._positions = {place: _Queue(found) for place, found in positions.items()}
+        self._equalities = {place: _Queue(found) for place, found in equalities.items()}
+        self._reader = DeleteReader(locate, layout, kept)
+
+    def of(self, data: Entry) -> Deletes | None:
+        """The deleted rows of a data file, read when they are asked for; None if no delete file applies."""
+        found = self._applying(data)
+        named = found.all
+        if not named:
+            return None
+        identity = _identity(named)
+        known = None if found.vector is None or len(named) > 1 else found.vector.rows
+        return Deletes(
+            identity,
+            known,
+            lambda: self._reader.rows(identity, data, found.vector, found.positions, found.equalities),
+        )
+
+    def _applying(self, data: Entry) -> _Applying:
+        path, partition = without_scheme(data.path), _partition(data)
+        equalities = [
+            entry
+            for place in (partition, None)
+            if place in self._equalities
+            for entry in self._equalities[place].after(data.sequence)
+        ]
+        vector = self._vectors.get(path)
+        if vector is not None and vector.sequence >= data.sequence:
+            return _Applying(vector, (), equalities)
+        positions: list[Entry] = []
+        if path in self._by_path:
+            positions += self._by_path[path].since(data.sequence)
+        if partition in self._positions:
+            found = self._positions[partition].since(data.sequence)
+            positions += [entry for entry in found if _may_name(entry, data.path)]
+        return _Applying(None, positions, equalities)
+
+
+class _Queue:
+    """Delete files in the order of their sequence numbers."""
+
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self._entries = sorted(entries, key=lambda entry: entry.sequence)
+        self._numbers = [entry.sequence for entry in self._entries]
+
+    def since(self, sequence: int) -> list[Entry]:
+        return self._entries[bisect_left(self._numbers, sequence) :]
+
+    def after(self, sequence: int) -> list[Entry]:
+        return self._entries[bisect_right(self._numbers, sequence) :]
+
+
+def _is_unpartitioned(spec: Spec) -> bool:
+    return all(str(field.transform) == "void" for field in spec.fields)
+
+
+def _partition(entry: Entry) -> _Partition:
+    return entry.spec_id, tuple(map(_distinct, entry.partition))
+
+
+def _distinct(value: Any) -> Any:
+    """A partition value that is equal where Iceberg's are: NaN equals itself, and 0.0 is not -0.0."""
+    return struct.pack("<d", value) if isinstance(value, float) else value
+
+
+def _only_path(entry: Entry) -> str | None:
+    """The path, without scheme and authority, of the only data file that position deletes concern."""
+    if entry.content == EQUALITY_DELETES:
+        return None
+    referenced = entry.file.get("referenced_data_file")
+    if referenced is None:
+        return None
+    return without_scheme(referenced)
+
+
+def _may_name(entry: Entry, path: str) -> bool:
+    """Whether position deletes may concern this file, as far as the bounds of the paths in it tell.
+
+    Bounds may be cut, so they cannot be stripped of their scheme: those of another one tell nothing.
+    """
+    low, high = (entry.of_column(name, _FILE_PATH) for name in ("lower_bounds", "upper_bounds"))
+    text = path.encode()
+    start = text[: len(text) - len(without_scheme(path).encode())]
+    if low is None or high is None or not (low.startswith(start) and high.startswith(start)):
+        return True
+    return bool(low <= text <= high)
+
+
+def _identity(entries: Iterable[Entry]) -> str:
+    """What tells one set of delete files from another."""
+    names = sorted([entry.path, entry.file.get("content_offset") or 0] for entry in entries)
+    return hashlib.blake2b(json.dumps(names).encode(), digest_size=16).hexdigest()

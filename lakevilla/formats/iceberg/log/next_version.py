@@ -1,0 +1,221 @@
+"""What a change becomes on the version that it lands on: manifests, a manifest list, the next metadata.
+
+Files that stay keep their manifests. A manifest that loses a file is written anew without it, says so, and
+takes in what is added; else that gets a manifest of its own. Many small manifests are gathered into one, so
+that a table that is written often stays quick to open.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from lakevilla.environment import Environment
+from lakevilla.errors import Corrupt
+from lakevilla.formats.iceberg.definition.properties import whole_number
+from lakevilla.formats.iceberg.log.authorship import COMMIT, make_info
+from lakevilla.formats.iceberg.log.versions import Keeper
+from lakevilla.formats.iceberg.manifests.avro import Record, encode_manifest, encode_manifest_list, record_of
+from lakevilla.formats.iceberg.manifests.cache import Manifest
+from lakevilla.formats.iceberg.manifests.entries import ADDED, DATA, DELETED, EXISTING, Entry
+from lakevilla.formats.iceberg.metadata.document import Raw, format_version, properties
+from lakevilla.formats.iceberg.metadata.paths import manifest_key, manifest_list_key
+from lakevilla.formats.iceberg.metadata.summaries import partition_summaries, summary_of
+from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
+from lakevilla.formats.iceberg.versions import metadata_after
+from lakevilla.formats.iceberg.written import entry_of, removed_entry
+from lakevilla.model import Author, Change
+
+_GATHER_FROM = "commit.manifest.min-count-to-merge"
+_GATHER_UP_TO = "commit.manifest.target-size-bytes"
+_MERGES = "commit.manifest-merge.enabled"
+_SNAPSHOT_BITS = 63
+_ASKED = (
+    "content",
+    "sequence_number",
+    "min_sequence_number",
+    *(f"{kind}_{what}_count" for kind in ("added", "existing", "deleted") for what in ("files", "rows")),
+)
+"""What format 2 asks of every manifest in a list."""
+
+
+_Status = tuple[Entry, int]
+"""A file in a manifest, and what became of it."""
+
+
+@dataclass
+class Landing:
+    """The next version of a table, not yet published: its metadata, and the objects that it needs first."""
+
+    raw: Raw
+    objects: dict[str, bytes] = field(default_factory=dict)
+    manifests: tuple[Manifest, ...] = ()
+
+
+def land(base: IcebergSnapshot, change: Change, author: Author, environment: Environment) -> Landing:
+    """The version after `base` with this change.
+
+    In a catalog every version brings a snapshot, because that is what the catalog compares.
+    """
+    now_ms = environment.now_ms()
+    raw = {**base.raw, **(change.metadata or {})}
+    if change.added or change.removed or base.at.keeper is Keeper.CATALOG:
+        return _Work(base, raw, author, environment).land(change, now_ms)
+    raw["properties"] = {**properties(raw), COMMIT: _info(base, change, author, now_ms)}
+    return Landing(
+        metadata_after(base, raw, None, now_ms), manifests=base.manifests if base.at.is_made else ()
+    )
+
+
+def _info(
+    base: IcebergSnapshot, change: Change, author: Author, now_ms: int, snapshot_id: int | None = None
+) -> str:
+    before = base.raw if base.at.is_made else None
+    return make_info(change, author, base.at.next_number, before, now_ms, snapshot_id)
+
+
+class _Work:
+    """One landing of a change by a snapshot."""
+
+    def __init__(self, base: IcebergSnapshot, raw: Raw, author: Author, environment: Environment) -> None:
+        self._base, self._raw, self._author = base, raw, author
+        self._layout = base.layout_of(raw)
+        self._format = format_version(raw)
+        self._unique = environment.new_id()
+        self._snapshot_id = (int(self._unique, 16) & ((1 << _SNAPSHOT_BITS) - 1)) or 1
+        self._sequence = int(raw.get("last-sequence-number", 0)) + 1 if self._format > 1 else 0
+        self._objects: dict[str, bytes] = {}
+
+    def land(self, change: Change, now_ms: int) -> Landing:
+        added = [entry_of(file, self._layout, self._raw) for file in change.added]
+        removed = [removed_entry(file) for file in change.removed]
+        manifests = self._gathered(self._changed(added, {entry.path for entry in removed}))
+        key = manifest_list_key(self._author.txn, self._unique, self._snapshot_id)
+        snapshot: dict[str, Any] = {
+            "snapshot-id": self._snapshot_id,
+            "timestamp-ms": max(now_ms, int(self._base.raw.get("last-updated-ms", 0))),
+            "summary": summary_of(self._base.raw, change.operation, added, removed),
+            "manifest-list": self._base.places.path_of(key),
+            "schema-id": self._layout.model.schema_id,
+        }
+        parent = self._base.raw.get("current-snapshot-id")
+        if parent is not None and parent != -1:
+            snapshot["parent-snapshot-id"] = parent
+        if self._format > 1:
+            snapshot["sequence-number"] = self._sequence
+        records = [self._complete(manifest) for manifest in manifests]
+        self._objects[key] = encode_manifest_list(self._format, records, snapshot)
+        info = _info(self._base, change, self._author, now_ms, self._snapshot_id)
+        raw = {**self._raw, "properties": {**properties(self._raw), COMMIT: info}}
+        raw = metadata_after(self._base, raw, snapshot, now_ms)
+        return Landing(raw, self._objects, tuple(manifests))
+
+    def _living(self) -> Iterable[Manifest]:
+        """What earlier snapshots only removed is theirs to tell."""
+        return (manifest for manifest in self._base.manifests if not manifest.is_empty)
+
+    def _changed(self, added: Sequence[Entry], gone: set[str]) -> list[Manifest]:
+        """The manifests with what is added, and without the data files that are gone."""
+        new: dict[int, list[_Status]] = {}
+        for entry in added:
+            new.setdefault(entry.spec_id, []).append((entry, ADDED))
+        changed, kept = [], []
+        for manifest in self._naming(gone):
+            if manifest.is_data and any(entry.path in gone for entry in manifest.entries or ()):
+                fresh = new.pop(manifest.record["partition_spec_id"], ())
+                changed.append(self._rewritten(manifest, gone, fresh))
+            else:
+                kept.append(manifest)
+        return [*(self._write(spec_id, fresh) for spec_id, fresh in new.items()), *changed, *kept]
+
+    def _rewritten(self, manifest: Manifest, gone: set[str], fresh: Iterable[_Status]) -> Manifest:
+        """The manifest with what is new, and without what is gone."""
+        entries = manifest.entries or ()
+        statuses = [(entry, DELETED if entry.path in gone else EXISTING) for entry in entries]
+        return self._write(manifest.record["partition_spec_id"], [*fresh, *statuses])
+
+    def _naming(self, paths: set[str]) -> list[Manifest]:
+        """All living manifests; those that name these data files are read.
+
+        As a rule they are, because somebody found the files there, and no other one is read for it.
+        """
+        living = list(self._living())
+        if missing := paths - _named(living):
+            self._base.reader.load(manifest for manifest in living if manifest.is_data)
+            missing -= _named(living)
+        if missing:
+            raise Corrupt(f"{min(missing)} is to be removed, and is no file of the table any more")
+        return living
+
+    def _gathered(self, manifests: list[Manifest]) -> list[Manifest]:
+        """Small manifests of data files together, once there are many of them."""
+        given = properties(self._raw)
+        target = whole_number(given, _GATHER_UP_TO, 8 * 1024 * 1024)
+        small = [m for m in manifests if m.is_data and m.record["manifest_length"] < target // 2]
+        if given.get(_MERGES, "true").lower() == "false" or len(small) < max(
+            2, whole_number(given, _GATHER_FROM, 100)
+        ):
+            return manifests
+        fresh = {
+            manifest.path for manifest in small if manifest.record["added_snapshot_id"] == self._snapshot_id
+        }
+        old = [manifest for manifest in small if manifest.path not in fresh]
+        self._base.reader.load(old)
+        by_spec: dict[int, list[_Status]] = {}
+        for manifest in old:
+            statuses = [(entry, EXISTING) for entry in manifest.entries or ()]
+            by_spec.setdefault(manifest.record["partition_spec_id"], []).extend(statuses)
+        paths = {manifest.path for manifest in old}
+        together = [self._write(spec_id, entries) for spec_id, entries in by_spec.items()]
+        return [m for m in manifests if m.path not in paths] + together
+
+    def _write(self, spec_id: int, statuses: Sequence[_Status]) -> Manifest:
+        """A manifest of this snapshot, to be uploaded before the snapshot is."""
+        spec, model = self._layout.specs[spec_id], self._layout.model
+        key = manifest_key(self._author.txn, self._unique, len(self._objects))
+        records = [record_of(entry, status, self._snapshot_id, spec) for entry, status in statuses]
+        data = self._objects[key] = encode_manifest(self._format, spec, model, records)
+        living = [self._numbered(entry, status) for entry, status in statuses if status != DELETED]
+        record: dict[str, Any] = {
+            "manifest_path": self._base.places.path_of(key),
+            "manifest_length": len(data),
+            "partition_spec_id": spec_id,
+            "content": DATA,
+            "sequence_number": self._sequence,
+            "min_sequence_number": min((e.sequence for e in living), default=self._sequence),
+            "added_snapshot_id": self._snapshot_id,
+            "partitions": partition_summaries(spec, [entry for entry, _ in statuses]),
+        }
+        for name, wanted in (("added", ADDED), ("existing", EXISTING), ("deleted", DELETED)):
+            rows = [entry.rows for entry, status in statuses if status == wanted]
+            record[f"{name}_files_count"], record[f"{name}_rows_count"] = len(rows), sum(rows)
+        return Manifest(record, living)
+
+    def _complete(self, manifest: Manifest) -> Record:
+        """The manifest's record in the list; earlier writers left out what later formats ask for."""
+        record = manifest.record
+        if self._format == 1 or all(record.get(name) is not None for name in _ASKED):
+            return record
+        self._base.reader.load([manifest])
+        entries = manifest.entries or ()
+        counts = {f"{kind}_{what}_count": 0 for kind in ("added", "deleted") for what in ("files", "rows")}
+        return {
+            "content": DATA,
+            "sequence_number": 0,
+            "min_sequence_number": 0,
+            **counts,
+            "existing_files_count": len(entries),
+            "existing_rows_count": sum(entry.rows for entry in entries),
+            **{name: value for name, value in record.items() if value is not None},
+        }
+
+    def _numbered(self, entry: Entry, status: int) -> Entry:
+        """The entry as somebody reads it who reads the manifest."""
+        if status != ADDED:
+            return entry
+        sequence = entry.sequence if entry.sequence >= 0 else self._sequence
+        return entry.with_numbers(sequence, self._sequence, self._snapshot_id)
+
+
+def _named(manifests: Iterable[Manifest]) -> set[str]:
+    """The data files that these manifests name, of those that were read."""
+    return {entry.path for manifest in manifests if manifest.is_data for entry in manifest.entries or ()}

@@ -1,0 +1,125 @@
+"""A version that we would write, in the words in which a catalog is told of it: requirements and updates.
+
+The requirements are what the version was made for: the table itself, the snapshot of `main`, the columns and
+the partitioning. What else another client changes meanwhile, properties above all, does not stop the commit.
+Where requirements are judged in this process we can ask for more: that the version before is the very one.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import Field, TypeAdapter
+from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.update import TableRequirement, TableUpdate, ValidatableTableRequirement
+
+from lakevilla.formats.iceberg.metadata.document import (
+    Raw,
+    current_schema,
+    current_snapshot,
+    default_spec,
+    properties,
+    schemas,
+)
+
+_COMPARED = ("table-uuid", "current-schema-id", "last-column-id", "default-spec-id")
+"""What of a table's metadata the requirements name, beside the snapshot."""
+
+_MAIN = "main"
+_LAST_ADDED = -1
+_REQUIREMENTS: TypeAdapter[list[TableRequirement]] = TypeAdapter(list[TableRequirement])
+_UPDATES: TypeAdapter[list[TableUpdate]] = TypeAdapter(list[TableUpdate])
+
+_Told = list[Mapping[str, Any]]
+"""Requirements or updates in the JSON of Iceberg's REST catalogs."""
+
+
+class AssertVersion(ValidatableTableRequirement):
+    """The version must be the one that came after this metadata file: no two come after the same one."""
+
+    type: Literal["lakevilla-assert-version"] = Field(default="lakevilla-assert-version")
+    previous: str | None
+
+    def validate(self, base_metadata: TableMetadata | None) -> None:  # type: ignore[override]
+        log = [] if base_metadata is None else base_metadata.metadata_log
+        if base_metadata is None or (log[-1].metadata_file if log else None) != self.previous:
+            raise CommitFailedException("Requirement failed: the table has another version")
+
+
+def requirements_of(base: Raw, *, exact: bool) -> tuple[TableRequirement, ...]:
+    """What must still be true for a version that was made to follow `base`; `exact` where requirements are
+    judged in this process."""
+    told: _Told = [
+        {"type": "assert-ref-snapshot-id", "ref": _MAIN, "snapshot-id": _current(base)},
+        {"type": "assert-current-schema-id", "current-schema-id": current_schema(base).schema_id},
+        {"type": "assert-last-assigned-field-id", "last-assigned-field-id": base["last-column-id"]},
+        {"type": "assert-default-spec-id", "default-spec-id": default_spec(base).spec_id},
+    ]
+    if "table-uuid" in base:
+        told.append({"type": "assert-table-uuid", "uuid": base["table-uuid"]})
+    found: list[Any] = list(_REQUIREMENTS.validate_python(told))
+    if exact:
+        log = base.get("metadata-log") or ()
+        found.append(AssertVersion(previous=log[-1]["metadata-file"] if log else None))
+    return tuple(found)
+
+
+def lets_pass(before: Raw, after: Raw) -> bool:
+    """Whether what must be true for a version that follows `before` is true of `after` too."""
+    same = all(before.get(key) == after.get(key) for key in _COMPARED)
+    return same and _current(before) == _current(after)
+
+
+def _current(raw: Raw) -> int | None:
+    snapshot = current_snapshot(raw)
+    return None if snapshot is None else int(snapshot["snapshot-id"])
+
+
+def updates_of(before: Raw, after: Raw) -> tuple[TableUpdate, ...]:
+    """What makes `after` of `before`."""
+    told = [*_columns(before, after), *_snapshots(before, after), *_properties(before, after)]
+    return tuple(_UPDATES.validate_python(told))
+
+
+def _columns(before: Raw, after: Raw) -> _Told:
+    """Schemas are only added: that one is not listed any more is no reason to forget it."""
+    wanted = current_schema(after).schema_id
+    if wanted == current_schema(before).schema_id:
+        return []
+    if wanted in schemas(before):
+        return [{"action": "set-current-schema", "schema-id": wanted}]
+    added = next(schema for schema in after["schemas"] if schema["schema-id"] == wanted)
+    return [
+        {"action": "add-schema", "schema": added},
+        {"action": "set-current-schema", "schema-id": _LAST_ADDED},
+    ]
+
+
+def _snapshots(before: Raw, after: Raw) -> _Told:
+    old = {one["snapshot-id"]: one for one in before.get("snapshots") or ()}
+    new = {one["snapshot-id"]: one for one in after.get("snapshots") or ()}
+    main = (before.get("refs") or {}).get(_MAIN) or {"type": "branch"}
+    told: _Told = []
+    for number in new.keys() - old.keys():
+        told.append({"action": "add-snapshot", "snapshot": new[number]})
+        told.append({**main, "action": "set-snapshot-ref", "ref-name": _MAIN, "snapshot-id": number})
+    gone = sorted(old.keys() - new.keys())
+    if gone:
+        told.append({"action": "remove-snapshots", "snapshot-ids": gone})
+    statistics = {one["snapshot-id"] for one in before.get("partition-statistics") or ()}
+    told += [
+        {"action": "remove-partition-statistics", "snapshot-id": number}
+        for number in gone
+        if number in statistics
+    ]
+    return told
+
+
+def _properties(before: Raw, after: Raw) -> _Told:
+    old, new = properties(before), properties(after)
+    told: _Told = []
+    if removed := sorted(old.keys() - new.keys()):
+        told.append({"action": "remove-properties", "removals": removed})
+    if changed := {name: value for name, value in new.items() if old.get(name) != value}:
+        told.append({"action": "set-properties", "updates": changed})
+    return told

@@ -1,0 +1,90 @@
+"""What snapshots and manifest lists say in short: counts of files and rows, bounds of partition values."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyiceberg.types import PrimitiveType
+
+from lakevilla.formats.authorship import ENGINE
+from lakevilla.formats.iceberg.definition.specs import Spec
+from lakevilla.formats.iceberg.manifests.entries import Entry
+from lakevilla.formats.iceberg.metadata.document import Raw, current_snapshot
+from lakevilla.formats.iceberg.values import counted, to_bytes
+
+_REWRITES = ("OPTIMIZE",)
+
+
+def summary_of(
+    before: Raw, operation: str, added: Sequence[Entry], removed: Sequence[Entry]
+) -> dict[str, str]:
+    """The summary of a snapshot that adds and removes these data files."""
+    rows_in, rows_out = sum(e.rows for e in added), sum(e.rows for e in removed)
+    bytes_in, bytes_out = sum(e.size for e in added), sum(e.size for e in removed)
+    told = {
+        "operation": _operation(operation, bool(added), bool(removed)),
+        "engine-name": "lakevilla",
+        "engine-version": ENGINE.partition("/")[2],
+        "changed-partition-count": str(len({(e.spec_id, e.partition) for e in (*added, *removed)})),
+    }
+    if added:
+        told |= _counts(
+            {"added-data-files": len(added), "added-records": rows_in, "added-files-size": bytes_in}
+        )
+    if removed:
+        told |= _counts(
+            {"deleted-data-files": len(removed), "deleted-records": rows_out, "removed-files-size": bytes_out}
+        )
+    return told | _totals(
+        before,
+        {
+            "total-records": rows_in - rows_out,
+            "total-files-size": bytes_in - bytes_out,
+            "total-data-files": len(added) - len(removed),
+            "total-delete-files": 0,
+            "total-position-deletes": 0,
+            "total-equality-deletes": 0,
+        },
+    )
+
+
+def partition_summaries(spec: Spec, entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """Bounds of each partition field over the files of a manifest."""
+    kinds = [field.field_type for field in spec.partition_type.fields]
+    return [_summary(kind, [entry.partition[at] for entry in entries]) for at, kind in enumerate(kinds)]
+
+
+def _summary(kind: Any, values: Sequence[Any]) -> dict[str, Any]:
+    known = [counted(value) for value in values if value is not None and value == value]
+    told: dict[str, Any] = {
+        "contains_null": any(value is None for value in values),
+        "contains_nan": any(value is not None and value != value for value in values),
+        "lower_bound": None,
+        "upper_bound": None,
+    }
+    if known and isinstance(kind, PrimitiveType):
+        told["lower_bound"], told["upper_bound"] = to_bytes(kind, min(known)), to_bytes(kind, max(known))
+    return told
+
+
+def _operation(operation: str, adds: bool, removes: bool) -> str:
+    if operation in _REWRITES:
+        return "replace"
+    if not removes:
+        return "append"
+    return "overwrite" if adds else "delete"
+
+
+def _totals(before: Raw, changes: Mapping[str, int]) -> dict[str, str]:
+    """Totals go on where the snapshot before tells them, and begin where there is none."""
+    snapshot = current_snapshot(before)
+    known = {} if snapshot is None else snapshot.get("summary") or {}
+    totals = {}
+    for name, change in changes.items():
+        text = "0" if snapshot is None else str(known.get(name, ""))
+        if text.isdecimal():
+            totals[name] = str(max(0, int(text) + change))
+    return totals
+
+
+def _counts(counts: Mapping[str, int]) -> dict[str, str]:
+    return {name: str(count) for name, count in counts.items()}

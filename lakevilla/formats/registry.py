@@ -1,0 +1,60 @@
+"""Which formats there are, by name, and the folder that gives each away."""
+
+from collections.abc import Callable
+
+from lakevilla.environment import Environment
+from lakevilla.errors import Unsupported
+from lakevilla.formats.catalogs import CatalogPlace, KnownCatalogs, needed_packages
+from lakevilla.formats.delta.log.paths import LOG
+from lakevilla.formats.delta.table import DeltaTable
+from lakevilla.formats.port import Table
+from lakevilla.store.port import Store
+
+FORMATS = {"delta": LOG, "iceberg": "metadata/"}
+
+MARKS = {"delta": (LOG,), "iceberg": ("metadata/v", "metadata/0")}
+"""How keys begin by which a table of each format is found: metadata files are `v<N>` or `<N>-<id>`."""
+
+
+def check_format(name: str) -> None:
+    """Raise Unsupported if there is no format of this name."""
+    if name not in FORMATS:
+        raise Unsupported(f"tables of format {name!r} are not supported; use format='delta' or 'iceberg'")
+
+
+def open_table(
+    format_name: str,
+    store: Store,
+    environment: Environment,
+    opener: Callable[[str], Store],
+    catalogs: KnownCatalogs | None = None,
+) -> Table:
+    """A table of this format at the root of a store; `opener` gives stores of other locations."""
+    place = CatalogPlace.parse(format_name)
+    check_format(format_name if place is None else "iceberg")
+    if place is not None:
+        return _in_catalog(place, store, environment, opener, catalogs or KnownCatalogs({}))
+    if format_name == "iceberg":
+        return _iceberg(store, environment, opener)
+    return DeltaTable(store, environment, opener)
+
+
+def _iceberg(store: Store, environment: Environment, opener: Callable[[str], Store]) -> Table:
+    with needed_packages():
+        from lakevilla.formats.iceberg.log.file_log import FileLog
+        from lakevilla.formats.iceberg.table import IcebergTable
+    return IcebergTable(FileLog(store, environment), store, environment, opener)
+
+
+def _in_catalog(
+    place: CatalogPlace,
+    store: Store,
+    environment: Environment,
+    opener: Callable[[str], Store],
+    catalogs: KnownCatalogs,
+) -> Table:
+    with needed_packages():
+        from lakevilla.formats.iceberg.log.catalog_log import CatalogLog
+        from lakevilla.formats.iceberg.table import IcebergTable
+    table = catalogs.opened.table(place.catalog, place.table)
+    return IcebergTable(CatalogLog(table, store, environment, opener), store, environment, opener)

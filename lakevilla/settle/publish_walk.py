@@ -1,0 +1,87 @@
+"""The walk: bring a decided change to the first version of its table that it can have (docs/protocol.md, 7).
+
+From the version after its base upward: create the entry; if the number is taken, read who holds it. It names
+our attempt: published. It conflicts: refused. Otherwise the next number. No number is skipped unread, so the
+result is fixed by the table's log, and everybody who walks reaches the same one. Identity is the attempt,
+never the bytes: whoever helps writes others.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from lakevilla.conflicts.files import Hit, decide_conflict
+from lakevilla.errors import CommitUnknown, Corrupt, InvalidInput, Unavailable
+from lakevilla.formats.identity import Recreated
+from lakevilla.formats.port import CatalogRefusal, Published, Snapshot, Table, Taken
+from lakevilla.model import Author, Change, Footprint, Notice
+
+logger = logging.getLogger("lakevilla.settle")
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedAt:
+    """The change is a version of its table: `after`, built on `before`."""
+
+    before: Snapshot
+    after: Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Somebody else's commit is in the way for good."""
+
+    winner: Footprint
+    hit: Hit
+
+
+class OutOfReach(Exception):
+    """A table's part of a decided entry that no client can publish: its log is deleted, cleaned up past the
+    version that the entry was validated on, or damaged, or its catalog refuses the change."""
+
+    def __init__(self, location: str, reason: str) -> None:
+        super().__init__(f"{location}: {reason}")
+        self.location = location
+        self.reason = reason
+
+
+FOR_GOOD = (Corrupt, InvalidInput, CatalogRefusal, Recreated)
+"""Errors that every client meets alike, however often it tries."""
+
+
+def tell(table: Table, base: int, notice: Notice, txn: str, attempt: str) -> None:
+    """Publish what the table's log is told of its name, at the first version after `base` that is free.
+
+    A log that cannot take it is left as it is: the name is decided already, and no client can write there.
+    """
+    try:
+        table.publish_notice(base, notice, txn, attempt)
+    except CommitUnknown as error:
+        raise _unanswered(error) from error
+    except FOR_GOOD as error:
+        logger.warning("the table's log was not told of its name: %s", error)
+
+
+def _unanswered(error: CommitUnknown) -> Unavailable:
+    """It is decided elsewhere whether the entry stands; that a request of ours went unanswered is not it."""
+    return Unavailable(str(error))
+
+
+def walk(
+    table: Table, base: Snapshot, change: Change, author: Author, new_put: Callable[[], str]
+) -> PublishedAt | Refused:
+    """Publish the change at the first version after `base` that it can have."""
+    while True:
+        try:
+            answer = table.publish(base, change, replace(author, put=new_put()))
+        except CommitUnknown as error:
+            raise _unanswered(error) from error
+        match answer:
+            case Published(snapshot, before):
+                return PublishedAt(before or base, snapshot)
+            case Taken(footprint=footprint) as taken:
+                # Before the version is understood: a client that is too old for it decides the same.
+                hit = decide_conflict(change, footprint)
+                if hit is not None:
+                    return Refused(footprint, hit)
+                base = taken.snapshot

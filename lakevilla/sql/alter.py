@@ -1,0 +1,127 @@
+"""ALTER TABLE and SHOW TABLES, from sqlglot's tree (or its tokens, where it has no tree) to values."""
+
+from fnmatch import translate
+from re import IGNORECASE, compile
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from lakevilla.errors import InvalidInput, Unsupported
+from lakevilla.sql.create import constraint_of, property_pairs
+from lakevilla.sql.dialect import DIALECT, spark_text
+from lakevilla.sql.statements import (
+    Action,
+    AddColumns,
+    AddConstraint,
+    AlterTable,
+    DropColumns,
+    DropConstraint,
+    RenameColumn,
+    RenameTable,
+    SetProperties,
+    ShowTables,
+    UnsetProperties,
+)
+from lakevilla.sql.tables import table_name
+from lakevilla.sql.types import field_of
+
+
+def alter_table(tree: exp.Alter) -> AlterTable:
+    """One change of a table's definition."""
+    actions = tree.args.get("actions") or []
+    if tree.args.get("kind") != "TABLE":
+        raise Unsupported(f"only ALTER TABLE is supported, found {spark_text(tree)[:80]}")
+    name = table_name(tree.this)
+    if actions and all(isinstance(action, exp.ColumnDef) for action in actions):
+        return AlterTable(name, _add(actions))
+    if len(actions) != 1:
+        raise Unsupported(f"ALTER TABLE makes one change at a time, found {spark_text(tree)[:80]}")
+    return AlterTable(name, _action(actions[0]))
+
+
+def unset_properties(tokens: list[Token]) -> AlterTable:
+    """ALTER TABLE name UNSET TBLPROPERTIES [IF EXISTS] ('key', ...)."""
+    place = next(i for i, token in enumerate(tokens) if token.text.upper() == "UNSET")
+    name = "".join(token.text for token in tokens[2:place])
+    rest = [token for token in tokens[place + 1 :] if token.token_type != TokenType.SEMICOLON]
+    words = [token.text.upper() for token in rest]
+    if_exists = words[1:3] == ["IF", "EXISTS"]
+    start = 3 if if_exists else 1
+    if not name or words[:1] != ["TBLPROPERTIES"] or words[start : start + 1] != ["("] or words[-1] != ")":
+        raise InvalidInput("write ALTER TABLE name UNSET TBLPROPERTIES [IF EXISTS] ('key', ...)")
+    keys = tuple(token.text for token in rest[start + 1 : -1] if token.token_type == TokenType.STRING)
+    return AlterTable(name, UnsetProperties(keys, if_exists))
+
+
+def show_tables(tokens: list[Token]) -> ShowTables:
+    """SHOW TABLES [IN schema] [[LIKE] 'pattern']."""
+    # What follows SHOW is one token to the tokenizer.
+    rest = [token.text for token in DIALECT.tokenize(tokens[1].text)] if len(tokens) > 1 else []
+    if not rest or rest.pop(0).upper() != "TABLES":
+        raise Unsupported("only SHOW TABLES is supported")
+    schema, pattern = None, None
+    if rest and rest[0].upper() in ("IN", "FROM"):
+        schema, rest = (rest[1] if len(rest) > 1 else None), rest[2:]
+    if rest and rest[0].upper() == "LIKE":
+        rest = rest[1:]
+    if rest:
+        pattern, rest = rest[0], rest[1:]
+    if rest:
+        raise InvalidInput("write SHOW TABLES [IN schema] [LIKE 'pattern']")
+    return ShowTables(schema, pattern)
+
+
+def shows(statement: ShowTables, name: str) -> bool:
+    """Whether SHOW TABLES lists the table of this name."""
+    schema, _, short = name.rpartition(".")
+    if statement.schema is not None and schema.lower() != statement.schema.lower():
+        return False
+    if statement.pattern is None:
+        return True
+    alternatives = statement.pattern.split("|")
+    return any(compile(translate(one.strip()), IGNORECASE).match(short) for one in alternatives)
+
+
+def _action(action: exp.Expr) -> Action:
+    match action:
+        case exp.Schema():
+            return _add(action.expressions)
+        case exp.RenameColumn():
+            return RenameColumn(_plain(action.this), _plain(action.args["to"]))
+        case exp.AlterRename():
+            return RenameTable(table_name(action.this))
+        case exp.AlterSet() if action.expressions and isinstance(action.expressions[0], exp.Properties):
+            return SetProperties(property_pairs(action.expressions[0].expressions))
+        case exp.AddConstraint() if len(action.expressions) == 1:
+            return AddConstraint(*constraint_of(action.expressions[0]))
+        case exp.Drop():
+            return _drop(action)
+    raise Unsupported(f"ALTER TABLE: {spark_text(action)} is not supported")
+
+
+def _add(columns: list[exp.Expr]) -> AddColumns:
+    for column in columns:
+        if column.args.get("position") is not None:
+            raise Unsupported(
+                f"column {column.name}: FIRST and AFTER are not supported; columns are added last",
+                column=column.name,
+            )
+    return AddColumns(tuple(field_of(column) for column in columns))
+
+
+def _drop(action: exp.Drop) -> DropColumns | DropConstraint:
+    if_exists, named = bool(action.args.get("exists")), action.args.get("tables") or []
+    if action.args.get("kind") == "CONSTRAINT":
+        return DropConstraint(named[0].name, if_exists)
+    if action.args.get("kind") in ("COLUMN", "COLUMNS"):
+        columns = [
+            c for entry in named for c in (entry.expressions if isinstance(entry, exp.Schema) else [entry])
+        ]
+        return DropColumns(tuple(_plain(column) for column in columns), if_exists)
+    raise Unsupported(f"ALTER TABLE: {spark_text(action)} is not supported")
+
+
+def _plain(column: exp.Expr) -> str:
+    if isinstance(column, exp.Column) and len(column.parts) > 1:
+        raise Unsupported(f"{spark_text(column)}: fields of structs cannot be altered")
+    return column.name

@@ -1,0 +1,241 @@
+"""From text to a statement.
+
+One text is one statement. What the grammar allows and we do not mean is refused here with a sentence;
+which functions and constructs an engine can run is the engine's business.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokenizer_core import Token
+
+from lakevilla.errors import InvalidInput, Unsupported
+from lakevilla.sql.alter import alter_table, show_tables, unset_properties
+from lakevilla.sql.create import create_table
+from lakevilla.sql.dialect import DIALECT, spark_text
+from lakevilla.sql.merge import merge
+from lakevilla.sql.parameters import bind
+from lakevilla.sql.statements import (
+    Delete,
+    Describe,
+    DescribeHistory,
+    DropTable,
+    Insert,
+    Query,
+    Statement,
+    Update,
+)
+from lakevilla.sql.tables import table_name, tables_of
+
+_TRANSACTIONAL = ("BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "END", "ABORT")
+
+_SMALLEST = {
+    exp.DataType.Type.TINYINT: str(2**7),
+    exp.DataType.Type.SMALLINT: str(2**15),
+    exp.DataType.Type.BIGINT: str(2**63),
+}
+
+
+def parse(text: str, parameters: Mapping[str, Any] | None = None) -> Statement:
+    """The one statement of a text, its parameters bound."""
+    tokens = _tokens(text)
+    words = [token.text.upper() for token in tokens[:6]]
+    if words and words[0] in _TRANSACTIONAL:
+        raise InvalidInput(
+            f"{words[0]} is a statement of the shell; in Python write `with lake.transaction() as tx:`"
+        )
+    if words and words[0] == "SHOW":
+        return show_tables(tokens)
+    if words[:2] == ["ALTER", "TABLE"] and "UNSET" in (token.text.upper() for token in tokens):
+        return unset_properties(tokens)
+    if tokens and tokens[0].token_type in DIALECT.tokenizer_class.COMMANDS:
+        raise Unsupported(f"the statement {words[0]} is not supported")
+    try:
+        return _statement(bind(_tree(tokens, text), parameters or {}))
+    except RecursionError as error:
+        raise InvalidInput("the statement is nested too deeply: split it") from error
+
+
+def parse_expression(text: str, parameters: Mapping[str, Any] | None = None) -> exp.Expr:
+    """An expression alone, as in `where=`, `set=` and CHECK constraints."""
+    # Bound under its SELECT, so that a text which is nothing but a parameter has a parent.
+    bound: exp.Expr = bind(_selected(f"{text}").copy(), parameters or {}).expressions[0]
+    return bound.pop()
+
+
+@lru_cache(maxsize=256)
+def _selected(text: str) -> exp.Select:
+    """A SELECT of this expression alone. Shared by all calls with the text: copy it before a change."""
+    tree = _tree(_tokens(f"SELECT {text}"), f"SELECT {text}")
+    if not isinstance(tree, exp.Select) or set(tree.args) - {"expressions"} - _unset(tree):
+        raise InvalidInput(f"expected one expression, found {text!r}")
+    if len(tree.expressions) != 1 or isinstance(tree.expressions[0], exp.Alias | exp.Star):
+        raise InvalidInput(f"expected one expression, found {text!r}")
+    return tree
+
+
+def select_from(name: str, columns: str = "*", where: str | None = None) -> Query:
+    """A query over one table, whose name may hold anything, also dots and quotes."""
+    quoted = "`" + name.replace("`", "``") + "`"
+    text = f"SELECT {columns} FROM {quoted}" + ("" if where is None else f" WHERE {where}")
+    query = parse(text)
+    assert isinstance(query, Query), "the text begins with SELECT"
+    return query
+
+
+def _unset(tree: exp.Expr) -> set[str]:
+    return {key for key, value in tree.args.items() if not value}
+
+
+def _tokens(text: str) -> list[Token]:
+    try:
+        return list(DIALECT.tokenize(text))
+    except TokenError as error:
+        raise InvalidInput(f"SQL syntax error: {error}; is a quote not closed?") from error
+
+
+def _tree(tokens: list[Token], text: str) -> exp.Expr:
+    try:
+        trees = [tree for tree in DIALECT.parser().parse(tokens, text) if tree is not None]
+    except ParseError as error:
+        raise InvalidInput(_sentence(error)) from error
+    if len(trees) != 1:
+        found = "no statement" if not trees else f"{len(trees)} statements"
+        raise InvalidInput(f"one text is one statement; found {found}")
+    tree: exp.Expr = trees[0]
+    _unfold_negations(tree)
+    _sign_smallest(tree)
+    return tree
+
+
+def _unfold_negations(tree: exp.Expr) -> None:
+    """`a NOT LIKE b` as NOT (a LIKE b): a negation hidden in a flag is too easily overlooked."""
+    for node in list(tree.find_all(exp.Like, exp.ILike, exp.Is)):
+        if node.args.pop("negate", None):
+            whole = node.parent if isinstance(node.parent, exp.Escape) else node
+            whole.replace(exp.Not(this=whole.copy()))
+
+
+def _sign_smallest(tree: exp.Expr) -> None:
+    """`-128Y`, read as the negative of 128Y, which is no tinyint: the sign belongs to the literal."""
+    for node in list(tree.find_all(exp.Neg)):
+        typed = node.this
+        if isinstance(typed, exp.Cast) and _SMALLEST.get(typed.to.this) == typed.this.name:
+            node.replace(exp.Cast(this=exp.Neg(this=typed.this.copy()), to=typed.to.copy()))
+
+
+def _sentence(error: ParseError) -> str:
+    first = error.errors[0]
+    near = f"{first['start_context'] or ''}>>>{first['highlight'] or ''}<<<{first['end_context'] or ''}"
+    place = f"line {first['line']}, column {first['col']}"
+    return f"SQL syntax error at {place}: {first['description']}, near {near.strip()!r}"
+
+
+def _statement(tree: exp.Expr) -> Statement:
+    match tree:
+        case exp.Insert():
+            return _insert(tree)
+        case exp.Update():
+            return _update(tree)
+        case exp.Delete():
+            return _delete(tree)
+        case exp.Merge():
+            return merge(tree)
+        case exp.Create():
+            return create_table(tree)
+        case exp.Drop():
+            return _drop(tree)
+        case exp.Alter():
+            return alter_table(tree)
+        case exp.Describe():
+            return _describe(tree)
+        case exp.TruncateTable() if len(tree.expressions) == 1:
+            name = table_name(tree.expressions[0])
+            return Delete(name, name, None)
+        case exp.Query():
+            return Query(tree, tables_of(tree))
+        case exp.Values():
+            query = exp.select("*").from_(tree)
+            return Query(query, tables_of(query))
+    raise Unsupported(f"this statement is not supported: {spark_text(tree)[:80]}")
+
+
+def _insert(tree: exp.Insert) -> Insert:
+    target, columns = tree.this, ()
+    if isinstance(target, exp.Schema):
+        columns = tuple(column.name for column in target.expressions)
+        target = target.this
+    if isinstance(target, exp.Table) and target.args.get("partition"):
+        raise Unsupported("INSERT with PARTITION (...) is not supported; give the values in the query")
+    query = tree.expression
+    if isinstance(query, exp.Values):
+        query = exp.select("*").from_(query)
+    if not isinstance(query, exp.Query):
+        raise InvalidInput("INSERT wants VALUES or a query")
+    if tree.args.get("with_") is not None:
+        query.set("with_", tree.args["with_"])
+    return Insert(
+        table_name(target),
+        columns,
+        query,
+        tables_of(query),
+        overwrite=bool(tree.args.get("overwrite")),
+        by_name=bool(tree.args.get("by_name")),
+        where=tree.args.get("where"),
+    )
+
+
+def _update(tree: exp.Update) -> Update:
+    if tree.args.get("from_") or tree.args.get("with_"):
+        raise InvalidInput("UPDATE takes no FROM and no WITH in Spark SQL; use a subquery or MERGE")
+    where = _condition(tree)
+    assigned = {}
+    for assignment in tree.expressions:
+        if not isinstance(assignment, exp.EQ) or not isinstance(assignment.this, exp.Column):
+            raise InvalidInput(f"SET wants column = value, found {spark_text(assignment)}")
+        assigned[_assigned(assignment.this, tree.this)] = assignment.expression
+    if len(assigned) != len(tree.expressions):
+        raise InvalidInput("UPDATE sets a column twice")
+    tables = tables_of(*assigned.values(), where)
+    return Update(table_name(tree.this), tree.this.alias_or_name, assigned, where, tables)
+
+
+def _assigned(column: exp.Column, target: exp.Table) -> str:
+    names = [part.name for part in column.parts]
+    if len(names) > 1 and names[0].lower() == target.alias_or_name.lower():
+        names = names[1:]
+    if len(names) > 1:
+        raise Unsupported(f"{'.'.join(names)}: a field of a struct cannot be set alone; set the whole column")
+    return names[0]
+
+
+def _delete(tree: exp.Delete) -> Delete:
+    if tree.args.get("using") or tree.args.get("with_"):
+        raise InvalidInput("DELETE takes no USING and no WITH in Spark SQL; use a subquery or MERGE")
+    where = _condition(tree)
+    return Delete(table_name(tree.this), tree.this.alias_or_name, where, tables_of(where))
+
+
+def _condition(tree: exp.Expr) -> exp.Expr | None:
+    where = tree.args.get("where")
+    return None if where is None else where.this
+
+
+def _drop(tree: exp.Drop) -> DropTable:
+    tables = tree.args.get("tables") or []
+    if tree.args.get("kind") != "TABLE" or len(tables) != 1:
+        raise Unsupported(f"only DROP TABLE of one table is supported, found {spark_text(tree)}")
+    return DropTable(table_name(tables[0]), bool(tree.args.get("exists")))
+
+
+def _describe(tree: exp.Describe) -> Describe | DescribeHistory:
+    style = tree.args.get("style")
+    name = table_name(tree.this)
+    if style == "HISTORY":
+        return DescribeHistory(name)
+    if style:
+        raise Unsupported(f"DESCRIBE {style} is not supported; write DESCRIBE {name}")
+    return Describe(name)

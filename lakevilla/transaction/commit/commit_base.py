@@ -1,0 +1,154 @@
+"""What a transaction that the global log decides stands on, and how it comes to stand on a later HEAD.
+
+Without isolation each table was pinned by itself. A table that was changed is looked after by settling, which
+meets every version since; one that was only read is asked for newer versions in the same round as HEAD is
+read. HEAD tells by its versions whether an entry came between the pins and that. With isolation it is the
+other way round, see `instant_base`: HEAD told what to read.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from lakevilla.formats.port import Taken
+from lakevilla.model import Change
+from lakevilla.tables.pinned import Pinned
+from lakevilla.transaction.commit.queued_commit import QueuedCommit
+from lakevilla.transaction.commit.writer_queues import WriterQueues
+from lakevilla.transaction.guarantees import Guarantees
+from lakevilla.transaction.redo.operations import READ
+from lakevilla.transaction.statements.effect import TableChange
+from lakevilla.transaction.workspace import Workspace
+from lakevilla.versions.log import PREMISE_SECONDS, GlobalLog, ReadHead
+
+News = Mapping[str, Sequence[Taken]]
+"""What was committed since, by the table's location."""
+
+
+class CommitBase(ABC):
+    """What one transaction stands on."""
+
+    def __init__(
+        self, workspace: Workspace, recovery: QueuedCommit, queues: WriterQueues, guarantees: Guarantees
+    ) -> None:
+        self._workspace = workspace
+        self._recovery = recovery
+        self._queues = queues
+        self._guarantees = guarantees
+        self._lined_up = False
+        self._taken_back = False
+        self._met: dict[str, list[Taken]] = {}
+
+    @abstractmethod
+    def first(self, log: GlobalLog) -> ReadHead:
+        """The HEAD after which the transaction tries to be decided first."""
+
+    @abstractmethod
+    def stand(self, log: GlobalLog, read: ReadHead) -> ReadHead:
+        """Bring all that the transaction did up to this HEAD, or a later one, which is returned.
+
+        Raises Aborted if that cannot be. Called again whenever another entry came first, or an outside
+        writer was in the way.
+        """
+
+    def taken_back(self) -> None:
+        """An outside writer was in the way of what was decided, perhaps where a table was to be made."""
+        self._taken_back = True
+
+    @property
+    def changes(self) -> list[tuple[Pinned, Change]]:
+        """The lake's tables that the transaction changes, and how."""
+        found = [(p, self._recovery.change(p.ref.location)) for p in self._workspace.changeable]
+        return [(pinned, change) for pinned, change in found if change is not None]
+
+    def _is_contended(self) -> bool:
+        """Whether somebody had to queue for a table that we change; then we queue too."""
+        contended = self._guarantees.recovers and any(pinned.snapshot.contended for pinned, _ in self.changes)
+        if contended:
+            self.line_up()
+        return contended
+
+    def line_up(self) -> None:
+        """Take a place in the queue of each table that we change by what it holds, if we can redo that."""
+        if self._lined_up or not self._guarantees.recovers:
+            return
+        self._lined_up = True
+        self._met = self._queues.line_up([pinned for pinned, change in self.changes if not change.blind])
+
+    def _since(self, pinned: Pinned, version: int | None = None) -> list[Taken]:
+        """What was committed on a table since it was pinned, up to a version or to its newest. What was read
+        while we lined up is not read again."""
+        met = self._met.get(pinned.ref.location, ())
+        found = [taken for taken in met if taken.snapshot.version > pinned.snapshot.version]
+        last = found[-1].snapshot if found else pinned.snapshot
+        if version is None or last.version < version:
+            found += pinned.table.since(last)
+        return found if version is None else [taken for taken in found if taken.snapshot.version <= version]
+
+    def renew(self) -> None:
+        """Look again at what the commit builds on, if it is so old that it may have been cleaned away."""
+        touched = [(p, self._recovery.change(p.ref.location)) for p in self._workspace.touched]
+        self._recovery.premises.renew([TableChange(p, change or Change(READ)) for p, change in touched])
+
+    def is_behind(self) -> bool:
+        """Whether the log may have been cleaned up behind a table that the transaction stands on."""
+        now = self._workspace.environment.elapsed()
+        return any(now - pinned.pinned_at > PREMISE_SECONDS for pinned in self._workspace.touched)
+
+
+class PerTableBase(CommitBase):
+    """Each table pinned by itself."""
+
+    _unsure = False
+    """Whether something may have been committed that we have not seen."""
+
+    def first(self, log: GlobalLog) -> ReadHead:
+        """HEAD, and whether a table that is only read has moved, in the same round as what is left of the
+        uploads."""
+        self.renew()
+        if self.is_behind() or self._is_contended():
+            self._catch_up()
+        workspace, found, moved = self._workspace, list[ReadHead | None](), list[bool]()
+        written = {pinned.ref.location for pinned, _ in self.changes}
+        left = {*written, *workspace.own.made}
+        only_read = [pinned for pinned in workspace.touched if pinned.ref.location not in left]
+        tasks: list[Callable[[], None]] = [partial(_look_at, pinned, moved) for pinned in only_read]
+        tasks += [lambda: found.append(log.read_head()), workspace.uploads.finish]
+        workspace.environment.fan_out(tasks)
+        self._unsure = any(moved)
+        return found[0] or workspace.catalog.first_head(workspace.meter)
+
+    def stand(self, log: GlobalLog, read: ReadHead) -> ReadHead:  # noqa: ARG002 - later ones are met by the slot
+        """If no entry up to this HEAD moved a table since it was pinned, the create of the slot after HEAD
+        proves that none has until then."""
+        versions = read.head.versions
+        if self._unsure or any(
+            versions.get(p.ref.location, -1) > p.snapshot.version for p in self._workspace.touched
+        ):
+            self._catch_up()
+        self._unsure = True
+        return read
+
+    def _catch_up(self) -> None:
+        """Bring all that the transaction touched up to date. Who has to redo for that lines up first, so that
+        it is done once."""
+        between = self._news()
+        if not self._guarantees.recovers:
+            self._recovery.refuse_conflicts(between)
+        elif self._recovery.conflicts(between):
+            self._queues.leave_the_lake()
+            if not self._lined_up:
+                self.line_up()
+                between = self._news()
+        self._recovery.catch_up(between)
+
+    def _news(self) -> News:
+        touched = self._workspace.touched
+        tasks = [partial(self._since, pinned) for pinned in touched]
+        found = self._workspace.environment.fan_out(tasks)
+        return {p.ref.location: taken for p, taken in zip(touched, found, strict=True)}
+
+
+def _look_at(pinned: Pinned, moved: list[bool]) -> None:
+    newest = pinned.table.latest(pinned.snapshot)
+    moved.append(newest is None or newest.version != pinned.snapshot.version)

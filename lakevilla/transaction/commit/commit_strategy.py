@@ -1,0 +1,96 @@
+"""The commit of a transaction by what it picked: one table by itself, or all tables by the global log."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from lakevilla.formats.port import Snapshot
+from lakevilla.transaction.commit.commit_base import CommitBase, PerTableBase
+from lakevilla.transaction.commit.instant_base import InstantBase
+from lakevilla.transaction.commit.optimistic_commit import commit_change, settle_base
+from lakevilla.transaction.commit.queued_commit import QueuedCommit
+from lakevilla.transaction.commit.slot_commit import Committed, SlotCommit
+from lakevilla.transaction.commit.writer_queues import WriterQueues
+from lakevilla.transaction.guarantees import Guarantees
+from lakevilla.transaction.redo.fence import Fence
+from lakevilla.transaction.redo.operations import Operations
+from lakevilla.transaction.statements import ddl
+from lakevilla.transaction.statements.effect import TableChange
+from lakevilla.transaction.workspace import Workspace
+
+
+class CommitStrategy:
+    """Publishes what one transaction did."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        operations: Operations,
+        recovery: QueuedCommit,
+        queues: WriterQueues,
+        guarantees: Guarantees,
+        fence: Fence,
+    ) -> None:
+        self._workspace = workspace
+        self._operations = operations
+        self._recovery = recovery
+        self._queues = queues
+        self._guarantees = guarantees
+        self._fence = fence
+
+    def publish(self, *, may_rewind: bool = False) -> Committed | None:
+        """What the commit became; None if there was nothing to publish. Raises Aborted. `may_rewind` says
+        that the transaction may start again then, under the same id."""
+        workspace, guarantees = self._workspace, self._guarantees
+        lake_change = self._operations.lake_change
+        if lake_change is not None:
+            return Committed(ddl.decide(workspace, lake_change), {})
+        defines = workspace.own.made or workspace.own.dropped
+        changeable = {pinned.ref.location for pinned in workspace.changeable}
+        targets = [at for at in (p.ref.location for p in self._operations.targets) if at in changeable]
+        by_slot = self._is_decided_by_slot(targets)
+        # Who found no row to change is a writer too: what it read decided that. At one instant it was true.
+        idle = by_slot and self._operations.meant_to_change and not guarantees.isolates
+        if not targets and not defines and not idle:
+            self._refuse_no_op_on_a_stale_instant()
+            return None
+        if by_slot or defines:
+            with self._queues.at_work():
+                final = not may_rewind and not guarantees.recovers
+                base = self._base()
+                decision = SlotCommit(workspace, self._recovery, self._queues, base, self._fence, final=final)
+                return decision.commit()
+        snapshot = self._recovery.commit(targets[0]) if guarantees.recovers else self._once(targets[0])
+        return None if snapshot is None else Committed(None, {targets[0]: snapshot})
+
+    def _refuse_no_op_on_a_stale_instant(self) -> None:
+        """A statement that found no row to change must have seen the newest rows."""
+        instant = self._workspace.instant
+        if instant is not None and instant.stayed is not None and self._operations.meant_to_change:
+            raise instant.stayed
+
+    def _is_decided_by_slot(self, targets: Sequence[str]) -> bool:
+        """With I always, with CT if there are several tables to it, or one that nobody else may change, or if
+        somebody else may have resumed it: all clients of a transaction must meet in one log."""
+        workspace, guarantees = self._workspace, self._guarantees
+        if guarantees.isolates or not guarantees.by_slots:
+            return guarantees.isolates
+        if self._fence.is_open:
+            return True
+        return len(workspace.touched) > 1 or any(workspace.base(at).snapshot.exclusive for at in targets)
+
+    def _base(self) -> CommitBase:
+        workspace, recovery, queues = self._workspace, self._recovery, self._queues
+        kind = InstantBase if self._guarantees.isolates else PerTableBase
+        return kind(workspace, recovery, queues, self._guarantees)
+
+    def _once(self, location: str) -> Snapshot | None:
+        """The plain format's commit: rebased, never redone."""
+        change = self._recovery.change(location)
+        if change is None:
+            return None
+        workspace = self._workspace
+        workspace.uploads.finish()
+        pending = TableChange(workspace.base(location), change)
+        settle = partial(settle_base, workspace.catalog, meter=workspace.meter)
+        attempt, premises = self._recovery.attempt, self._recovery.premises
+        return commit_change(workspace.environment, pending, workspace.txn, attempt, settle, premises)

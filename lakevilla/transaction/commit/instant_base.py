@@ -1,0 +1,118 @@
+"""The base of a commit with isolation: one instant, and the way to a later one (module 4.2).
+
+As long as HEAD is the pinned one nothing can have come between, and the create of the slot after it proves
+that: no look at any table. If another entry came first, the versions of the tables that were touched are
+compared with the new HEAD's by the rules R1-R3. With recovery a rule that is hit leads to a rebase or a redo
+on the new instant, without it to `ValidationFailed`.
+
+All tables are brought to one instant together. A transaction with snapshot isolation stays on its own where
+what it writes has not moved; where it has, it is brought to the new instant as a whole, and everything that
+its client was given must be the same there: to redo a part of it alone would lose updates.
+"""
+
+from functools import partial
+
+from lakevilla.errors import Aborted, Conflict, ValidationFailed
+from lakevilla.tables.pinned import Pinned
+from lakevilla.transaction.commit.commit_base import CommitBase, News
+from lakevilla.transaction.commit.queued_commit import QueuedCommit
+from lakevilla.transaction.commit.writer_queues import WriterQueues
+from lakevilla.transaction.guarantees import Guarantees
+from lakevilla.transaction.instants.instant import PinnedInstant
+from lakevilla.transaction.workspace import Workspace
+from lakevilla.validation.rules import Failure, Stand, validate
+from lakevilla.versions.log import PREMISE_SECONDS, GlobalLog, ReadHead
+from lakevilla.versions.records import Head
+
+
+class InstantBase(CommitBase):
+    """All tables pinned at one instant."""
+
+    def __init__(
+        self, workspace: Workspace, recovery: QueuedCommit, queues: WriterQueues, guarantees: Guarantees
+    ) -> None:
+        super().__init__(workspace, recovery, queues, guarantees)
+        assert workspace.instant is not None, "a transaction with isolation has an instant"
+        self._instant: PinnedInstant = workspace.instant
+
+    def first(self, log: GlobalLog) -> ReadHead:
+        """The pinned HEAD. It is read again if it is old, or if we had to queue meanwhile."""
+        self.renew()
+        age = self._workspace.environment.elapsed() - self._instant.read_at
+        read = None if age > PREMISE_SECONDS or self._is_contended() else self._instant.read
+        return read or self._read_head(log)
+
+    def stand(self, log: GlobalLog, read: ReadHead) -> ReadHead:
+        """Validate, and if a rule is hit, go on to this HEAD. Who has to redo for that lines up first, so
+        that it is done once."""
+        if self._instant.head.lake not in ("", read.head.lake):
+            raise log.recreated()
+        if self._instant.read is not None and read.head.seq == self._instant.read.head.seq:
+            return read
+        while (failure := self._validate(read.head)) is not None or self._taken_back:
+            if not self._guarantees.recovers:
+                raise _invalid(failure)
+            between = self._news(read.head)
+            conflicts = self._recovery.conflicts(between)
+            if conflicts:
+                self._queues.leave_the_lake()
+            if not conflicts or self._lined_up:
+                # What is redone sees the new instant.
+                self._instant.move(read)
+                self._recovery.catch_up(between)
+                break
+            self.line_up()
+            read = self._read_head(log)
+        self._taken_back = False
+        self._instant.move(read)
+        return read
+
+    def _read_head(self, log: GlobalLog) -> ReadHead:
+        return log.read_head() or self._workspace.catalog.first_head(self._workspace.meter)
+
+    def _validate(self, head: Head) -> Failure | None:
+        written = {pinned.ref.location for pinned, _ in self.changes}
+        stands = [self._stand(head, pinned, pinned.ref.location in written) for pinned in self._found]
+        return validate(stands, self._guarantees.isolation, self._guarantees.slack)
+
+    def _stand(self, head: Head, pinned: Pinned, written: bool) -> Stand:
+        name, version = pinned.ref.name, pinned.snapshot.version
+        now = head.versions.get(pinned.ref.location)
+        if now is None:
+            raise Conflict(
+                f"the table was dropped: the lake has no table {name!r} any more, which the transaction has "
+                "used, or could not make it part of its instant. Nothing was changed; run it again",
+                table=name,
+            )
+        return Stand(name, version, version + 1 if written else None, hidden=now, log=now)
+
+    @property
+    def _found(self) -> list[Pinned]:
+        """The lake's tables that were touched; nobody else knows those that the transaction makes."""
+        return [pinned for pinned in self._workspace.touched if not pinned.is_new]
+
+    def _news(self, head: Head) -> News:
+        """What was committed between the instant that we stand on and this one, and where we make tables."""
+        moved = [p for p in self._found if p.snapshot.version != head.versions[p.ref.location]]
+        # Nothing past it: that is not part of the instant.
+        tasks = [partial(self._since, pinned, head.versions[pinned.ref.location]) for pinned in moved]
+        if self._taken_back:
+            made = list(self._workspace.own.made.values())
+            moved, tasks = moved + made, tasks + [partial(self._since, pinned) for pinned in made]
+        found = self._workspace.environment.fan_out(tasks)
+        return {p.ref.location: taken for p, taken in zip(moved, found, strict=True)}
+
+
+def _invalid(failure: Failure | None) -> Aborted:
+    if failure is None:
+        return Conflict(
+            "another client made a table in the place of one that the transaction makes: nothing was "
+            "changed; run the transaction again"
+        )
+    return ValidationFailed(
+        f"the lake moved past the instant that the transaction saw: {failure.table!r} breaks rule "
+        f"{failure.rule} ({failure.reason}). Nothing was changed; run the transaction again, let lake.run do "
+        "it, or add lakevilla.R so that it is redone",
+        table=failure.table,
+        rule=failure.rule,
+    )

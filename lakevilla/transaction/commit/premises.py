@@ -1,0 +1,203 @@
+"""What a commit builds on, and whether that is still there (docs/protocol.md, section 1, "Age").
+
+Nothing that a premise may name is deleted within a day, so a premise that is younger than an hour holds.
+There are two, and each has a time of its own:
+
+- **The log**: the number after the version that the commit builds on is free, or its entry can be read. It
+  holds since a look found that version to be the newest (`Pinned.pinned_at`). Following the log from there
+  proves nothing about entries that were deleted, so it does not renew the premise.
+- **The uploads**: the data files are there. It holds since the statement began that wrote them
+  (`Operation.begun_at`), whatever the transaction has read or redone since.
+
+A premise that is older is looked at again right before the commit. For the uploads the transaction writes its
+lease first: from then on vacuum keeps what it uploaded (`maintenance.transactions`). That is the vacuum of
+this lake. A table that belongs to another lake is vacuumed from there, by a client that does not see this
+lake's leases: files that were uploaded there almost a day ago are not published any more.
+
+A client may be suspended between that look and its commit. So a commit that was sent an hour after the look
+is confirmed: an entry at a number that had been used is deleted again, and a commit whose files are gone is
+rolled back by an inverse commit.
+"""
+
+import logging
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+
+from lakevilla.errors import CommitUnknown, Conflict, Corrupt, Fenced, Unavailable
+from lakevilla.formats.identity import Recreated
+from lakevilla.formats.port import Published, Snapshot
+from lakevilla.markers.records import VACUUM
+from lakevilla.model import Author
+from lakevilla.settle.commits import INVERSE
+from lakevilla.settle.places import owner_of
+from lakevilla.settle.publish_walk import PublishedAt, walk
+from lakevilla.tables.pinned import Pinned
+from lakevilla.transaction.commit.writer_queues import WriterQueues
+from lakevilla.transaction.redo.operations import Operations
+from lakevilla.transaction.statements.effect import TableChange
+from lakevilla.transaction.workspace import Workspace
+from lakevilla.versions.log import PREMISE_SECONDS
+
+logger = logging.getLogger("lakevilla.transaction")
+
+UNSEEN_SECONDS = 22 * 3600.0
+"""So old may uploads be that no lease protects: vacuum deletes nothing within a day, and a commit may be sent
+an hour after the look. The rest is for clocks that are apart."""
+
+
+class Premises:
+    """The premises of one transaction's commit."""
+
+    def __init__(self, workspace: Workspace, operations: Operations, queues: WriterQueues) -> None:
+        self._workspace = workspace
+        self._operations = operations
+        self._queues = queues
+        self._renewed_at = -PREMISE_SECONDS
+        self._shown_at: dict[str, float] = {}
+
+    def renew(self, pending: Iterable[TableChange]) -> None:
+        """Right before the commit: look again at what is old. Conflict if it is gone."""
+        now, changes = self._workspace.environment.elapsed(), list(pending)
+        for each in changes:
+            if self._is_old(each.pinned.pinned_at) and not each.pinned.is_new and not is_whole(each.pinned):
+                raise _gone(each, "log entries since it began")
+        old = [each for each in changes if each.change.added and self._is_old(self._uploaded_since(each))]
+        if old:
+            # What is still on its way is not missing.
+            self._workspace.uploads.finish()
+            self._show_life(old[0])
+        for each in old:
+            self._refuse_unprotected(each)
+            refuse_missing(each)
+            self._shown_at[each.pinned.ref.location] = now
+        self._renewed_at = now
+
+    def confirm(self, pending: TableChange, published: Published, author: Author) -> Snapshot:
+        """Right after the commit: what it became. Conflict if it rests on something that was deleted while
+        the client was suspended; then nothing of it is left."""
+        snapshot = published.snapshot
+        if not self._is_old(self._renewed_at):
+            return snapshot
+        try:
+            return self._confirm(pending, published, author)
+        except Recreated as error:
+            raise CommitUnknown(
+                f"transaction {author.txn} was committed as version {snapshot.version} of "
+                f"{pending.pinned.ref.name!r}, and the table was deleted or recreated while its client was "
+                "suspended: look at the data before it is run again",
+                table=pending.pinned.ref.name,
+                transaction=author.txn,
+                version=snapshot.version,
+            ) from error
+        except Unavailable as error:
+            raise CommitUnknown(
+                f"transaction {author.txn} is version {snapshot.version} of {pending.pinned.ref.name!r}, and "
+                "the store went away before it was clear whether its files are still there: ask "
+                f"lake.outcome({author.txn!r}) once it answers again, and do not rerun it blindly",
+                table=pending.pinned.ref.name,
+                transaction=author.txn,
+                version=snapshot.version,
+            ) from error
+
+    def _confirm(self, pending: TableChange, published: Published, author: Author) -> Snapshot:
+        snapshot, table = published.snapshot, pending.pinned.table
+        # A marker held the number of a version that was filled.
+        if not snapshot.markers_in_log and table.retract(snapshot.version, author.put):
+            raise _gone(pending, f"log entries from {snapshot.version} on")
+        missing = table.missing(pending.change.added, snapshot)
+        if not missing:
+            return snapshot
+        logger.warning("transaction %s is rolled back: %s was deleted", author.txn, missing[0])
+        inverse = table.inverse(published.before or pending.pinned.snapshot, pending.change)
+        undo = Author(author.txn, author.attempt + INVERSE, "")
+        result = walk(table, snapshot, inverse, undo, self._workspace.environment.new_id)
+        if not isinstance(result, PublishedAt):
+            raise Corrupt(
+                f"transaction {author.txn} is version {snapshot.version} of {pending.pinned.ref.name!r}, and "
+                f"{missing[0]} was deleted while its client was suspended: another client has built on that "
+                "version, so it could not be rolled back; restore the file from a backup",
+                table=pending.pinned.ref.name,
+                transaction=author.txn,
+                version=snapshot.version,
+            )
+        raise _gone(pending, missing[0])
+
+    def _is_old(self, since: float) -> bool:
+        return self._workspace.environment.elapsed() - since > PREMISE_SECONDS
+
+    def _uploaded_since(self, pending: TableChange) -> float:
+        location = pending.pinned.ref.location
+        since = self._operations.uploaded_since(location)
+        return max(since, self._shown_at.get(location, since))
+
+    def _refuse_unprotected(self, pending: TableChange) -> None:
+        """Conflict if another lake's vacuum, which does not see our lease, may be about to delete uploads."""
+        workspace, ref = self._workspace, pending.pinned.ref
+        since = self._operations.uploaded_since(ref.location)
+        if math.isinf(since):
+            # Another client uploaded them, no earlier than it began.
+            age = (workspace.environment.now_ms() - workspace.now_ms) / 1000
+        else:
+            age = workspace.environment.elapsed() - since
+        if age <= UNSEEN_SECONDS:
+            return
+        head = workspace.catalog.head(workspace.meter)
+        owner = owner_of(workspace.catalog.store_of(ref.location, workspace.meter))
+        if owner is not None and (head is None or owner.lake != head.lake):
+            raise Conflict(
+                f"{pending.change.operation} on {ref.name!r} took so long that the lake at {owner.url}, to "
+                "which the table belongs, may delete the files that it uploaded: nothing was changed; run it "
+                "again, and commit within a day",
+                table=ref.name,
+                operation=pending.change.operation,
+            )
+
+    def _show_life(self, pending: TableChange) -> None:
+        """Write the lease, so that vacuum keeps what is there."""
+        other = self._queues.show_life()
+        if other == VACUUM:
+            raise _gone(pending, "files that it uploaded")
+        if other is not None:
+            raise Fenced(
+                f"another client resumed transaction {self._workspace.txn} and goes on with it: do not run "
+                "it again",
+                transaction=self._workspace.txn,
+            )
+
+
+def refuse_missing(pending: TableChange) -> None:
+    """Conflict if a file that was uploaded is gone."""
+    missing = pending.pinned.table.missing(pending.change.added)
+    if missing:
+        raise _gone(pending, missing[0])
+
+
+def refuse_gap(pending: TableChange) -> None:
+    """Conflict if log entries after the pinned version are gone: a create could take a number that was
+    used."""
+    if not pending.pinned.is_new and not is_whole(pending.pinned):
+        raise _gone(pending, "log entries since it began")
+
+
+def is_whole(pinned: Pinned) -> bool:
+    """Whether the log still has every entry after the pinned version."""
+    # In this order: what is published between the two reads makes the second one newer, not the first.
+    newest = pinned.table.latest()
+    followed = pinned.table.latest(pinned.snapshot)
+    return followed is not None and newest is not None and followed.version >= newest.version
+
+
+def standing_on(pending: TableChange, base: Snapshot) -> TableChange:
+    """The change on a later version that was reached by following the log."""
+    return replace(pending, pinned=replace(pending.pinned, snapshot=base))
+
+
+def _gone(pending: TableChange, what: str) -> Conflict:
+    name, operation = pending.pinned.ref.name, pending.change.operation
+    return Conflict(
+        f"{operation} on {name!r} took so long that {what} were cleaned away: nothing was changed; run it "
+        "again, and look at the table's retention",
+        table=name,
+        operation=operation,
+    )

@@ -1,0 +1,243 @@
+"""The commit of a transaction that the global log decides: several tables, or one with reads of others.
+
+The create of the next slot is the decision (docs/protocol.md, 7). It proves that no other entry came since
+HEAD was read; what the transaction stands on at that HEAD is the business of its commit base. Only outside
+writers, who use no slots, can have moved what it changes, and settling deals with those. If the slot is
+taken, that entry is settled first, then the transaction is brought up to the new HEAD, and the next slot is
+tried.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from lakevilla.errors import Aborted, Conflict, Fenced, InvalidInput, LakeVillaError, Torn
+from lakevilla.formats.port import Snapshot, Table
+from lakevilla.model import Change, ReadSet, TableRef
+from lakevilla.settle.commits import CommitSettler
+from lakevilla.settle.completion import complete
+from lakevilla.settle.entries import decided_but_unseen, entry_after, help_next, hold_slot
+from lakevilla.settle.premise import GuardedPlaces, Premise, guarded
+from lakevilla.tables.catalog import CatalogPlaces
+from lakevilla.tables.ownership import Owning
+from lakevilla.tables.pinned import Pinned, seen
+from lakevilla.tables.table_errors import torn
+from lakevilla.transaction.commit.commit_base import CommitBase
+from lakevilla.transaction.commit.optimistic_commit import LOSSES_ALLOWED
+from lakevilla.transaction.commit.queued_commit import QueuedCommit
+from lakevilla.transaction.commit.writer_queues import WriterQueues
+from lakevilla.transaction.redo.fence import Fence
+from lakevilla.transaction.workspace import Workspace
+from lakevilla.versions import registry
+from lakevilla.versions.commits import NEW, Commit, Drop, Read, Settled, Write
+from lakevilla.versions.log import ReadHead
+from lakevilla.versions.records import Entry, Head
+
+logger = logging.getLogger("lakevilla.transaction")
+
+QUEUE_AFTER = 8
+"""Who has lost so many slots to others takes a place in the queue for them. Fewer would let everybody wait
+for one client's requests who could as well try; measured with 48 clients (docs/benchmarks.md)."""
+
+
+@dataclass(frozen=True)
+class Committed:
+    """What a commit made of each table, by location, and the entry of the global log that decided it, if
+    one did. `versions` are known also where another client settled the entry, without `snapshots`."""
+
+    seq: int | None
+    snapshots: Mapping[str, Snapshot]
+    versions: Mapping[str, int] = field(default_factory=dict)
+
+
+class SlotCommit:
+    """The commit of one transaction by a slot."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        recovery: QueuedCommit,
+        queues: WriterQueues,
+        base: CommitBase,
+        fence: Fence,
+        *,
+        final: bool,
+    ) -> None:
+        self._final = final
+        self._workspace = workspace
+        self._recovery = recovery
+        self._queues = queues
+        self._base = base
+        self._fence = fence
+        self._places = CatalogPlaces(workspace.catalog, workspace.meter)
+        self._owning = Owning(self._places, workspace.environment)
+
+    def commit(self) -> Committed | None:
+        """Decide and settle; None if nothing is left to publish."""
+        try:
+            return self._decide()
+        except Fenced:
+            raise
+        except Aborted:
+            # What is in our way may be our own transaction, committed by a client that resumed it.
+            self._fence.check_newest(self._workspace.catalog.log(self._workspace.meter))
+            raise
+
+    def _decide(self) -> Committed | None:
+        workspace, environment = self._workspace, self._workspace.environment
+        log = workspace.catalog.log(workspace.meter)
+        read = self._base.first(log)
+        for losses in range(LOSSES_ALLOWED):
+            if losses >= QUEUE_AFTER and self._queues.lake_ticket is None:
+                # Who has to redo something does it before, so that nobody waits for that.
+                self._base.line_up()
+                self._base.stand(log, log.read_head() or read)
+                self._queues.wait_for_the_lake(log)
+                read = log.read_head() or read
+            read = self._base.stand(log, read)
+            workspace.uploads.finish()
+            commit = self._commit()
+            if commit is None:
+                return None
+            self._fence.check(log, read)
+            self._check(read.head, commit)
+            self._owning.ensure(read.head, commit)
+            environment.fan_out([partial(p.table.look, p.snapshot) for p, _ in self._base.changes])
+            entry = entry_after(read.head, environment, workspace.txn, self._recovery.attempt, commit)
+            premise = Premise(log, environment, entry, environment.elapsed(), found=commit.behind)
+            self._base.renew()
+            if hold_slot(log, environment, entry):
+                premise.late = premise.is_old
+                read, done = self._settle(read, entry, commit, premise)
+                if done is not None:
+                    return done
+                # An outside writer was in the way, and what was published has been taken back.
+                self._recovery.begin(environment.new_id())
+                self._base.taken_back()
+            else:
+                read = help_next(log, environment, read, self._places)
+        raise Conflict(
+            f"transaction {workspace.txn} lost {LOSSES_ALLOWED} races in a row: nothing was changed; "
+            "try again when fewer clients write"
+        )
+
+    def _commit(self) -> Commit | None:
+        """What the transaction does and has read, on the versions that it stands on.
+
+        Also where it changes nothing in the end: the slot then proves that all it has read was true at once.
+        """
+        own = self._workspace.own
+        writes = [
+            _write(pinned, change, self._queues.ticket(pinned.ref)) for pinned, change in self._base.changes
+        ]
+        writes += [self._new(pinned) for pinned in own.made.values()]
+        # A notice follows what is published: our own changes of a table that goes are not.
+        gone = [self._workspace.base(location) for location in own.dropped]
+        drops = tuple(Drop(pinned.ref, seen(pinned.ref, pinned.snapshot.version)) for pinned in gone)
+        written = {write.table.location for write in writes}
+        reads = [
+            Read(
+                pinned.ref,
+                pinned.snapshot.version,
+                self._recovery.read_of(pinned.ref.location),
+                pinned.snapshot.table_id,
+            )
+            for pinned in self._workspace.touched
+            if pinned.ref.location not in written
+        ]
+        if not (writes or drops or reads):
+            return None
+        behind = self._base.is_behind()
+        return Commit(tuple(writes), tuple(reads), drops, self._queues.lake_ticket, self._final, behind)
+
+    def _new(self, pinned: Pinned) -> Write:
+        """A table that the transaction makes, with all that it does to it. Nobody else can have read it."""
+        change = self._recovery.change(pinned.ref.location)
+        assert change is not None, "to make a table is a change of it"
+        encoded = pinned.table.encode_change(pinned.snapshot, change)
+        table_id = pinned.table.describe(change).table_id
+        return Write(pinned.ref, NEW, encoded, ReadSet(), blind=False, table_id=table_id)
+
+    def _check(self, head: Head, commit: Commit) -> None:
+        """No other entry took a name that the commit gives, or dropped what it drops. If none has until
+        this HEAD, the create of the slot after it proves that none has until then."""
+        for write in commit.writes:
+            if write.table.location in head.torn:
+                raise torn(write.table.name)
+        try:
+            registry.check(head, commit, self._workspace.catalog.real_place)
+        except InvalidInput as error:
+            raise Conflict(
+                f"another client changed the lake's tables meanwhile: {error}. Nothing was changed; run the "
+                "transaction again",
+                table=error.table,
+            ) from error
+
+    def _settle(
+        self, read: ReadHead, entry: Entry, commit: Commit, premise: Premise
+    ) -> tuple[ReadHead, Committed | None]:
+        """Publish our own entry and make it visible. It is decided: a store that goes away cannot undo it."""
+        workspace = self._workspace
+        log = workspace.catalog.log(workspace.meter)
+        published: dict[str, Snapshot] = {}
+
+        def settle(given_up: frozenset[str]) -> Settled:
+            settler = CommitSettler(
+                read.head.lake,
+                entry.seq,
+                entry.txn,
+                entry.attempt,
+                workspace.environment,
+                GuardedPlaces(self._places, premise),
+                partial(self._open_at, premise),
+                given_up,
+            )
+            outcome = settler.settle(commit)
+            published.clear()
+            published.update(outcome.snapshots)
+            return outcome.settled
+
+        try:
+            moved, settled = complete(log, workspace.environment, read, entry, settle)
+        except LakeVillaError as error:
+            raise decided_but_unseen(entry, error) from error
+        workspace.catalog.learn(moved.head)
+        if settled.torn:
+            raise _torn(entry, settled.torn)
+        written = {write.table.location for write in commit.writes}
+        versions = {at: version for at, version in settled.versions.items() if at in written}
+        return moved, Committed(entry.seq, published, versions) if settled.published else None
+
+    def _open_at(self, premise: Premise, ref: TableRef, version: int) -> tuple[Table, Snapshot]:
+        pinned = self._workspace.base(ref.location)
+        assert pinned.snapshot.version == version, "the entry was made from where we stand"
+        return guarded(pinned.table, ref, premise), pinned.snapshot
+
+
+def _torn(entry: Entry, locations: frozenset[str]) -> Torn:
+    """A redo cannot repair it: what is left of the commit there would be counted twice."""
+    names = sorted(ref.name for ref in entry.tables if ref.location in locations)
+    return Torn(
+        f"transaction {entry.txn} was rolled back, but not on {', '.join(map(repr, names))}: a client that "
+        "does not know LakeVilla built on its version there, or the table's log can no longer be read. Its "
+        f"changes may stand there, and nowhere else. lakevilla explain {entry.txn} shows the versions: "
+        "repair those tables by hand before you run the transaction again",
+        transaction=entry.txn,
+        tables=tuple(names),
+    )
+
+
+def _write(pinned: Pinned, change: Change, ticket: int | None) -> Write:
+    encoded = pinned.table.encode_change(pinned.snapshot, change)
+    snapshot = pinned.snapshot
+    return Write(
+        pinned.ref,
+        snapshot.version,
+        encoded,
+        change.read,
+        change.blind,
+        ticket,
+        snapshot.exclusive,
+        snapshot.table_id,
+    )

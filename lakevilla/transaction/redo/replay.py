@@ -1,0 +1,163 @@
+"""Redo: bring the operations of a transaction onto newer versions of its tables (module 2).
+
+Operations that still stand keep their files. The others are undone and run again, in order, on what is
+there now. What the client has been given is part of the transaction: if a value could have changed that it
+may depend on, the operations after it cannot be redone without it, and that is a Conflict.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from lakevilla.conflicts.files import Hit
+from lakevilla.conflicts.replays import Shift, decide_standing, shift_between
+from lakevilla.errors import Conflict, InvalidInput
+from lakevilla.model import Counts, Footprint
+from lakevilla.sublogs.reads import Reads
+from lakevilla.transaction.redo.operations import Operation
+from lakevilla.transaction.statements.effect import TableChange
+from lakevilla.transaction.workspace import Workspace
+
+logger = logging.getLogger("lakevilla.transaction")
+
+COMPARED_BYTES = 64 * 1024 * 1024
+"""A result that was computed from more data than this is not computed again to see whether it changed."""
+
+Foreign = Mapping[str, Sequence[Footprint]]
+"""The commits of others since the version on which the operations ran, by the table's location."""
+
+
+def conflict_of(operations: Iterable[Operation], foreign: Foreign) -> tuple[Operation, str, Hit] | None:
+    """The first operation that does not stand any more, on which table, and why."""
+    for operation in operations:
+        for location, footprints in foreign.items():
+            change = operation.standing_on(location)
+            hit = None if change is None else decide_standing(change, footprints, ())
+            if hit is not None:
+                return operation, location, hit
+    return None
+
+
+class Replay:
+    """One redo. The workspace must already stand on the newer versions, without own writes."""
+
+    def __init__(self, workspace: Workspace, foreign: Foreign) -> None:
+        self._workspace = workspace
+        self._foreign = foreign
+        self._shifts: dict[str, list[Shift]] = {}
+        self.redone = 0
+        self.saved_bytes = 0
+
+    def run(self, operations: Iterable[Operation]) -> None:
+        """Redo what does not stand and keep the rest. Raises Conflict where a client's value changed."""
+        for operation in operations:
+            hit = self._hit(operation)
+            if hit is None:
+                self._keep(operation)
+            else:
+                self._redo(operation, *hit)
+
+    def _hit(self, operation: Operation) -> tuple[str, Hit] | None:
+        for location in {*self._foreign, *self._shifts}:
+            change = operation.standing_on(location)
+            if change is not None:
+                foreign, shifts = self._foreign.get(location, ()), self._shifts.get(location, ())
+                hit = decide_standing(change, foreign, shifts)
+                if hit is not None:
+                    return location, hit
+        return None
+
+    def _keep(self, operation: Operation) -> None:
+        if isinstance(operation.pending, TableChange):
+            change = operation.pending.change
+            self.saved_bytes += sum(file.size for file in change.added)
+        operation.show(self._workspace)
+
+    def _redo(self, operation: Operation, location: str, hit: Hit) -> None:
+        workspace = self._workspace
+        lasting = self._why_not(operation, hit)
+        if lasting:
+            raise self._conflict(operation, location, hit, lasting)
+        logger.debug("redoing %s of %s: %s", operation.name, workspace.txn, hit.reason)
+        before = self._footprints(operation.pending)
+        workspace.reads = reads = Reads()
+        begun_at = workspace.environment.elapsed()
+        try:
+            effect = operation.statement.run(workspace)
+            changed = operation.seen and not _same(operation, effect.result)
+        except InvalidInput as error:
+            why = f"on the table as it is now it fails: {error}"
+            raise self._conflict(operation, location, hit, why) from error
+        if changed:
+            raise self._conflict(operation, location, hit, "what its client was given has changed")
+        operation.reads, operation.result, operation.pending = reads, effect.result, effect.pending
+        operation.begun_at = begun_at
+        after = self._footprints(operation.pending)
+        for place in {*before, *after}:
+            shift = shift_between(before.get(place), after.get(place))
+            if shift is not None:
+                self._shifts.setdefault(place, []).append(shift)
+        operation.show(workspace)
+        self.redone += 1
+
+    def _why_not(self, operation: Operation, hit: Hit) -> str:
+        """Why the operation cannot be redone; empty if it may be tried."""
+        if hit.final:
+            return "there is nothing left to do it on"
+        if operation.seen and self._bytes_to_compare(operation) > COMPARED_BYTES:
+            return "its client has seen a result that is too large to be compared"
+        return operation.statement.once
+
+    def _bytes_to_compare(self, operation: Operation) -> int:
+        if isinstance(operation.result, Counts) or not self._workspace.engine.composes:
+            return operation.reads.bytes
+        touched = (self._workspace.base(location) for location in operation.reads.all)
+        return sum(pinned.snapshot.about_bytes() for pinned in touched)
+
+    def _footprints(self, pending: Any) -> dict[str, Footprint]:
+        if not isinstance(pending, TableChange):
+            return {}
+        pinned, change = pending.pinned, pending.change
+        return {pinned.ref.location: pinned.table.footprint(pinned.snapshot, change)}
+
+    def _conflict(self, operation: Operation, location: str, hit: Hit, why: str) -> Conflict:
+        name = self._workspace.base(location).ref.name
+        return conflict(operation.name, name, hit, why, self._foreign.get(location, ()))
+
+
+def conflict(operation: str, table: str, hit: Hit, why: str, foreign: Sequence[Footprint] = ()) -> Conflict:
+    """The error for a transaction that cannot go on by itself; `foreign` is what came between."""
+    about = f" ({hit.file})" if hit.file else ""
+    winner = hit.winner or (foreign[-1] if foreign else None)
+    told = "another commit" if winner is None else winner.summary
+    return Conflict(
+        f"{operation} on {table!r} conflicts with {told}: {hit.reason}{about}; it "
+        f"cannot be redone by itself, because {why}. Nothing was changed; run the transaction again, or let "
+        "lake.run do it",
+        table=table,
+        operation=operation,
+        file=hit.file,
+        winner="" if winner is None else winner.summary,
+        transaction=(winner.txn or "") if winner is not None else "",
+    )
+
+
+def _same(operation: Operation, after: Any) -> bool:
+    """Whether a client that was given the operation's result would not notice the other."""
+    before = operation.result
+    if isinstance(before, Counts) or before is None:
+        return bool(before == after)
+    old, new = before.toArrow(), after.toArrow()
+    if old.schema != new.schema or old.num_rows != new.num_rows:
+        return False
+    if operation.statement.ordered:
+        return _rows(old) == _rows(new)
+    return Counter(_rows(old)) == Counter(_rows(new))
+
+
+def _rows(table: pa.Table) -> list[str]:
+    """Rows that can be told apart also where they hold NaN."""
+    return [repr(row) for row in table.to_pylist()]

@@ -1,0 +1,220 @@
+"""Statements that change what tables there are and what columns they have.
+
+Registering and renaming a table are entries of the global log. So are creating and dropping one, alone or as
+part of a commit on several tables. Altering one is a commit of that table like any other.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from lakevilla.errors import Corrupt, InvalidInput, Unsupported
+from lakevilla.formats.catalogs import CatalogPlace
+from lakevilla.model import Author, Counts, PartitionField, ReadSet, TableRef
+from lakevilla.predicates import ANYTHING
+from lakevilla.sql import statements as sql
+from lakevilla.sql.dialect import spark_text
+from lakevilla.sql.parser import parse_expression, select_from
+from lakevilla.sql.statements import TableName
+from lakevilla.sql.types import type_named
+from lakevilla.store.names import check_table_name
+from lakevilla.tables.pinned import Pinned, seen
+from lakevilla.transaction.statements.effect import Effect, LakeChange, TableChange, TableDrop
+from lakevilla.transaction.workspace import Workspace
+from lakevilla.versions import registry
+from lakevilla.versions.records import GONE, CreateTable, DropTable, RegisterTable, RenameTable
+
+logger = logging.getLogger("lakevilla.transaction")
+
+
+def create(
+    workspace: Workspace,
+    name: str,
+    schema: pa.Schema,
+    *,
+    data: object = None,
+    format_name: str | None = None,
+    partition_by: Sequence[PartitionField] = (),
+    location: str | None = None,
+    properties: Mapping[str, str] | None = None,
+    comment: str | None = None,
+) -> Effect:
+    """A new table, with rows if data is given. Rows are uploaded now; the table appears at the commit.
+
+    Without `format_name` it is of the format that the lake gives new tables.
+    """
+    ref = _place(workspace, name, format_name or workspace.catalog.default_format, location)
+    table = workspace.catalog.open(ref, workspace.meter)
+    change = table.first(schema, partition_by, dict(properties or {}), comment)
+    pinned = Pinned(ref, table, table.describe(change), workspace.environment.elapsed())
+    rows = Counts()
+    if data is not None:
+        written = workspace.engine.append(workspace.target(pinned), data)
+        change = replace(change, operation="CREATE TABLE AS SELECT", added=written.added)
+        rows = written.counts
+    if workspace.by_slots:
+        return Effect(rows, TableChange(pinned, change, makes=True))
+    author = Author(workspace.txn, workspace.txn, workspace.environment.new_id())
+    first = table.encode_first(change, author).decode()
+    return Effect(rows, LakeChange(lambda _: CreateTable(ref, first, pinned.snapshot.table_id)))
+
+
+def register(workspace: Workspace, name: str, location: str) -> Effect:
+    """An existing table gets a name in this lake."""
+    check_table_name(name)
+    place = workspace.catalog.place_of(location)
+    registry.refuse_doomed(workspace.catalog.head(workspace.meter, fresh=True), place)
+    ref = TableRef(name, place, workspace.catalog.detect(place, workspace.meter))
+    table = workspace.catalog.open(ref, workspace.meter)
+    if table.latest() is None:
+        raise InvalidInput(f"there is no table at {location!r}")
+    return Effect(None, LakeChange(lambda _: RegisterTable(ref)))
+
+
+def register_in_catalog(workspace: Workspace, name: str, catalog: str, table: str) -> Effect:
+    """A table that a catalog keeps gets a name in this lake."""
+    check_table_name(name)
+    if not catalog or "/" in catalog or not table:
+        raise InvalidInput(
+            f"catalog={catalog!r}, table={table!r}: give the name of a catalog and of a table in it, such as "
+            "catalog='prod', table='sales.orders'"
+        )
+    ref = workspace.catalog.in_catalog(name, CatalogPlace(catalog, table))
+    if workspace.catalog.open(ref, workspace.meter).latest() is None:
+        raise InvalidInput(f"the catalog {catalog!r} has no table {table!r} any more", table=table)
+    return Effect(None, LakeChange(lambda _: RegisterTable(ref)))
+
+
+def rename(workspace: Workspace, name: str, to: str) -> Effect:
+    """A table gets another name and stays where it is."""
+    check_table_name(to)
+    found = _named(workspace, name)
+    ref, version = (found.ref, found.snapshot.version) if isinstance(found, Pinned) else found
+    taken = None if to.casefold() == ref.name.casefold() else workspace.catalog.find(to, workspace.meter)
+    if taken is not None:
+        raise InvalidInput(
+            f"the lake already has a table {taken.ref.name!r}: choose another name", table=taken.ref.name
+        )
+    return Effect(None, LakeChange(lambda _: RenameTable(ref, to, seen(ref, version))))
+
+
+def drop(workspace: Workspace, name: str, if_exists: bool = False) -> Effect:
+    """A table loses its name. Its files stay until vacuum; a table outside the root is not touched."""
+    try:
+        if if_exists and workspace.find(name) is None:
+            return Effect(None)
+    except (Corrupt, Unsupported) as error:
+        logger.debug("table %r exists, and cannot be read: %s", name, error)
+    found = _named(workspace, name)
+    if workspace.by_slots and isinstance(found, Pinned):
+        return Effect(None, TableDrop(found))
+    ref, version = (found.ref, found.snapshot.version) if isinstance(found, Pinned) else found
+    return Effect(None, LakeChange(lambda _: DropTable(ref, seen(ref, version))))
+
+
+def _named(workspace: Workspace, name: str) -> Pinned | tuple[TableRef, int]:
+    """The table of this name. One that cannot be read keeps its name no longer than its owner wants: of that
+    one, where it lies and its last version."""
+    try:
+        return workspace.pin(TableName(name))
+    except (Corrupt, Unsupported) as error:
+        ref = workspace.catalog.registered(name, workspace.meter)
+        if ref is None:
+            raise
+        if workspace.touched or workspace.own.made or workspace.own.dropped:
+            raise InvalidInput(
+                f"table {name!r} cannot be read ({error}): drop or rename it in a transaction of its own",
+                table=name,
+            ) from error
+        return ref, _last_version(workspace, ref)
+
+
+def _last_version(workspace: Workspace, ref: TableRef) -> int:
+    """The newest version of a table that cannot be read at the lake's instant; GONE if at none."""
+    try:
+        newest = workspace.catalog.newest(ref, workspace.meter)
+    except (Corrupt, Unsupported) as error:
+        logger.warning(
+            "the log of table %r cannot record its new name, or that it was dropped: %s", ref.name, error
+        )
+        return GONE
+    return GONE if newest is None else newest.snapshot.version
+
+
+def alter(workspace: Workspace, name: str, action: sql.Action) -> Effect:
+    """ALTER TABLE: columns, properties and constraints are a commit of the table, a name is not."""
+    if isinstance(action, sql.RenameTable):
+        return rename(workspace, name, action.to)
+    pinned = workspace.pin_target(name)
+    pinned.snapshot.refuse_writes()
+    if workspace.rewrote(pinned):
+        raise InvalidInput(
+            f"the transaction has changed rows of {name!r} already: alter a table before that, or in a "
+            "transaction of its own",
+            table=name,
+        )
+    change = pinned.table.alter(pinned.snapshot, action)
+    if isinstance(action, sql.AddConstraint):
+        _check_rows(workspace, pinned, action)
+        # Rows that come between would not have been checked.
+        change = replace(change, read=ReadSet((ANYTHING,)))
+    return Effect(None, TableChange(pinned, change))
+
+
+def add_column(workspace: Workspace, name: str, column: str, type_: str | pa.DataType) -> Effect:
+    """A nullable column at the end."""
+    data_type = type_named(type_) if isinstance(type_, str) else type_
+    return alter(workspace, name, sql.AddColumns((pa.field(column, data_type),)))
+
+
+def decide(workspace: Workspace, change: LakeChange) -> int:
+    """Bring a registry change into the global log; the entry's number."""
+    workspace.uploads.finish()
+    author = Author(workspace.txn, workspace.txn, workspace.environment.new_id())
+    return workspace.catalog.decide(change.propose, author, workspace.meter).entry.seq
+
+
+def _place(workspace: Workspace, name: str, format_name: str, location: str | None) -> TableRef:
+    check_table_name(name)
+    found = workspace.find(name)
+    if found is not None:
+        raise InvalidInput(
+            f"the lake already has a table {found.ref.name!r}: drop it first, or choose another name",
+            table=found.ref.name,
+        )
+    if location is not None:
+        if "://" not in location:
+            raise InvalidInput(
+                f"location {location!r} is not a URL: write file:///path or s3://bucket/path, or leave it out"
+            )
+        ref = TableRef(name, workspace.catalog.place_of(location), format_name)
+        _refuse_used(workspace, ref, location)
+        return ref
+    head = workspace.catalog.head(workspace.meter)
+    fresh = workspace.environment.new_id()[-8:]
+    return TableRef(name, registry.folder_for(head, name, fresh, workspace.is_free), format_name)
+
+
+def _refuse_used(workspace: Workspace, ref: TableRef, location: str) -> None:
+    if not workspace.is_free(ref.location):
+        raise InvalidInput(f"the transaction uses a table at {location!r} already: choose another location")
+    if workspace.catalog.open(ref, workspace.meter).latest() is not None:
+        raise InvalidInput(
+            f"there is a table at {location!r} already: register it, or choose another location"
+        )
+
+
+def _check_rows(workspace: Workspace, pinned: Pinned, action: sql.AddConstraint) -> None:
+    """A row for which the condition is not true violates it, also if it is NULL: so Delta has it."""
+    name, check = pinned.ref.name, spark_text(parse_expression(action.check))
+    query = select_from(name, "count(*) AS violations", f"NOT coalesce({check}, false)")
+    sources = workspace.sources(query.tables)
+    violations = workspace.engine.query(query.tree, sources, workspace.now_ms).collect()[0][0]
+    if violations:
+        raise InvalidInput(
+            f"constraint {action.name!r} cannot be added: {violations} rows of {name!r} violate it",
+            table=name,
+            rule=action.name,
+        )

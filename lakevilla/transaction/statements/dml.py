@@ -1,0 +1,172 @@
+"""Statements that change rows: append, insert, overwrite, update, delete, merge.
+
+Each runs its data work on the engine now, against pinned tables, and returns the change that the commit will
+publish. Nothing is visible before that.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlglot import exp
+
+from lakevilla.engines.port import Rewritten, Source, Target
+from lakevilla.errors import InvalidInput
+from lakevilla.model import Change, Counts
+from lakevilla.predicates import ANYTHING
+from lakevilla.sql import statements as sql
+from lakevilla.sql.dialect import spark_text
+from lakevilla.sql.statements import TableName
+from lakevilla.sql.tables import tables_of
+from lakevilla.tables.pinned import Pinned
+from lakevilla.transaction.statements.effect import Effect, TableChange
+from lakevilla.transaction.workspace import Workspace
+
+
+def append(workspace: Workspace, name: str, data: object) -> Effect:
+    """Rows given as data. Reads nothing, so it conflicts with nobody."""
+    pinned = workspace.pin_target(name, blind=True)
+    pinned, written = _append(workspace, pinned, lambda target: workspace.engine.append(target, data))
+    return _effect(workspace, pinned, "WRITE", {"mode": "Append"}, written)
+
+
+def insert(workspace: Workspace, statement: sql.Insert) -> Effect:
+    """INSERT INTO, INSERT OVERWRITE and INSERT ... REPLACE WHERE, from a query."""
+    pinned = workspace.pin_target(statement.table, blind=is_blind(statement))
+    engine, now_ms = workspace.engine, workspace.now_ms
+    sources = workspace.sources(statement.tables)
+    if statement.overwrite or statement.where is not None:
+        rows = engine.query(_named(statement, pinned.snapshot.schema.names), sources, now_ms)
+        return _overwrite(workspace, pinned, rows, statement.where)
+
+    def write(target: Target) -> Rewritten:
+        if statement.by_name:
+            return engine.append(target, engine.query(statement.query, sources, now_ms))
+        columns = statement.columns or tuple(target.schema.names)
+        return engine.insert(target, statement.query, columns, sources, now_ms)
+
+    pinned, written = _append(workspace, pinned, write)
+    return _effect(workspace, pinned, "WRITE", {"mode": "Append"}, written)
+
+
+def overwrite(workspace: Workspace, name: str, data: object, where: exp.Expr | None) -> Effect:
+    """Replace the rows for which `where` is true, or all rows."""
+    return _overwrite(workspace, workspace.pin_target(name), data, where)
+
+
+def update(
+    workspace: Workspace,
+    name: str,
+    assigned: Mapping[str, exp.Expr],
+    where: exp.Expr | None,
+    alias: str | None = None,
+) -> Effect:
+    """UPDATE name SET assigned WHERE where."""
+    if not assigned:
+        raise InvalidInput(f"the update of {name!r} sets no column", table=name)
+    pinned = workspace.pin_target(name)
+    sources = workspace.sources(tables_of(*assigned.values(), where))
+    target, source = workspace.target(pinned), _called(workspace.source(pinned, keeps_files=False), alias)
+    written = workspace.engine.update(target, source, assigned, where, sources, workspace.now_ms)
+    return _effect(workspace, pinned, "UPDATE", _predicate(where), written)
+
+
+def delete(workspace: Workspace, name: str, where: exp.Expr | None, alias: str | None = None) -> Effect:
+    """DELETE FROM name WHERE where."""
+    pinned = workspace.pin_target(name)
+    sources = workspace.sources(tables_of(where))
+    target, source = workspace.target(pinned), _called(workspace.source(pinned, keeps_files=False), alias)
+    written = workspace.engine.delete(target, source, where, sources, workspace.now_ms)
+    return _effect(workspace, pinned, "DELETE", _predicate(where), written)
+
+
+def merge(
+    workspace: Workspace, name: str, using: object, clauses: sql.MergeClauses, tables: Sequence[TableName]
+) -> Effect:
+    """MERGE INTO name USING data or a query."""
+    pinned = workspace.pin_target(name)
+    sources = workspace.sources(tables)
+    # Where rows match and nothing is done to them, it still matters that they are there.
+    always = any(clause.condition is None for clause in clauses.matched)
+    source = workspace.source(pinned, keeps_files=bool(clauses.not_matched) and not always)
+    target = workspace.target(pinned)
+    written = workspace.engine.merge(target, source, using, clauses, sources, workspace.now_ms)
+    return _effect(workspace, pinned, "MERGE", _predicate(clauses.on), written)
+
+
+def _append(
+    workspace: Workspace, pinned: Pinned, write: Callable[[Target], Rewritten]
+) -> tuple[Pinned, Rewritten]:
+    """Write new rows; once more if they did not fit a table that has moved since we last looked at it."""
+    try:
+        return pinned, write(workspace.target(pinned))
+    except InvalidInput:
+        newer = workspace.refresh(pinned)
+        if newer is None:
+            raise
+        return newer, write(workspace.target(newer))
+
+
+def _overwrite(workspace: Workspace, pinned: Pinned, data: object, where: exp.Expr | None) -> Effect:
+    source = workspace.source(pinned, keeps_files=False)
+    if where is None:
+        # Everything goes, also what somebody appends meanwhile: that is a conflict, not a leftover.
+        source.files(ANYTHING)
+    written = workspace.engine.overwrite(workspace.target(pinned), source, data, where, workspace.now_ms)
+    return _effect(workspace, pinned, "WRITE", {"mode": "Overwrite", **_predicate(where)}, written)
+
+
+def _effect(
+    workspace: Workspace, pinned: Pinned, operation: str, parameters: Mapping[str, str], done: Rewritten
+) -> Effect:
+    change = Change(
+        operation=operation,
+        parameters=parameters,
+        added=done.added,
+        removed=done.removed,
+        read=workspace.read_of(pinned),
+        metrics=_metrics(done),
+    )
+    # A statement that changed no row publishes nothing: readers need not learn of it.
+    idle = not done.added and not done.removed
+    return Effect(done.counts, None if idle else TableChange(pinned, change))
+
+
+def is_blind(statement: sql.Insert) -> bool:
+    """Whether it appends rows and reads no table for that."""
+    return not statement.overwrite and statement.where is None and not statement.tables
+
+
+def _metrics(done: Rewritten) -> dict[str, int]:
+    counts: Counts = done.counts
+    return {
+        "numFiles": len(done.added),
+        "numRemovedFiles": len(done.removed),
+        "numOutputRows": sum(file.rows for file in done.added),
+        "numOutputBytes": sum(file.size for file in done.added),
+        "numInsertedRows": counts.inserted,
+        "numUpdatedRows": counts.updated,
+        "numDeletedRows": counts.deleted,
+    }
+
+
+def _predicate(where: exp.Expr | None) -> dict[str, str]:
+    return {} if where is None else {"predicate": json.dumps([spark_text(where)], ensure_ascii=False)}
+
+
+def _named(statement: sql.Insert, columns: Sequence[str]) -> exp.Query:
+    """The query of an INSERT with its columns named after the table's, by position."""
+    if statement.by_name:
+        return statement.query
+    names: Sequence[Any] = statement.columns or tuple(columns)
+    alias = exp.TableAlias(
+        this=exp.to_identifier("rows"), columns=[exp.to_identifier(n, True) for n in names]
+    )
+    return exp.select("*").from_(exp.Subquery(this=statement.query.copy(), alias=alias))
+
+
+def _called(source: Source, alias: str | None) -> Source:
+    """The table under the name by which the statement's expressions call it."""
+    own = source.name.rpartition(".")[2]
+    return source if alias is None or alias == own else replace(source, name=alias)

@@ -1,0 +1,43 @@
+"""What a statement leaves behind for the commit."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from lakevilla.model import Change
+from lakevilla.tables.pinned import Pinned
+from lakevilla.versions.records import Head, RegistryChange
+
+
+@dataclass(frozen=True)
+class TableChange:
+    """A change of one table, to be published on the version that it was computed on, or rebased.
+
+    `makes` says that the change makes the table, which is new.
+    """
+
+    pinned: Pinned
+    change: Change
+    makes: bool = False
+
+
+@dataclass(frozen=True)
+class TableDrop:
+    """A table that loses its name, as part of a transaction."""
+
+    pinned: Pinned
+
+
+@dataclass(frozen=True)
+class LakeChange:
+    """A change of the registry, a transaction of its own. `propose` makes it for the HEAD it lands on."""
+
+    propose: Callable[[Head], RegistryChange]
+
+
+@dataclass(frozen=True)
+class Effect:
+    """A statement's result for the user, and what the commit has to publish; None for a read."""
+
+    result: Any
+    pending: TableChange | TableDrop | LakeChange | None = None

@@ -1,0 +1,73 @@
+"""Tables that a transaction has made or dropped, as its next statement sees them.
+
+It holds what the operations so far have done to names; whoever undoes or redoes operations starts it anew and
+lets them do it again, in order.
+"""
+
+from collections.abc import Mapping
+
+from lakevilla.tables.pinned import Pinned
+
+
+class OwnTables:
+    """Names in any case. A table that was made and dropped again is neither made nor dropped."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, Pinned | None] = {}
+        self._dropped: dict[str, Pinned] = {}
+        self._used: set[str] = set()
+        self._ever_made: set[str] = set()
+
+    def make(self, pinned: Pinned) -> None:
+        """The name means this new table."""
+        self._names[pinned.ref.name.casefold()] = pinned
+        self._used.add(pinned.ref.location)
+        self._ever_made.add(pinned.ref.location)
+
+    def drop(self, pinned: Pinned) -> None:
+        """The name means nothing any more."""
+        name = pinned.ref.name.casefold()
+        if self._names.get(name) is None:
+            self._dropped[pinned.ref.location] = pinned
+        self._names[name] = None
+
+    def restart(self) -> None:
+        """As if the transaction had done nothing yet."""
+        self._names.clear()
+        self._dropped.clear()
+        self._used.clear()
+
+    def concerns(self, name: str) -> bool:
+        """Whether the transaction has made or dropped a table of this name."""
+        return name.casefold() in self._names
+
+    def find(self, name: str) -> Pinned | None:
+        """The table of this name that the transaction made."""
+        return self._names.get(name.casefold())
+
+    @property
+    def made(self) -> dict[str, Pinned]:
+        """The tables that the transaction makes, by location."""
+        return {pinned.ref.location: pinned for pinned in self._names.values() if pinned is not None}
+
+    @property
+    def dropped(self) -> Mapping[str, Pinned]:
+        """The lake's tables that the transaction drops, by location, as they were seen."""
+        return self._dropped
+
+    def was_made(self, location: str) -> bool:
+        """Whether the transaction made a table there at any time, also if that was undone."""
+        return location in self._ever_made
+
+    def unmake(self, location: str) -> None:
+        """What we made there was undone, and now somebody else's table lies there."""
+        self._ever_made.discard(location)
+
+    def uses(self, location: str) -> bool:
+        """Whether an operation that stands has made a table there."""
+        return location in self._used
+
+    def names(self, lake: list[str]) -> list[str]:
+        """The names of all tables, from those that the lake has."""
+        own = [pinned.ref.name for pinned in self._names.values() if pinned is not None]
+        return sorted([name for name in lake if not self.concerns(name)] + own)

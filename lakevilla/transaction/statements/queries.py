@@ -1,0 +1,103 @@
+"""Statements that read: whole tables, queries, and what there is to know about tables."""
+
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pyarrow as pa
+
+from lakevilla.errors import InvalidInput
+from lakevilla.sql import statements as sql
+from lakevilla.sql.statements import TableName
+from lakevilla.sql.types import type_name
+from lakevilla.transaction.statements.effect import Effect
+from lakevilla.transaction.workspace import Workspace
+
+
+def read(workspace: Workspace, name: str, version: int | None = None, at: Any = None) -> Effect:
+    """The whole table, lazily, at one version."""
+    if version is not None and at is not None:
+        raise InvalidInput("give a version or a time, not both")
+    if version is not None and not isinstance(version, int):
+        raise InvalidInput(f"a version is a number; found {version!r}")
+    pinned = workspace.pin(TableName(name, version, None if at is None else milliseconds(at)))
+    return Effect(workspace.engine.read(workspace.source(pinned, keeps_files=True)))
+
+
+def query(workspace: Workspace, statement: sql.Query) -> Effect:
+    """The result of a SELECT over pinned tables."""
+    sources = workspace.sources(statement.tables)
+    return Effect(workspace.engine.query(statement.tree, sources, workspace.now_ms))
+
+
+def milliseconds(moment: Any) -> int:
+    """A time as milliseconds since 1970: a datetime, a date, or ISO text; UTC where no zone is given."""
+    if isinstance(moment, str):
+        try:
+            moment = datetime.fromisoformat(moment)
+        except ValueError as error:
+            raise InvalidInput(f"{moment!r} is not a time: write it like 2026-01-31T12:00Z") from error
+    if isinstance(moment, date) and not isinstance(moment, datetime):
+        moment = datetime(moment.year, moment.month, moment.day)
+    if not isinstance(moment, datetime):
+        raise InvalidInput(f"{moment!r} is not a time: give a datetime, or text like 2026-01-31T12:00Z")
+    zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return int(zoned.timestamp() * 1000)
+
+
+def describe(workspace: Workspace, name: str) -> pa.Table:
+    """Name, type and nullability of every column, as Spark's DESCRIBE has them."""
+    schema = workspace.pin(TableName(name)).snapshot.schema
+    return pa.table(
+        {
+            "col_name": [field.name for field in schema],
+            "data_type": [type_name(field.type) for field in schema],
+            "nullable": [field.nullable for field in schema],
+        }
+    )
+
+
+def history(workspace: Workspace, name: str) -> pa.Table:
+    """Every version that the table's log still knows, newest first; none that is later than what the
+    statement sees."""
+    pinned = workspace.pin(TableName(name))
+    entries = [entry for entry in pinned.table.history() if entry.version <= pinned.snapshot.version]
+    return pa.table(
+        {
+            "version": pa.array([e.version for e in entries], pa.int64()),
+            "timestamp": pa.array([e.timestamp_ms * 1000 for e in entries], pa.timestamp("us", "UTC")),
+            "operation": pa.array([e.operation for e in entries], pa.string()),
+            "engineInfo": pa.array([e.engine for e in entries], pa.string()),
+            "txn": pa.array([e.txn for e in entries], pa.string()),
+        }
+    )
+
+
+def show_tables(workspace: Workspace, statement: sql.ShowTables) -> pa.Table:
+    """The names of all tables, or of those that match the pattern."""
+    names = workspace.names()
+    if statement.schema is not None:
+        names = [n for n in names if n.casefold().startswith(f"{statement.schema}.".casefold())]
+    if statement.pattern is not None:
+        names = [n for n in names if _matches(n, statement.pattern)]
+    return pa.table({"tableName": pa.array(names, pa.string())})
+
+
+def _matches(name: str, pattern: str) -> bool:
+    """Spark's pattern of SHOW TABLES: `*` for any text, `|` between alternatives, any case."""
+    return any(_fits(name.casefold(), part.strip().casefold().split("*")) for part in pattern.split("|"))
+
+
+def _fits(name: str, pieces: list[str]) -> bool:
+    """Whether the name is the pieces in this order, with any text between them."""
+    if len(pieces) == 1:
+        return name == pieces[0]
+    first, *middle, last = pieces
+    if not (name.startswith(first) and name.endswith(last) and len(name) >= len(first) + len(last)):
+        return False
+    rest = name[len(first) : len(name) - len(last)]
+    for piece in middle:
+        place = rest.find(piece)
+        if place < 0:
+            return False
+        rest = rest[place + len(piece) :]
+    return True
