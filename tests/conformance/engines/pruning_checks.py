@@ -29,7 +29,12 @@ SKIPPED_DAY = "1582-10-10"
 """A day that the Julian calendar skips. Spark's own Parquet reader loses it where a filter names it, which
 `test_plain_spark_loses_days_that_the_julian_calendar_skips` proves; changes find it all the same."""
 
-_ASKING = ("files.reading", "formats.iceberg.pruning", "formats.iceberg.skipping", "formats.delta.snapshot")
+_ASKING = (
+    "files.reader",
+    "formats.iceberg.manifests.file_pruning",
+    "formats.iceberg.manifests.manifest_pruning",
+    "formats.delta.snapshot",
+)
 
 
 @contextmanager
