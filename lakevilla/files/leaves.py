@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakevilla.files.column_mapping import physical_name
 
@@ -27,6 +28,12 @@ class Leaf:
 def leaves(schema: pa.Schema) -> tuple[Leaf, ...]:
     """All leaves of the columns that a data file stores."""
     return tuple(leaf for field in schema for leaf in _below(field, (), ""))
+
+
+def member(array: pa.Array | pa.ChunkedArray, name: str) -> pa.Array | pa.ChunkedArray:
+    """The member of this name of an array of structs. Arrow itself takes a name that begins with a dot for a
+    path."""
+    return pc.struct_field(array, array.type.get_field_index(name))
 
 
 def _below(field: pa.Field, parents: tuple[str, ...] | None, stored: str) -> Iterator[Leaf]:

@@ -14,10 +14,10 @@ from urllib.parse import quote_plus
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lakevilla.errors import InvalidInput
 from lakevilla.files.column_mapping import physical_name
+from lakevilla.files.leaves import member
 from lakevilla.files.transforms import PERIODS, apply, result_type
 from lakevilla.model import PartitionField, Partitioning
 from lakevilla.predicates import Column
@@ -111,7 +111,7 @@ def type_of(schema: pa.Schema, column: Column) -> pa.DataType:
 def _values(rows: pa.Table, field: PartitionField) -> pa.Array:
     column = rows.column(field.source[0]).combine_chunks()
     for name in field.source[1:]:
-        column = pc.struct_field(column, name)
+        column = member(column, name)
     try:
         return apply(field.transform, column)
     except InvalidInput as error:

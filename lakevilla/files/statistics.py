@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lakevilla.files.leaves import Leaf
+from lakevilla.files.leaves import Leaf, member
 from lakevilla.model import ColumnStatistics
 
 
@@ -37,7 +37,9 @@ def count_nulls(rows: pa.Table, leaf: Leaf) -> int:
 
 def _values(rows: pa.Table, path: tuple[str, ...]) -> pa.ChunkedArray:
     column = rows.column(path[0])
-    return column if len(path) == 1 else pc.struct_field(column, list(path[1:]))
+    for name in path[1:]:
+        column = member(column, name)
+    return column
 
 
 def file_statistics(

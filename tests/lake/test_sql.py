@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 
+import pyarrow as pa
 import pytest
 
 import lakevilla as lv
@@ -231,3 +232,26 @@ def test_version_behind_the_name_is_not_taken_for_an_alias(lake: lv.Lake, name: 
 def test_engine_that_there_is_not_is_refused_with_those_that_there_are(engine: object) -> None:
     with pytest.raises(lv.InvalidInput, match="engine='local' or engine='spark'"):
         lv.Lake("memory://", engine=engine)  # type: ignore[arg-type]
+
+
+@pytest.mark.formats("delta")
+@pytest.mark.parametrize("column", [".", ".a", ".a.b"])
+def test_column_whose_name_begins_with_a_dot_is_found_by_its_bounds(column: str) -> None:
+    """Arrow takes such a name for a path."""
+    lake = lv.Lake("memory://")
+    inside = pa.struct([(column, pa.int64())])
+    lake.create("t", pa.schema([(column, pa.int64()), ("s", inside)]))
+    for number in (1, 2):
+        lake.append("t", pa.table({column: [number], "s": pa.array([{column: number}], inside)}))
+    assert lake.sql(f"SELECT * FROM t WHERE `{column}` = 2").count() == 1
+    assert lake.sql(f"UPDATE t SET `{column}` = 3 WHERE s.`{column}` = 1").updated == 1
+    assert lake.sql(f"DELETE FROM t WHERE `{column}` = 3").deleted == 1
+
+
+def test_subquery_in_the_condition_of_an_overwrite_is_refused() -> None:
+    lake = lv.Lake("memory://", engine="local")
+    lake.create("t", [{"id": 1}])
+    with pytest.raises(lv.InvalidInput) as refused:
+        lake.sql("INSERT INTO t REPLACE WHERE id IN (SELECT id FROM t) SELECT 2 AS id")
+    assert "there is no table" not in str(refused.value)
+    assert _rows(lake, "t") == [(1,)]

@@ -11,7 +11,7 @@ from lakevilla.engines.spark.names import Names, beside, metadata_beside
 
 OURS = Names()
 NAMES = [
-    ["a.b", "x`y", "{n}", "a b", "'q'"],
+    ["a.b", "x`y", "{n}", "a b", "'q'", ".", ".c"],
     ["_metadata", "__metadata", "_METADATA_"],
     [OURS.file, OURS.row, OURS.kind, OURS.deleted, OURS.refused, OURS.path],
     [OURS.found, OURS.clause, OURS.rank, OURS.value(0), OURS.old(0), OURS.bad(0), OURS.key(0), "c0", "key"],

@@ -18,6 +18,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakevilla.files.leaves import member
 from lakevilla.formats.delta.files.blocks import FileBlock
 from lakevilla.formats.delta.files.partition_values import parse_values
 from lakevilla.formats.delta.files.statistics_json import has_bounds, parse_texts
@@ -124,7 +125,7 @@ def _member(array: pa.StructArray, path: tuple[str, ...]) -> pa.Array | None:
     for name in path:
         if not pa.types.is_struct(array.type) or array.type.get_field_index(name) < 0:
             return None
-        array = pc.struct_field(array, name)
+        array = member(array, name)
     return array
 
 
