@@ -1,5 +1,6 @@
 """Which tables a tree reads: not common table expressions, not aliases, not table-valued functions."""
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
@@ -9,11 +10,18 @@ from lakevilla.errors import InvalidInput
 from lakevilla.sql.dialect import spark_text
 from lakevilla.sql.statements import TableName
 
+_PLAIN = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
+
 
 def tables_of(*trees: exp.Expr | None) -> tuple[TableName, ...]:
     """Every table that the trees read, each once, in the order of the text."""
     known = [tree for tree in trees if tree is not None]
     return tuple(dict.fromkeys(read_table(node) for tree in known for node in table_nodes(tree)))
+
+
+def sql_name(name: str) -> str:
+    """A table's name as a statement writes it: in back quotes where it needs them."""
+    return name if _PLAIN.fullmatch(name) else "`" + name.replace("`", "``") + "`"
 
 
 def table_name(table: exp.Expr) -> str:

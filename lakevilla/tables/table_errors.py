@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from lakevilla.errors import Corrupt, InvalidInput, Torn
+from lakevilla.sql.tables import sql_name
 
 
 def no_such_table(name: str, names: Sequence[str]) -> InvalidInput:
@@ -21,7 +22,7 @@ def log_gone(name: str, url: str) -> Corrupt:
     """The error for a registered table whose folder was deleted."""
     return Corrupt(
         f"table {name!r} is registered, but nothing is left of its log in {url}: restore the folder, or "
-        f"DROP TABLE {name}",
+        f"DROP TABLE {sql_name(name)}",
         table=name,
     )
 
@@ -30,7 +31,8 @@ def another_table(name: str, known: int, newest: int) -> Corrupt:
     """The error for a table whose versions went back: another one was created in its place."""
     return Corrupt(
         f"another table lies in the place of {name!r}: its newest version is {newest}, and the lake's "
-        f"instant has version {known} of the old one. DROP TABLE {name}, then register the new table",
+        f"instant has version {known} of the old one. DROP TABLE {sql_name(name)}, then register "
+        "the new table",
         table=name,
         version=known,
     )

@@ -16,6 +16,7 @@ from lakevilla.markers.lease import Leases
 from lakevilla.markers.survey import find_stale
 from lakevilla.model import Outcome
 from lakevilla.settle.commits import INVERSE
+from lakevilla.sql.tables import sql_name
 from lakevilla.store.metered import Meter
 from lakevilla.sublogs.finder import has_sublogs
 from lakevilla.tables.catalog import Catalog
@@ -85,7 +86,7 @@ def _refuse_unread(txn: str, evidence: Evidence) -> None:
             raise Unavailable(
                 f"the outcome of transaction {txn} is not known: no log that could be read names it, and "
                 f"table {seen.ref.name!r} could not be read ({seen.error}). Ask again when it can be; if "
-                f"it is lost for good, DROP TABLE {seen.ref.name} first",
+                f"it is lost for good, DROP TABLE {sql_name(seen.ref.name)} first",
                 transaction=txn,
                 table=seen.ref.name,
             ) from seen.error

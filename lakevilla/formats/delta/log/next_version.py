@@ -80,8 +80,8 @@ def _refuse_removal(change: Change, context: TableContext) -> None:
         return
     if is_true(context.metadata.configuration, APPEND_ONLY):
         raise InvalidInput(
-            f"the table is append-only, and {change.operation} would remove rows: "
-            f"ALTER TABLE t UNSET TBLPROPERTIES ('{APPEND_ONLY}') first if that is what you want"
+            f"the table is append-only, and {change.operation} would remove rows: if that is what you want, "
+            f"unset its property {APPEND_ONLY!r} first, by ALTER TABLE ... UNSET TBLPROPERTIES"
         )
 
 
