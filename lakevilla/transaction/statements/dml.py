@@ -109,6 +109,11 @@ def _append(
 
 
 def _overwrite(workspace: Workspace, pinned: Pinned, data: object, where: exp.Expr | None) -> Effect:
+    if where is not None and where.find(exp.Query):
+        raise InvalidInput(
+            f"the condition of an overwrite cannot hold a subquery, found {spark_text(where)!r}: DELETE the "
+            "rows and INSERT the new ones in one transaction"
+        )
     source = workspace.source(pinned, keeps_files=False)
     if where is None:
         # Everything goes, also what somebody appends meanwhile: that is a conflict, not a leftover.
