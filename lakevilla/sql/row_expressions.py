@@ -26,6 +26,7 @@ _AGGREGATES = _names("""
     regr_syy skewness some std stddev stddev_pop stddev_samp string_agg sum try_avg try_sum var_pop
     var_samp variance
 """)
+_TIME_WINDOWS = _names("session_window window window_time")
 _GENERATORS = _names("""
     explode explode_outer inline inline_outer json_tuple posexplode posexplode_outer stack
 """)
@@ -64,4 +65,6 @@ def _beyond_rows(node: exp.Expr) -> str | None:
     name = str(node.this).lower() if isinstance(node, exp.Anonymous) else ""
     if isinstance(node, exp.AggFunc) or name in _AGGREGATES:
         return "an aggregate"
+    if name in _TIME_WINDOWS:
+        return "a time window"
     return "a generator" if isinstance(node, exp.UDTF) or name in _GENERATORS else None

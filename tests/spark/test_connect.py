@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import functions as F
 
 import lakevilla as lv
 from bench.jars import S3A, JarsMissing, resolve
@@ -33,6 +34,7 @@ from tests.spark.processes import free_ports, running, wait_for
 from tests.spark.test_changes import CHANGES
 from tests.spark.test_names import NAMES, run_every_statement
 from tests.spark.test_queries import QUERIES
+from tests.spark.test_row_expressions import CHANCES
 from tests.spark.test_spreading import written
 from tests.spark.test_tables import VECTORS
 
@@ -130,6 +132,19 @@ def test_wrong_statement_is_refused_through_connect_and_leaves_no_trace(both: Bo
     with pytest.raises(lv.InvalidInput):
         both.spark.sql(sql)
     assert both.tables() == before
+
+
+def test_condition_by_chance_is_refused_through_connect(remote: Any, tmp_path: Path) -> None:
+    """The plan, which knows about functions of the user, is in the server."""
+    remote.udf.register("by_chance", F.udf(lambda value: 0.1, "double").asNondeterministic())
+    lake = lv.Lake(tmp_path, spark=remote)
+    lake.create("t", [{"a": n, "b": n * 10, "c": 0} for n in range(4)])
+    lake.create("u", [{"a": 1}, {"a": 100}])
+    for text in CHANCES:
+        with pytest.raises(lv.InvalidInput):
+            lake.sql(text)
+    assert [entry.version for entry in lake.history("t")] == [0]
+    assert lake.sql("DELETE FROM t WHERE abs(a) IN (SELECT abs(a) FROM u)").deleted == 1
 
 
 def test_missing_data_file_is_corrupt_through_connect(remote: Any, tmp_path: Path) -> None:

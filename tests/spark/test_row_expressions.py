@@ -24,6 +24,7 @@ REFUSED = [
     "MERGE INTO t USING u ON t.a = u.a WHEN NOT MATCHED THEN INSERT (a) VALUES (count(*))",
     "MERGE INTO t USING u ON t.a = u.a "
     "WHEN NOT MATCHED BY SOURCE AND rank() OVER (ORDER BY t.a) = 1 THEN DELETE",
+    "MERGE INTO t USING u ON t.a = u.a AND window(now(), '1 day').start > now() WHEN MATCHED THEN DELETE",
 ]
 
 
@@ -58,6 +59,9 @@ CHANCES = [
     "MERGE INTO t USING u ON t.a = u.a WHEN NOT MATCHED BY SOURCE AND uuid() < '8' THEN DELETE",
     "DELETE FROM t WHERE by_chance(a) < 0.5",
     "MERGE INTO t USING u ON t.a = u.a WHEN MATCHED AND by_chance(t.a) < 0.5 THEN DELETE",
+    "DELETE FROM t WHERE a IN (SELECT a FROM u TABLESAMPLE (50 PERCENT))",
+    "MERGE INTO t USING u ON t.a = u.a AND u.a IN (SELECT a FROM u TABLESAMPLE (50 PERCENT)) "
+    "WHEN NOT MATCHED THEN INSERT (a) VALUES (u.a)",
 ]
 
 

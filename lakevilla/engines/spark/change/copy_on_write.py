@@ -15,7 +15,7 @@ from lakevilla.engines.spark import types
 from lakevilla.engines.spark.change.assignment import Assigned, Value, assign
 from lakevilla.engines.spark.failures import explained
 from lakevilla.engines.spark.names import Names
-from lakevilla.engines.spark.scan.pruning import Pruning
+from lakevilla.engines.spark.scan.pruning import Pruning, refuse_chance_of
 from lakevilla.engines.spark.scan.queries import Statement
 from lakevilla.engines.spark.types import quoted
 from lakevilla.engines.spark.write import tasks
@@ -100,6 +100,7 @@ class Change:
                 return Done((), (0, 0, 0, 0), frozenset()), ()
         names = self.names
         view = self.statement.view(self.statement.reader.files(self.source, files, names))
+        refuse_chance_of(self.statement, condition, f"{view} AS {self.called}")
         changes = f"coalesce(({condition}), FALSE)"
         number = f"CASE WHEN {changes} THEN {kind} ELSE {tasks.KEPT} END AS {names.kind}"
         marked = f"(SELECT *, {number} FROM {view} AS {self.called}) AS {self.called}"
@@ -139,6 +140,7 @@ class Change:
 
     def _matching(self, files: Sequence[DataFile], condition: str) -> list[DataFile]:
         view = self.statement.view(self.statement.reader.files(self.source, files, self.names))
+        refuse_chance_of(self.statement, condition, f"{view} AS {self.called}")
         sql = f"SELECT DISTINCT {self.names.file} FROM {view} AS {self.called} WHERE {condition}"
         frame = self.statement.run(sql)
         with explained():

@@ -21,7 +21,13 @@ from lakevilla.engines.spark.change.merge_keys import Sides
 from lakevilla.engines.spark.change.stable_rows import settled
 from lakevilla.engines.spark.failures import explained
 from lakevilla.engines.spark.names import Names
-from lakevilla.engines.spark.scan.pruning import Pruning, by_chance, is_deterministic, refuse_chance
+from lakevilla.engines.spark.scan.pruning import (
+    Pruning,
+    by_chance,
+    is_deterministic,
+    refuse_chance,
+    refuse_chance_of,
+)
 from lakevilla.engines.spark.scan.queries import Statement
 from lakevilla.engines.spark.types import quoted
 from lakevilla.engines.spark.write import tasks
@@ -101,6 +107,7 @@ class Merge:
             return _Matches((), (), False)
         names, number = self.change.names, self._clauses()[1]
         join = self._joined(files, view, "LEFT" if self.clauses.not_matched_by_source else "INNER")
+        refuse_chance_of(self.change.statement, number, join)
         joined = f"SELECT {names.file}, {names.row}, {names.found}, {number} AS {names.clause} FROM {join}"
         applies = f"{names.clause} <> {_NONE}"
         by_row = (

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from sqlglot import exp
 
 from lakevilla.engines.port import Source
@@ -29,6 +30,7 @@ _BY_CHANCE = {"rand", "randn", "random", "randstr", "uniform", "uuid", "shuffle"
     "spark_partition_id",
     "input_file_name",
 }
+_AGGREGATED_CHANCE = "AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION"
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,20 @@ def is_deterministic(frame: Any) -> bool:
     return is_connect(frame.sparkSession) or bool(frame._jdf.queryExecution().analyzed().deterministic())
 
 
+def refuse_chance_of(statement: Statement, value: str, rows: str) -> None:
+    """InvalidInput if the value over these rows is not deterministic; both are SQL. For Spark Connect, where
+    the plan is out of reach: Spark refuses to aggregate such values when it analyses the text. Any other
+    error is left to the statement itself, which meets it too."""
+    if "(" not in value or not is_connect(statement.reader.session):
+        return
+    try:
+        statement.run(f"SELECT max({value}) FROM {rows}")
+    except InvalidInput as error:
+        cause = error.__cause__
+        if isinstance(cause, PySparkException) and cause.getCondition() == _AGGREGATED_CHANCE:
+            raise by_chance() from error
+
+
 def by_chance() -> InvalidInput:
     """The error for a condition whose value is not determined by the rows."""
     return InvalidInput(
@@ -94,8 +110,9 @@ def refuse_chance(*conditions: exp.Expr | None) -> None:
     Where Spark's plan is in reach, it knows better, also of the user's own functions.
     """
     for condition in conditions:
-        for call in condition.find_all(exp.Anonymous) if condition is not None else ():
-            if str(call.this).lower() in _BY_CHANCE:
+        for node in condition.find_all(exp.Anonymous, exp.TableSample) if condition is not None else ():
+            # Spark draws another sample each time it reads the text, and calls the plan deterministic.
+            if isinstance(node, exp.TableSample) or str(node.this).lower() in _BY_CHANCE:
                 raise by_chance()
 
 
