@@ -27,7 +27,7 @@ BUGS: dict[str, Plant] = {}
 _bug = planter(BUGS)
 
 _ROOM = "lakevilla.formats.iceberg"
-_LOG = f"{_ROOM}.by_catalog.CatalogLog"
+_LOG = f"{_ROOM}.log.catalog_log.CatalogLog"
 
 _commit = Cataloged.commit
 _create = CatalogLog.create
@@ -39,7 +39,7 @@ _requirements_of = updates.requirements_of
 # Answers that do not come.
 
 
-@_bug(f"{_ROOM}.catalogs.Cataloged.commit")
+@_bug(f"{_ROOM}.log.catalogs.Cataloged.commit")
 def unanswered_commit_taken_for_refused(
     self: Cataloged, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
 ) -> Applied | Refused | Unanswered:
@@ -50,7 +50,7 @@ def unanswered_commit_taken_for_refused(
     return answer
 
 
-@_bug(f"{_ROOM}.catalogs.Cataloged.commit")
+@_bug(f"{_ROOM}.log.catalogs.Cataloged.commit")
 def unanswered_commit_taken_for_made(
     self: Cataloged, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
 ) -> Applied | Refused | Unanswered:
@@ -63,13 +63,13 @@ def unanswered_commit_taken_for_made(
     return answer
 
 
-@_bug(f"{_ROOM}.publish.attempt_of")
+@_bug(f"{_ROOM}.log.publish.attempt_of")
 def commit_sent_again_past_itself(info: Any) -> None:  # noqa: ARG001
     """Nobody looks whether what came first is the commit itself: it is made anew on top of it."""
     return
 
 
-@_bug(f"{_ROOM}.by_catalog.pairwise")
+@_bug(f"{_ROOM}.log.catalog_log.pairwise")
 def unanswered_commit_looked_for_in_one_version(
     versions: Sequence[Version],
 ) -> Iterable[tuple[Version, Version]]:
@@ -80,7 +80,7 @@ def unanswered_commit_looked_for_in_one_version(
 # What a commit asks for.
 
 
-@_bug(f"{_ROOM}.by_catalog.requirements_of")
+@_bug(f"{_ROOM}.log.catalog_log.requirements_of")
 def commit_that_asks_only_for_its_table(base: Raw, *, exact: bool) -> tuple[TableRequirement, ...]:  # noqa: ARG001
     found = _requirements_of(base, exact=False)
     return tuple(one for one in found if one.type == "assert-table-uuid")
@@ -129,7 +129,7 @@ def versions_between_are_left_out(self: CatalogLog, version: Version) -> list[Ve
     return _follow(self, version)[-1:]
 
 
-@_bug(f"{_ROOM}.footprint._is_passed_over")
+@_bug(f"{_ROOM}.log.footprint._is_passed_over")
 def properties_of_others_are_a_conflict(before: IcebergSnapshot, after: IcebergSnapshot) -> bool:  # noqa: ARG001
     """For who meets them on its walk; who comes later has passed over them."""
     return False

@@ -30,7 +30,7 @@ BUGS: dict[str, Plant] = {}
 _bug = planter(BUGS)
 
 _ROOM = "lakevilla.formats.iceberg"
-_WORK = f"{_ROOM}.landing._Work"
+_WORK = f"{_ROOM}.log.next_version._Work"
 
 _begin = next_version._Work.__init__
 _naming = next_version._Work._naming
@@ -72,7 +72,7 @@ def metadata_created_before_its_manifests_are_there(
     return Taken(footprint_of(base, after), after)
 
 
-@_bug(f"{_ROOM}.publish.upload")
+@_bug(f"{_ROOM}.log.publish.upload")
 def manifest_list_put_without_a_look_at_its_answer(
     store: Store, environment: Environment, objects: Mapping[str, bytes]
 ) -> None:
@@ -81,7 +81,7 @@ def manifest_list_put_without_a_look_at_its_answer(
         environment.background(lambda key=key, data=data: store.put(key, data))  # type: ignore[misc]
 
 
-@_bug(f"{_ROOM}.landing.manifest_key")
+@_bug(f"{_ROOM}.log.next_version.manifest_key")
 def manifests_of_all_attempts_have_one_name(txn: str, unique: str, number: int) -> str:  # noqa: ARG001
     """A second attempt writes over what the first has published."""
     return f"metadata/{txn}-m{number}.avro"
@@ -141,7 +141,7 @@ def sequence_number_is_not_raised(self: Any, *args: Any) -> None:
     self._sequence = max(self._sequence - 1, 1)
 
 
-@_bug(f"{_ROOM}.landing.metadata_after")
+@_bug(f"{_ROOM}.log.next_version.metadata_after")
 def snapshot_log_is_begun_anew(base: IcebergSnapshot, raw: Any, *args: Any) -> dict[str, Any]:
     return _metadata_after(base, {**raw, "snapshot-log": []}, *args)
 
@@ -149,13 +149,13 @@ def snapshot_log_is_begun_anew(base: IcebergSnapshot, raw: Any, *args: Any) -> d
 # What others did.
 
 
-@_property_bug(f"{_ROOM}.log.Version.info")
+@_property_bug(f"{_ROOM}.log.versions.Version.info")
 def attempt_recognised_in_a_copied_property(self: Version) -> Info:
     """Clients that know nothing of us copy what we say of our own versions."""
     return told(self.raw)
 
 
-@_bug(f"{_ROOM}.footprint._identities")
+@_bug(f"{_ROOM}.log.footprint._identities")
 def footprint_ignores_new_delete_files(
     snapshot: IcebergSnapshot,  # noqa: ARG001
     manifests: Iterable[Manifest],
@@ -172,15 +172,18 @@ def deletes_of_others_do_not_apply(self: IcebergSnapshot) -> None:  # noqa: ARG0
 @contextmanager
 def _table_begins_with_0() -> Iterator[None]:
     """Others begin with 1: who makes a table at the same moment is not met. A look before is no remedy."""
-    files, table = patch(f"{_ROOM}.by_files.FIRST", 0), patch(f"{_ROOM}.table.IcebergTable.first_version", 0)
-    with patch(f"{_ROOM}.log.FIRST", 0), files, table:
+    files, table = (
+        patch(f"{_ROOM}.log.file_log.FIRST", 0),
+        patch(f"{_ROOM}.table.IcebergTable.first_version", 0),
+    )
+    with patch(f"{_ROOM}.log.versions.FIRST", 0), files, table:
         yield
 
 
 BUGS["table-begins-with-0-where-others-begin-with-1"] = _table_begins_with_0
 
 
-@_bug(f"{_ROOM}.by_files.FileLog.newest")
+@_bug(f"{_ROOM}.log.file_log.FileLog.newest")
 def hint_taken_for_the_newest_version(self: FileLog) -> Version | None:
     """It may be old."""
     return self._by_hint() or _newest(self)

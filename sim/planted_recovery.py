@@ -48,7 +48,7 @@ _conflict_of = replay.conflict_of
 # Tickets and leases.
 
 
-@_bug(f"{_SIDE}.bury")
+@_bug(f"{_SIDE}.write_tombstone")
 def freed_ticket_is_deleted(store: Store, environment: Environment, read: ReadMarker) -> bool:  # noqa: ARG001
     """A late copy of a deleted ticket would come back to life."""
     store.delete(keys.marker(read.ticket))

@@ -99,4 +99,4 @@ def _with_snapshot(latest: Snapshot, number: int) -> Snapshot:
     snapshot = next(each for each in latest.raw["snapshots"] if each["snapshot-id"] == number)
     schema = snapshot.get("schema-id", latest.raw.get("current-schema-id"))
     raw = {**latest.raw, "current-snapshot-id": number, "current-schema-id": schema}
-    return IcebergSnapshot.of(replace(latest.at, raw=raw), latest.ground)
+    return IcebergSnapshot.of(replace(latest.at, raw=raw), latest.context)

@@ -33,7 +33,7 @@ def task(folder: Path, whole_rows: dict[int, int | None] | None = None) -> Write
         stem="part-txn-1",
         file_bytes=1 << 20,
         file_rows=1000,
-        refusals=("first", "second"),
+        refusals=(InvalidInput("first"), InvalidInput("second")),
         whole_rows=whole_rows,
     )
 
@@ -83,7 +83,7 @@ def test_part_of_a_file_without_a_change_counts_only_if_another_part_changes(
 def test_refused_row_ends_the_task_with_its_sentence(tmp_path: Path) -> None:
     rows = pa.record_batch({"id": [1, 2], REFUSED: pa.array([None, 1], pa.int32())})
     report = run(task(tmp_path), [rows])
-    assert report.refused == "second"
+    assert isinstance(report.refused, InvalidInput)
     with pytest.raises(InvalidInput, match="second"):
         joined([report])
 

@@ -37,12 +37,16 @@ def _put(store, entries, read) -> bool:
         ("delta", ["lakevilla.formats.delta.log.load.is_pending"], lambda _: False),
         (
             "delta",
-            ["lakevilla.markers.log.bury"],
+            ["lakevilla.markers.log.write_tombstone"],
             lambda store, _environment, entries, read: _put(store, entries, read),
         ),
         ("delta", ["lakevilla.markers.lease.Leases.is_stale"], lambda *_: True),
-        ("iceberg", [f"{ICEBERG}.log.Version.after"], lambda version, _: version),
-        ("iceberg", [f"{ICEBERG}.by_files.show_above", f"{ICEBERG}.marking.show_above"], lambda *_: None),
+        ("iceberg", [f"{ICEBERG}.log.versions.Version.after"], lambda version, _: version),
+        (
+            "iceberg",
+            [f"{ICEBERG}.log.file_log.show_above", f"{ICEBERG}.log.markers.show_above"],
+            lambda *_: None,
+        ),
     ],
     ids=[
         "readers go past markers",
