@@ -54,7 +54,7 @@ class Environment(Protocol):
 
     def background(self, task: Callable[[], None]) -> Callable[[], None]:
         """Run the task beside the caller. The function that is given back waits for its end and raises
-        what it raised; who never calls it never learns of a failure.
+        what it raised; a caller that never calls it never learns of a failure.
         """
         ...
 
@@ -91,7 +91,7 @@ class SystemEnvironment:
         if len(tasks) <= 1:
             return [task() for task in tasks]
         # A task of the pool that fans out runs its tasks itself: if all workers waited for workers,
-        # nobody would be left to work.
+        # no worker would be left to work.
         if threading.current_thread().name.startswith(_WORKER):
             futures = [_run(task) for task in tasks]
         else:
@@ -108,7 +108,7 @@ class SystemEnvironment:
         def body() -> None:
             try:
                 task()
-            except BaseException as failure:  # noqa: BLE001 - raised to whoever waits for the task
+            except BaseException as failure:  # noqa: BLE001 - raised to the caller that waits for the task
                 future.set_exception(failure)
             else:
                 future.set_result(None)

@@ -84,8 +84,8 @@ class DataFile:
     name under which the table's log knows the file: conflicts and removals go by it. `partition`
     holds typed Python values by logical column name; they count where the file does not hold the column. A
     day or moment that Python's calendar does not have is the number that Arrow counts it as.
-    `format` is parquet, orc or avro. `entry` belongs to the format that made the file; nobody else looks into
-    it.
+    `format` is parquet, orc or avro. `entry` belongs to the format that made the file; no other client looks
+    into it.
     """
 
     key: str
@@ -183,7 +183,7 @@ class Notice:
 class Footprint:
     """What one published commit did to its table, for the conflict rules.
 
-    `txn` and `attempt` are the LakeVilla transaction and attempt that wrote it, None for anybody else's
+    `txn` and `attempt` are the LakeVilla transaction and attempt that wrote it, None for any other client's
     commit. `summary` names it to people: operation, engine, time. `unreadable` says why nothing is known of
     what it did: the version is damaged.
     """
@@ -233,7 +233,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who commits: the transaction, its attempt, and the id of this very write (the put-id).
+    """What commits: the transaction, its attempt, and the id of this very write (the put-id).
 
     `ticket` is the place in the table's queue of writers that the commit uses up, if it had one. `slot` is
     the entry of the lake's global log that decided the commit, if one did.
@@ -250,7 +250,7 @@ class Author:
 class HistoryEntry:
     """One version of a table, for people.
 
-    `txn` and `attempt` are the LakeVilla transaction and attempt that wrote it, None for anybody else's;
+    `txn` and `attempt` are the LakeVilla transaction and attempt that wrote it, None for any other client's;
     `slot` is the entry of the global log that decided it, 0 if none did. `added` and `removed` are files.
     """
 

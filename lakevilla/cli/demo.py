@@ -1,4 +1,4 @@
-"""The demo: a small bank on a local directory, told step by step to somebody new."""
+"""The demo: a small bank on a local directory, told step by step to a newcomer."""
 
 import tempfile
 from pathlib import Path
@@ -43,7 +43,7 @@ def _tell(lake: Lake, where: str) -> None:
     print(f"  merge: {counts.updated} row updated, {counts.inserted} row inserted")
     lake.sql("SELECT * FROM accounts ORDER BY id").show()
 
-    _say("A rule of the table is kept, whoever writes. A wrong row is refused, and nothing is changed.")
+    _say("A rule of the table holds for every writer. A wrong row is refused, and nothing is changed.")
     lake.sql("ALTER TABLE accounts ADD CONSTRAINT no_debt CHECK (balance >= 0)")
     try:
         lake.sql("UPDATE accounts SET balance = balance - 1000 WHERE id = 1")

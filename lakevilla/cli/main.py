@@ -22,7 +22,7 @@ EXAMPLES = """examples:
   lakevilla history ./lake                         what was done to the lake, entry by entry
   lakevilla tag ./lake month-end                   keep the lake as it is now under a name
   lakevilla export ./lake --at month-end --format duckdb
-  lakevilla explain ./lake accounts                who waits for whom, and what happens next
+  lakevilla explain ./lake accounts                which client waits for which, and what happens next
   lakevilla vacuum ./lake                          what could be deleted; add --delete to do it
 
 exit codes: 0 done, 1 failed (the reason is on standard error), 2 wrong arguments, 130 interrupted
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"lakevilla: {error}", file=sys.stderr)
         return 1
     except BrokenPipeError:
-        # Whoever read our output has enough, as `head` has; the flush at exit must not fail again.
+        # The reader of our output has enough, as `head` has; the flush at exit must not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:
@@ -100,10 +100,12 @@ def build_parser() -> argparse.ArgumentParser:
     )
 
     upkeep.define_sync(_on_store(_command(commands, "sync", "take in what other clients wrote")))
-    upkeep.define_status(_on_store(_command(commands, "status", "show who waits to write, and for whom")))
+    upkeep.define_status(
+        _on_store(_command(commands, "status", "show which clients wait to write, and for which"))
+    )
     upkeep.define_explain(_on_store(_command(commands, "explain", "explain a wait or a conflict")))
     upkeep.define_recover(_on_store(_command(commands, "recover", "free what clients left that are gone")))
-    upkeep.define_vacuum(_on_store(_command(commands, "vacuum", "delete what nobody can need any more")))
+    upkeep.define_vacuum(_on_store(_command(commands, "vacuum", "delete what no client can need any more")))
     return parser
 
 

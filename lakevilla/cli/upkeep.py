@@ -27,7 +27,7 @@ def define_vacuum(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--foreign",
         action="store_true",
-        help="also old files in the tables' folders that no version names, whoever wrote them; not while "
+        help="also old files in the tables' folders that no version names, written by any client; not while "
         "another client may upload for longer than the retention",
     )
     parser.add_argument(
@@ -41,8 +41,8 @@ def define_recover(parser: argparse.ArgumentParser) -> None:
     """The options of `lakevilla recover`."""
     parser.description = (
         "Let writers go on who wait behind clients that are gone, and list the transactions that those left. "
-        "Takes about ten seconds if somebody is at work: only who is silent for so long counts as gone. Safe "
-        "at any time; deletes nothing."
+        "Takes about ten seconds if a client is at work: only a client that is silent for so long counts "
+        "as dead. Safe at any time; deletes nothing."
     )
     parser.add_argument("table", nargs="?", help="one table; all of them if left out")
     parser.add_argument(
@@ -74,8 +74,9 @@ def define_sync(parser: argparse.ArgumentParser) -> None:
 def define_status(parser: argparse.ArgumentParser) -> None:
     """The options of `lakevilla status`."""
     parser.description = (
-        "Show who waits to write which table, for how long and for whom, and which transactions are open or "
-        "were left behind. Ages compare the clocks of several machines, so they are about right at best."
+        "Show which clients wait to write which table, for how long and for which one, and which "
+        "transactions are open or were left behind. Ages compare the clocks of several machines, so they "
+        "are about right at best."
     )
     parser.add_argument("--json", action="store_true", help="as one JSON object, for programs")
     parser.set_defaults(run=_status)
@@ -85,8 +86,8 @@ def define_explain(parser: argparse.ArgumentParser) -> None:
     """The options of `lakevilla explain`."""
     parser.description = (
         "Explain a wait or a conflict: which transaction, which table, which file, since when, and what "
-        "happens next. Takes about ten seconds if somebody holds a place in a queue of writers: only who is "
-        "silent for so long counts as gone. Changes nothing."
+        "happens next. Takes about ten seconds if a client holds a place in a queue of writers: only who is "
+        "silent for so long counts as dead. Changes nothing."
     )
     parser.add_argument(
         "what",

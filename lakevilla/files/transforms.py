@@ -75,7 +75,7 @@ def apply(transform: str, array: pa.Array) -> pa.Array:
     """The partition values of the column's values. InvalidInput if the column's type has no such transform,
     or where a value's partition value lies beyond the type."""
     if not applies(transform, array.type):
-        raise InvalidInput(f"{transform} is no partition transform of values of type {array.type}")
+        raise InvalidInput(f"{transform} is not a partition transform of values of type {array.type}")
     what = parsed(transform)
     match what.name:
         case "identity":

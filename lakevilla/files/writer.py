@@ -1,6 +1,6 @@
 """Data files out: rows become Parquet files, put straight to their final keys.
 
-A file is encoded in memory and uploaded with one put, so nobody ever sees half of it, and a failure
+A file is encoded in memory and uploaded with one put, so no reader ever sees half of it, and a failure
 leaves only orphans whose keys name the transaction. Memory stays bounded: rows wait until they make
 a row group, groups are compressed at once, and the largest file is finished early when many partitions
 are open.

@@ -1,7 +1,8 @@
-"""Who wrote a version of a table: our own part of it, which every format keeps in a place of its own.
+"""Which client wrote a version of a table: our own part of it, which every format keeps in a place of its
+own.
 
 It names the transaction and the attempt by which recovery recognises a commit; the put-id makes its bytes
-unique. Whoever reads it takes nothing on trust: another client may have left anything there.
+unique. A reader takes nothing on trust: another client may have left anything there.
 """
 
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ FREED = "FREED MARKER"
 """The operation of a version that was held and given back: it is empty for good."""
 
 Ours = Mapping[str, Any]
-"""Our part of a version; empty if somebody else wrote it."""
+"""Our part of a version; empty if another client wrote it."""
 
 
 def signed(author: Author, notice: Notice | None) -> dict[str, Any]:
@@ -111,7 +112,7 @@ def notice_of(ours: Ours) -> Notice | None:
 
 
 def in_words(version: int, operation: str, engine: str, timestamp_ms: Any, txn: str | None) -> str:
-    """A version for people; `timestamp_ms` is left out if it is no number."""
+    """A version for people; `timestamp_ms` is left out if it is not a number."""
     words = [operation or "a commit"]
     if engine:
         words.append(f"by {engine}")

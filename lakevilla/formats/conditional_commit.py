@@ -1,7 +1,7 @@
 """The write that decides a version of a table, what its answer means, and what must be there before it.
 
 An answer that got lost is found again by reading what is there. Only where even that cannot be read the
-outcome is unknown, and nobody may rerun the change blindly.
+outcome is unknown, and no client may rerun the change blindly.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ def create_version(store: Store, key: str, data: bytes, version: int, txn: str) 
 
 def fill_version(store: Store, key: str, data: bytes, etag: str, version: int, txn: str) -> bytes | None:
     """None if we replaced our marker, which has this tag, by the object that makes this version; else what is
-    there instead, perhaps that very object: nobody rewrites what is no marker."""
+    there instead, perhaps that very object: no client rewrites what is not a marker."""
     try:
         if isinstance(store.replace(key, data, etag), Replaced):
             return None
@@ -55,7 +55,7 @@ def fill_version(store: Store, key: str, data: bytes, etag: str, version: int, t
 
 def displaced(version: int, pending: bool) -> str:
     """Why our marker, which is no longer there, cannot be filled."""
-    held = "somebody else goes on at" if pending else "somebody freed"
+    held = "another client goes on at" if pending else "another client freed"
     return f"{held} our marker, version {version}, because we showed no sign of life"
 
 
@@ -71,7 +71,8 @@ def read_back(store: Store, key: str, version: int, txn: str) -> Object | None:
 def gone(store: Store, version: int) -> Corrupt:
     """The error for a version that vanished."""
     return Corrupt(
-        f"entry {version} of {store.url} was there and is gone: nobody may remove it so soon", version=version
+        f"entry {version} of {store.url} was there and is gone: no client may remove it so soon",
+        version=version,
     )
 
 
@@ -79,7 +80,7 @@ def held(store: Store, version: int) -> Unsupported:
     """The error for a marker in the log of a table that says that it has none there."""
     return Unsupported(
         f"version {version} of {store.url} is held by a marker in the log, and the table says that it "
-        "has none there: somebody changed lakevilla.markers; run `lakevilla recover` first",
+        "has none there: another client changed lakevilla.markers; run `lakevilla recover` first",
         version=version,
     )
 

@@ -70,7 +70,7 @@ class Snapshot(Protocol):
 
     @property
     def contended(self) -> bool:
-        """Whether the newest version came from somebody who had to queue for it."""
+        """Whether the newest version came from another client that had to queue for it."""
         ...
 
     @property
@@ -178,7 +178,7 @@ class MarkerEntries(Protocol):
         ...
 
     def encode(self, version: int, record: Mapping[str, Any]) -> bytes:
-        """The entry that is this marker: valid and empty for everybody who knows no markers.
+        """The entry that is this marker: valid and empty for every client that knows no markers.
 
         May read what lies below it, where an entry tells the whole state of the table.
         """
@@ -194,7 +194,7 @@ class MarkerEntries(Protocol):
 
     def freed(self, version: int) -> None:
         """After a marker was freed: see that it does not hide from others what was committed below it
-        meanwhile. Failure harms nobody."""
+        meanwhile. Failure harms no client."""
         ...
 
 
@@ -268,7 +268,7 @@ class Table(Protocol):
         ...
 
     def publish_first(self, data: bytes, attempt: str) -> bool:
-        """Create the first version; True if it is this attempt's, False if somebody else's."""
+        """Create the first version; True if it is this attempt's, False if another client's."""
         ...
 
     def publish_notice(self, base: int, notice: Notice, txn: str, attempt: str) -> tuple[int, str] | None:
@@ -300,7 +300,7 @@ class Table(Protocol):
     def fill(self, base: Snapshot, change: Change, author: Author, etag: str) -> Published | Displaced:
         """Replace our marker, which is log entry `base.version + 1`, by the change.
 
-        `etag` is the marker's. Looks right before that whether a checkpoint or a commit that is no marker
+        `etag` is the marker's. Looks right before that whether a checkpoint or a commit that is not a marker
         covers it: then nothing is written. CommitUnknown as in `publish`.
         """
         ...
@@ -333,7 +333,7 @@ class Table(Protocol):
         ...
 
     def look(self, snapshot: Snapshot) -> Snapshot:
-        """Before a change of this version is decided: Recreated if it is no version of the table here any
+        """Before a change of this version is decided: Recreated if it is not a version of the table here any
         more. Asks nothing if that was seen a moment ago (`formats.identity`)."""
         ...
 
@@ -366,23 +366,24 @@ class Table(Protocol):
         """The files that any version needs which was current at this moment, by the store's clock, or later.
 
         `snapshot` is the newest version, `also` are older ones that are still needed; those that the log does
-        not tell of any more are nobody's to read.
+        not tell of any more are not for reading.
         """
         ...
 
     def expiry(self, snapshot: Snapshot, since_ms: int, also: Collection[int] = ()) -> Change | None:
-        """The change by which the newest version forgets what nobody needs who reads versions that were
+        """The change by which the newest version forgets what no client needs that reads versions that were
         current at this moment or later, or one of `also`; None if it holds nothing of the kind."""
         ...
 
     def maintain(self, snapshot: Snapshot) -> None:
-        """After a publish: write the checkpoint or the hint if this version is due. Failure harms nobody."""
+        """After a publish: write the checkpoint or the hint if this version is due. Failure harms no
+        client."""
         ...
 
     def renew_hint(self, snapshot: Snapshot) -> None:
         """Let clients that go by a hint alone find this version, or the newest since: a client that died
         left none, and one that slept may have set it back. Nothing if the format has none, or if the table
-        is only read. Failure harms nobody."""
+        is only read. Failure harms no client."""
         ...
 
     def history(

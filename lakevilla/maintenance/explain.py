@@ -1,8 +1,8 @@
 """Explain: why a transaction waits or had to give way, and what happens next, in sentences for people.
 
 Looks at the queues of writers, at the signs of life of those in them, at the global log and at the logs of
-the tables. Changes nothing. Who shows no sign of life is only known after a lease time, so it takes that
-long where somebody holds a place.
+the tables. Changes nothing. Which client is dead is only known after a lease time, so it takes that
+long where another client holds a place.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -62,14 +62,14 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class _Waits:
-    """Who stands in which queue, the first one first, by the table's name."""
+    """Which clients stand in which queue, the first one first, by the table's name."""
 
     lease_seconds: float
     queues: Mapping[str, Sequence[_Place]]
     failed: Mapping[str, str] = field(default_factory=dict)
 
     def edges(self) -> dict[str, dict[str, str]]:
-        """For whom each transaction waits, and on which table: the one before it in a queue."""
+        """For which one each transaction waits, and on which table: the one before it in a queue."""
         found: dict[str, dict[str, str]] = {}
         for places in self.queues.values():
             for before, after in pairwise(places):
@@ -151,7 +151,7 @@ def _coming_first(place: _Place, behind: int) -> str:
         waiting = f"; {behind} behind it {'waits' if behind == 1 else 'wait'} until then" if behind else ""
         return f"it writes the table, or gives the place back when it ends{waiting}"
     if behind:
-        return "the next in the queue takes the place away from it and goes on, without anybody's doing"
+        return "the next in the queue takes the place away from it and goes on, on its own"
     return "the next who wants the place goes on without it; `lakevilla recover` frees it now"
 
 

@@ -1,17 +1,18 @@
-"""Which instants of the lake vacuum keeps, and what of the global log nobody needs any more.
+"""Which instants of the lake vacuum keeps, and what of the global log no client needs any more.
 
 An instant is kept if it was current within the retention, or has a tag. Its entry in the global log and the
 files of its tables go together, in this order:
 
 1. The slots tell by the store's clock when each instant ended. The first that is kept becomes the
    **horizon**, by an entry of the global log. From then on older instants can neither be read nor tagged.
-2. The HEAD after that entry knows every tag that counts: who tags later is refused what is gone.
-3. Files go that no version of a kept instant needs; then slots and states that no kept instant needs.
+2. The HEAD after that entry knows every tag that counts: a client that tags later is refused what was
+deleted. 3. Files go that no version of a kept instant needs; then slots and states that no kept instant
+needs.
 
 **Why the versions of the horizon and of tags are enough.** A later instant differs from the horizon by
 versions that entries brought. Those were the newest when their slot was created, or at most an hour before
-(nobody builds on older premises). So what they lost since, they lost within the retention, if the horizon is
-some hours younger than that; and such files stay whatever the instants are.
+(no client builds on older premises). So what they lost since, they lost within the retention, if the horizon
+is some hours younger than that; and such files stay whatever the instants are.
 
 **Why a slot may go.** Who would create it anew stands on a HEAD of days ago, and finds out
 (`GlobalLog.create_slot`).
@@ -70,7 +71,8 @@ def keep_instants(view: LakeView, since_ms: int, dry_run: bool) -> Kept:
 
 
 def find_leftovers(view: LakeView, kept: Kept, since_ms: int) -> Leftovers:
-    """Entries and states that no kept instant needs, nor anybody who asks what became of a transaction."""
+    """Entries and states that no kept instant needs, nor any client that asks what became of a
+    transaction."""
     read = view.log.read_head()
     if read is None:
         return Leftovers()

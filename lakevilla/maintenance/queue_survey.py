@@ -1,4 +1,4 @@
-"""Who is at work on a lake: the markers of its tables, and the records that transactions left."""
+"""Which clients work on a lake: the markers of its tables, and the records that transactions left."""
 
 import logging
 from collections.abc import Sequence
@@ -126,7 +126,8 @@ def unsettled(view: LakeView) -> list[str]:
 
 
 def settle_all(view: LakeView) -> bool:
-    """Complete what is decided and not visible yet, as whoever meets it would. False if there was nothing."""
+    """Complete what is decided and not visible yet, as any client that meets it would. False if there was
+    nothing."""
     read = view.log.read_head() or view.log.lost_head()
     waiting = len(unsettled(view))
     if read is None or not waiting:

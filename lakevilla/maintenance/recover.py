@@ -1,10 +1,10 @@
 """Recover and status: what clients that are gone left behind, put right or only looked at.
 
-Recover does what whoever waits would do, on demand: it frees the tickets of owners that show no sign of
+Recover does what a waiting client would do, on demand: it frees the tickets of owners that show no sign of
 life, and completes a change of the lake's tables that is decided and not visible yet. Both are safe at any
-moment: a freed owner that wakes up queues again, and settling is the same for everybody. Nothing is deleted,
-and a second run finds nothing to do. It also renews the hint of the newest version, where a format has one:
-the client that published it may have died before, or a client that slept may have set the hint back.
+moment: a freed owner that wakes up queues again, and settling is the same for every client. Nothing is
+deleted, and a second run finds nothing to do. It also renews the hint of the newest version, where a format
+has one: the client that published it may have died before, or a client that slept may have set the hint back.
 """
 
 from functools import partial
@@ -68,7 +68,8 @@ def recover(view: LakeView, name: str | None = None, lost: str | None = None) ->
 
 
 def status(view: LakeView) -> Status:
-    """Who waits to write, and which transactions left records. Changes nothing and waits for nobody."""
+    """Which clients wait to write, and which transactions left records. Changes nothing and waits for no
+    client."""
     queues, folders = survey_queues(view), read_folders(view)
     now_ms = view.environment.now_ms()
     waiting = [queued.ticket(now_ms) for queued in queues.live if not queued.dead]

@@ -29,9 +29,9 @@ class TableVacuum:
     """What vacuum deleted (or would delete) of one table.
 
     `expired` are files that the log removed longer ago than the retention, `orphans` files of LakeVilla
-    transactions that have ended without them, `foreign` files that nobody knows. `tickets` are places in the
+    transactions that have ended without them, `foreign` files of unknown origin. `tickets` are places in the
     queue of writers that were given back. `kept_undecided` files belong to a transaction that may still
-    commit, `kept_foreign` files are old and nobody knows them. `keys` names every file.
+    commit, `kept_foreign` files are old and of unknown origin. `keys` names every file.
     """
 
     table: str
@@ -62,7 +62,7 @@ class DroppedVacuum:
 
 @dataclass(frozen=True, slots=True)
 class Leftovers:
-    """What of the global log nobody needs any more: entries and earlier states of the lake, by number."""
+    """What of the global log no client needs any more: entries and earlier states of the lake, by number."""
 
     entries: tuple[int, ...] = ()
     states: tuple[int, ...] = ()
@@ -135,7 +135,7 @@ class OpenTransaction:
     """A transaction that left records: it is open, or its client is gone.
 
     `statements` counts those that it finished. `silent_seconds` is the time since it last wrote one of its
-    records, by the store's clock and ours. `alive` is None where nobody watched for long enough to say.
+    records, by the store's clock and ours. `alive` is None where no client watched for long enough to say.
     `obstacle` says why `lake.resume` cannot go on with it; empty if it can.
     """
 
@@ -182,7 +182,8 @@ class RecoverReport:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Who works on the lake right now: live tickets, first in the queue first, and open transactions."""
+    """Which clients work on the lake right now: live tickets, first in the queue first, and open
+    transactions."""
 
     tickets: tuple[Ticket, ...] = ()
     transactions: tuple[OpenTransaction, ...] = ()
@@ -195,7 +196,7 @@ class Status:
         if self.tickets:
             rows = [("table", "ticket", "transaction", "about", "waits for")]
             for ticket in self.tickets:
-                waits = ", ".join(ticket.waits_for) or "nobody"
+                waits = ", ".join(ticket.waits_for) or "no client"
                 age = age_text(ticket.age_seconds)
                 rows.append((ticket.table, str(ticket.ticket), ticket.transaction, age, waits))
             yield from _aligned(rows)
@@ -204,7 +205,7 @@ class Status:
         for name, reason in self.failed.items():
             yield f"{name}: cannot be looked at: {reason}"
         if not (self.tickets or self.transactions):
-            yield "nobody waits to write, and no transaction left records"
+            yield "no client waits to write, and no transaction left records"
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +250,7 @@ class Explanation:
         for name, reason in self.failed.items():
             yield f"{name}: cannot be looked at: {reason}"
         if not self.findings:
-            yield f"{self.about}: nobody waits, and nothing is left half done"
+            yield f"{self.about}: no client waits, and nothing is left half done"
 
 
 def size_text(size: float) -> str:

@@ -1,11 +1,11 @@
 """What vacuum may delete, decided over columns without I/O.
 
-**Why nothing that somebody still needs is deleted.** A file goes only if it is older than the retention, by
+**Why nothing that is still needed is deleted.** A file goes only if it is older than the retention, by
 the store's own clock, and the retention is at least a day. The files are listed before the newest version is
 read: what was committed between the two is in that version, and what was uploaded after the listing is not
 in it. (The other order would be safe too: a commit that lands between names files that were uploaded at
-least a day before, and whoever commits on a premise older than an hour looks first whether its files are
-still there.) Right before files are deleted the log is asked once more.
+least a day before, and the client that commits on a premise older than an hour looks first whether its files
+are still there.) Right before files are deleted the log is asked once more.
 """
 
 from collections.abc import Iterable
@@ -70,9 +70,9 @@ def of_transactions(orphans: pa.Table, txns: Iterable[str]) -> pa.BooleanArray:
 def decide_tickets(found: Iterable[Seen], since_ms: int) -> list[int]:
     """The tickets whose markers may go: tombstones that are older than this, but never the highest ticket.
 
-    Who claims takes the number after the highest that it finds, so no number is used twice as long as that
-    one stays. Who found one of the others free did so before it was first taken, more than a day ago, and
-    reads again before it creates anything.
+    A client that claims takes the number after the highest that it finds, so no number is used twice as long
+    as that one stays. A client that found one of the others free did so before it was first taken, more than
+    a day ago, and reads again before it creates anything.
     """
     seen = list(found)
     highest = max((marker.ticket for marker in seen), default=0)

@@ -45,7 +45,7 @@ def unsettled(view: LakeView) -> list[Finding]:
 
 
 def torn(view: LakeView) -> Iterator[Finding]:
-    """Tables on which somebody built on a commit before it was taken back."""
+    """Tables on which another client built on a commit before it was taken back."""
     head = view.catalog.head(view.meter, fresh=True)
     if head is None:
         return
@@ -61,7 +61,7 @@ def _in_folder(view: LakeView, location: str) -> TableRef:
 
 
 def newest_versions(view: LakeView, name: str) -> list[Finding]:
-    """The last few commits of a table, newest first, whoever wrote them."""
+    """The last few commits of a table, newest first, no matter which client wrote them."""
     pinned = view.catalog.pin(name, view.meter)
     return [
         Finding(
@@ -120,7 +120,7 @@ def _committed(view: LakeView, evidence: Evidence, entry: Entry, commit: Commit)
         "committed",
         f"Transaction {entry.txn} is committed since {utc_text(entry.time_ms)}, as entry {entry.seq} of the "
         f"global log: {', '.join(parts)}.",
-        "nothing, it is done; who had read what it changed is redone, or has a conflict with it",
+        "nothing, it is done; a client that had read what it changed is redone, or has a conflict with it",
         _tables(entry),
         (entry.txn,),
         tuple(files),
@@ -129,7 +129,7 @@ def _committed(view: LakeView, evidence: Evidence, entry: Entry, commit: Commit)
 
 
 def _taken_back(view: LakeView, evidence: Evidence, entry: Entry, commit: Commit) -> Finding:
-    """Who was in the way is found as settling found it."""
+    """Which client was in the way is found as settling found it."""
     tasks = [partial(_in_the_way, view, write, entry.attempt) for write in commit.writes]
     reasons, winners, files = [], list[str](), list[str]()
     for write, refused in zip(commit.writes, view.environment.fan_out(tasks), strict=True):
@@ -166,7 +166,9 @@ def _in_the_way(view: LakeView, write: Write, attempt: str) -> Refused | None:
         change = replace(table.decode_change(write.change), read=write.read)
         return refused_by(table, table.at_version(write.base), change, attempt)
     except LakeVillaError as error:
-        logger.info("who was in the way of %s on %s cannot be told: %s", attempt, write.table.name, error)
+        logger.info(
+            "which client was in the way of %s on %s is unknown: %s", attempt, write.table.name, error
+        )
         return None
 
 
@@ -189,7 +191,7 @@ def _not_settled(view: LakeView, entry: Entry) -> Finding:
         "unsettled",
         text,
         "its client completes it, or if that is gone the next one that writes here does; it cannot get lost, "
-        "and who waits for it does not wait long. `lakevilla recover` completes it now",
+        "and a client that waits for it does not wait long. `lakevilla recover` completes it now",
         _tables(entry),
         (entry.txn,),
         files,
@@ -212,7 +214,7 @@ def _planned(view: LakeView, write: Write) -> list[str]:
 
 
 def _torn(view: LakeView, ref: TableRef) -> Finding:
-    """Which commit could not be taken back, and who built on it."""
+    """Which commit could not be rolled back, and which client built on it."""
     history = list(view.catalog.open(ref, view.meter).history(_VERSIONS_SEARCHED))
     inverses = {version.attempt for version in history}
     for newer, version in pairwise(history):
@@ -228,7 +230,7 @@ def _torn(view: LakeView, ref: TableRef) -> Finding:
             )
             return _torn_finding(ref, text, (txn,))
     return _torn_finding(
-        ref, f"Table {ref.name!r} is torn: somebody built on a commit that had to be taken back.", ()
+        ref, f"Table {ref.name!r} is torn: another client built on a commit that had to be rolled back.", ()
     )
 
 
@@ -249,7 +251,7 @@ def _of_version(ref: TableRef, version: HistoryEntry, txn: str) -> Finding:
         "committed",
         f"Transaction {txn} is committed since {utc_text(version.timestamp_ms)}, as version "
         f"{version.version} of {ref.name!r} ({version.operation}, {_files(version)}).",
-        "nothing, it is done; who had read what it changed is redone, or has a conflict with it",
+        "nothing, it is done; a client that had read what it changed is redone, or has a conflict with it",
         (ref.name,),
         (txn,),
         _named(version),

@@ -10,10 +10,11 @@ wake up and commit it, at that very moment:
 2. It deletes the sublogs.
 3. It looks whether the lease is still its own. Only then may the data files go, and the lease last.
 
-Who resumes takes the lease over before it reads the sublogs. If that was before 3, vacuum lets go, and every
-data file is still there; if it was after, there are no sublogs left to resume from. A client that commits
-files older than an hour writes its lease first and then looks for the files (`transaction.premises`): if its
-lease came before 1, vacuum lets go; if it came after, the client finds the lease of vacuum, or no files.
+A client that resumes takes the lease over before it reads the sublogs. If that was before 3, vacuum lets go,
+and every data file is still there; if it was after, there are no sublogs left to resume from. A client that
+commits files older than an hour writes its lease first and then looks for the files (`transaction.premises`):
+if its lease came before 1, vacuum lets go; if it came after, the client finds the lease of vacuum, or no
+files.
 """
 
 import logging
@@ -85,7 +86,7 @@ class Transactions:
         return [Dead(folder.txn, folder) for folder in folders if folder.empty] + gone
 
     def take_hold(self, dead: Dead) -> bool:
-        """Make sure that nobody goes on with the transaction; see above. False if somebody does."""
+        """Make sure that no client goes on with the transaction; see above. False if one does."""
         etag = self._fence(dead)
         if etag is None:
             logger.info("transaction %s came back to life: its files are kept", dead.txn)

@@ -90,7 +90,7 @@ def _shortest_ms(view: LakeView, name: str | None, dropped: bool) -> int:
 
 
 def _clean_log(view: LakeView, kept: Kept, since_ms: int, options: VacuumOptions) -> Leftovers:
-    """Delete what of the global log nobody needs any more."""
+    """Delete what of the global log no client needs any more."""
     found = find_leftovers(view, kept, since_ms)
     doomed = [keys.slot(seq) for seq in found.entries] + [keys.past_head(seq) for seq in found.states]
     for start in range(0, 0 if options.dry_run else len(doomed), BATCH):
@@ -190,7 +190,7 @@ class Vacuum:
             )
 
     def _without_past(self, table: Table, newest: Snapshot, since_ms: int, also: Collection[int]) -> Snapshot:
-        """The newest version without what it holds of versions that nobody needs.
+        """The newest version without what it holds of versions that are not needed.
 
         A table that only the global log's transactions change keeps it: this is none of them.
         """

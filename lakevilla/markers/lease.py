@@ -1,7 +1,7 @@
 """The leases of one client's transactions: one per transaction that holds tickets, however many tables.
 
 A lease says that its owner is alive (docs/protocol.md, section 5). It is renewed in the background while a
-statement runs and a bounded time after, so that a forgotten notebook blocks nobody. The first beat comes
+statement runs and a bounded time after, so that a forgotten notebook blocks no client. The first beat comes
 after a third of the lease time: a short holder writes no lease at all. Nothing that must be right rests on
 a lease; one that runs out too early costs its owner the place in the queue.
 
@@ -214,10 +214,10 @@ class Leases:
     def lift(self, txn: str) -> None:
         """Delete the lease of a transaction that we had taken over and released.
 
-        Only once nobody needs it as a fence: nothing of the transaction is left to be resumed, and either it
-        was not committed by us, or its other clients meet the commit elsewhere. A lease that somebody else
-        has taken over since is left alone: a delete has no condition, so a replace that has one comes before
-        it, and whoever takes over after that finds no records.
+        Only once no client needs it as a fence: nothing of the transaction is left to be resumed, and either
+        it was not committed by us, or its other clients meet the commit elsewhere. A lease that another
+        client has taken over since is left alone: a delete has no condition, so a replace that has one comes
+        before it, and the client that takes over after that finds no records.
         """
         self._leave_fence(txn, txn, delete=True)
 

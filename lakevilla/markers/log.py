@@ -1,11 +1,12 @@
 """The queue of writers of one table in its log (module 1, placement `log`, the paper's; protocol section 3).
 
 A ticket is a version of the table, and its marker is the log entry of that version: valid and empty for
-everybody else. Its holder replaces it by the commit, when no live marker lies below it. Freeing replaces it
-by an empty commit. So a version that somebody holds is nobody else's, and one that was freed stays empty.
+every other client. Its holder replaces it by the commit, when no live marker lies below it. Freeing replaces
+it by an empty commit. So a version that one client holds belongs to no other client, and one that was freed
+stays empty.
 
-Every write here but the first is a replace of what was read: who was freed, or whose place another client
-of the same transaction took, finds that out when it publishes.
+Every write here but the first is a replace of what was read: a client that was freed, or whose place another
+client of the same transaction took, finds that out when it publishes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -52,11 +53,11 @@ class LogQueue(Queue):
         self._entries = entries
 
     def probe(self, version: int, dead: int = 0) -> bool:  # noqa: ARG002
-        """Nobody needs to be asked: who changes the table takes a place in any case."""
+        """No request is needed: a client that changes the table takes a place in any case."""
         return False
 
     def _search(self, latest: int) -> None:
-        """Nobody competes: one create. Otherwise as beside the log."""
+        """Without competition: one create. Otherwise as beside the log."""
         first = latest + 1
         mine = self._marker()
         answer = self._create(first, mine)
@@ -97,7 +98,7 @@ def understand(store: Store, entries: Entries, version: int, found: Object | Non
 
 
 def write_tombstone(store: Store, environment: Environment, entries: Entries, read: ReadMarker) -> bool:
-    """Replace a pending marker by an empty commit, if nobody has filled or freed it since it was read."""
+    """Replace a pending marker by an empty commit, if no client has filled or freed it since it was read."""
     freed = entries.encode(read.ticket, read.marker.tombstone(environment.new_id()).record())
     if not isinstance(store.replace(entries.key(read.ticket), freed, read.etag), Replaced):
         return False

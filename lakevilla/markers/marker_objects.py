@@ -52,7 +52,7 @@ def understand(store: Store, ticket: int, found: Object | None) -> ReadMarker | 
 
 
 def write_tombstone(store: Store, environment: Environment, read: ReadMarker) -> bool:
-    """Put the tombstone over a marker if nobody has changed it since it was read."""
+    """Put the tombstone over a marker if no client has changed it since it was read."""
     tombstone = read.marker.tombstone(environment.new_id())
     answer = store.replace(keys.marker(read.ticket), tombstone.encode(), read.etag)
     return isinstance(answer, Replaced)

@@ -26,7 +26,7 @@ from lakevilla.store.port import Ambiguous, Created, Exists, Object, Replaced, S
 _FIRST_PAUSE_SECONDS = 0.005
 _LONGEST_NEAR_SECONDS = 0.1
 _LONGEST_FAR_SECONDS = 1.0
-"""Who is not next looks at least so often."""
+"""A client that is not next looks at least so often."""
 
 # How long a predecessor is watched before its owner's lease is looked at, in lease times.
 _FIRST_LOOK = 0.1
@@ -38,8 +38,8 @@ _log = logging.getLogger("lakevilla.markers")
 class Queue(ABC):
     """One transaction's place in the queue of writers of one table. For one thread at a time.
 
-    `store` is the table's root. `claim` makes the transaction hold a lease; who ends the transaction
-    releases it.
+    `store` is the table's root. `claim` makes the transaction hold a lease; a client that ends the
+    transaction releases it.
     """
 
     holds_versions: bool
@@ -75,7 +75,7 @@ class Queue(ABC):
 
     @abstractmethod
     def probe(self, version: int, dead: int = 0) -> bool:
-        """Whether somebody else waits to publish this version; `dead` as in `claim`."""
+        """Whether another client waits to publish this version; `dead` as in `claim`."""
 
     def claim(self, latest: int, dead: int) -> None:
         """Take the next place in the queue, unless we hold one.
@@ -96,9 +96,9 @@ class Queue(ABC):
 
         `dead` follows the table's log and gives the highest ticket that a published entry named. Each look
         costs one GET: of the log, which says how far the queue has come, or of the nearest predecessor's
-        marker, which says whether it was given up. Who is next looks often, who is far behind less so. A
-        ticket whose owner's lease is stale is freed. If somebody freed ours, because we slept, `lost` is
-        called and we claim again, behind all others.
+        marker, which says whether it was given up. A client that is next looks often, one that is far behind
+        less so. A ticket whose owner's lease is stale is freed. If another client freed ours, because we
+        slept, `lost` is called and we claim again, behind all others.
         """
         if self._held is None:
             return
@@ -121,7 +121,8 @@ class Queue(ABC):
             self._leases.idle(self._txn)
 
     def free(self) -> None:
-        """Give our place up, by a tombstone (one replace). Nothing if we hold none, or if somebody freed it.
+        """Give our place up, by a tombstone (one replace). Nothing if we hold none, or if another client
+        freed it.
 
         Also after the commit was published, so that those who wait for us need not look at the log.
         """
@@ -160,7 +161,7 @@ class Queue(ABC):
 
     @abstractmethod
     def _bury(self, read: ReadMarker) -> bool:
-        """Put the tombstone over a marker if nobody has changed it since it was read."""
+        """Put the tombstone over a marker if no client has changed it since it was read."""
 
     @abstractmethod
     def _listed(self) -> list[int]:
@@ -183,7 +184,7 @@ class Queue(ABC):
         return found.marker.live and found.marker.txn != self._txn
 
     def _adopt(self, found: ReadMarker) -> bool:
-        """Go on at the place of an earlier attempt of this transaction; False if somebody freed it.
+        """Go on at the place of an earlier attempt of this transaction; False if another client freed it.
 
         Otherwise we would queue behind those who wait for that ticket, whose lease we renew ourselves.
         """
@@ -215,8 +216,8 @@ class Queue(ABC):
         try:
             return self._store.create(self._key(ticket), data)
         except Ambiguous:
-            # A marker of ours that shows up later is nobody's: it dies with the lease, or before that with
-            # the next entry that names a higher ticket.
+            # A marker of ours that shows up later belongs to no client: it dies with the lease, or before
+            # that with the next entry that names a higher ticket.
             found = self._store.get(self._key(ticket))
             if found is None:
                 raise
@@ -240,7 +241,7 @@ class Queue(ABC):
     # Waiting.
 
     def _keep_place(self, on_loss: Callable[[], None]) -> bool:
-        """Whether somebody precedes us, after we made sure that our own place is still ours."""
+        """Whether another client precedes us, after we made sure that our own place is still ours."""
         self._refuse_if_fenced()
         assert self._held is not None, "only `free` gives our place up, and `claim` takes another"
         if self._is_lost(self._held):
@@ -259,7 +260,7 @@ class Queue(ABC):
             )
 
     def _is_lost(self, held: ReadMarker) -> bool:
-        """Whether others no longer wait for us. Nobody frees a ticket before a lease time has passed."""
+        """Whether others no longer wait for us. No client frees a ticket before a lease time has passed."""
         if held.ticket <= self._dead:
             return True
         now = self._environment.elapsed()
@@ -319,8 +320,8 @@ class _Watch:
         self.moved_at = now
 
     def pause(self, ahead: int, environment: Environment) -> None:
-        """A part of what we waited already. Who is far behind looks again when half of those ahead can have
-        had their turn at the earliest: so a long queue asks hardly more than a short one."""
+        """A part of what we waited already. A client that is far behind looks again when half of those ahead
+        can have had their turn at the earliest: so a long queue asks hardly more than a short one."""
         waited = environment.elapsed() - self.moved_at
         near = min(max(_FIRST_PAUSE_SECONDS, waited / 4), _LONGEST_NEAR_SECONDS)
         far = min((ahead - 0.5) * max(self.turn, _FIRST_PAUSE_SECONDS) / 2, _LONGEST_FAR_SECONDS)

@@ -14,7 +14,7 @@ from lakevilla.store.records import decode, encode, flag, number, text
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """Who holds a ticket. `live` is False in a tombstone.
+    """The client that holds a ticket. `live` is False in a tombstone.
 
     `predecessors` holds the ids of the transactions that precede the owner on this table. `claimed_ms` is the
     owner's wall clock, for people.

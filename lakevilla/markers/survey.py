@@ -1,4 +1,5 @@
-"""All markers of a table, for people and for `recover`: who holds which ticket, and whose owner is gone.
+"""All markers of a table, for people and for `recover`: which client holds which ticket, and which owner is
+dead.
 
 Wherever they lie: beside the table's log, or in it.
 """

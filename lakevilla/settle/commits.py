@@ -3,11 +3,11 @@
 Rounds, each in parallel. First the tables on which an outside writer could be in the way, all of them,
 never stopping early: a helper that stopped at the first refusal while another goes on would publish a
 commit that is aborted. Only when every one of them is published, blind appends, tables that have no outside
-writers, and new tables: nobody is in their way but who alters the table, or makes one in the same place. If
-one is refused, each table that was published gets an inverse commit by the same walk, and a new one a notice
-that it is dropped. When all is published, tables that the commit drops get theirs. Every walk's result is
-fixed by logs that nobody rewrites, so all who settle an entry reach the same outcome, at whatever time and in
-whatever order.
+writers, and new tables: no client is in their way but one that alters the table, or makes one in the same
+place. If one is refused, each table that was published gets an inverse commit by the same walk, and a new one
+a notice that it is dropped. When all is published, tables that the commit drops get theirs. Every walk's
+result is fixed by logs that are never rewritten, so all clients that settle an entry reach the same outcome,
+at whatever time and in whatever order.
 """
 
 import logging
@@ -136,7 +136,8 @@ class CommitSettler:
         tell(table, base, Notice(self.lake, self.seq, dropped=True), self.txn, attempt)
 
     def _take_back(self, walked: Sequence[_Walked]) -> Settled:
-        """Inverse commits for all that was published; new tables are dropped, whoever has used them."""
+        """Inverse commits for all that was published; new tables are dropped, even if
+        another client has used them."""
         made = [w for w in walked if w.write.creates and isinstance(w.outcome, PublishedAt)]
         self.environment.fan_out([partial(self._drop, w.table) for w in made])
         published = [w for w in walked if not w.write.creates and isinstance(w.outcome, PublishedAt)]

@@ -1,9 +1,10 @@
 """Deciding an entry of the global log, and carrying out what it decided (modules 4.1 and 4.2).
 
 The create of slot HEAD + 1 decides; then the entry is settled (its tables are published) and HEAD is
-replaced, which makes it visible. The owner and whoever finds an unsettled entry run this same code. That is
-safe at any moment and any number of times: each publish is a create that is recognised by its attempt, so
-its result is fixed by the first who reached it, and HEAD after an entry is a pure function of that result.
+replaced, which makes it visible. The owner and the client that finds an unsettled entry run this same code.
+That is safe at any moment and any number of times: each publish is a create that is recognised by its
+attempt, so its result is fixed by the first client that reached it, and HEAD after an entry is a pure
+function of that result.
 """
 
 import logging
@@ -28,7 +29,7 @@ from lakevilla.versions.records import GONE, AnyChange, CreateTable, DropTable, 
 logger = logging.getLogger("lakevilla.settle")
 
 HELP_AFTER_SECONDS = 0.05
-"""Whoever finds an unsettled entry first gives its owner this long, and a random time more."""
+"""The client that finds an unsettled entry first gives its owner this long, and a random time more."""
 FIRST_LOOK_SECONDS = 0.005
 
 
@@ -94,7 +95,7 @@ def _wait_for_owner(log: GlobalLog, environment: Environment, lake: str, seq: in
     """HEAD as soon as the owner of the entry moved it, or when its time is up.
 
     A random time in all, so that a crowd does not settle the same entry at once; looked at in between, so
-    that nobody waits much longer than the owner takes.
+    that no client waits much longer than the owner takes.
     """
     left, pause = HELP_AFTER_SECONDS * (1 + environment.random()), FIRST_LOOK_SECONDS
     while True:
@@ -106,7 +107,7 @@ def _wait_for_owner(log: GlobalLog, environment: Environment, lake: str, seq: in
 
 
 def settle_up_to(log: GlobalLog, environment: Environment, seq: int, places: Places) -> ReadHead | None:
-    """HEAD at this entry or beyond it; entries on the way that nobody settled are settled by us.
+    """HEAD at this entry or beyond it; entries on the way that no client settled are settled by us.
 
     A number beyond the last entry belongs to the lake that a table came from: then HEAD is what it is.
     """

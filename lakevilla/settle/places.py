@@ -35,12 +35,14 @@ def owner_of(store: Store) -> Owner | None:
 def claim(store: Store, environment: Environment, lake: str, url: str) -> Owner:
     """The lake that the table belongs to from here on: this one, unless another was first.
 
-    The record is never changed, so everybody gets the same answer.
+    The record is never changed, so every client gets the same answer.
     """
     mine = Owner(lake, url, environment.new_id())
     if isinstance(store.create(keys.OWNER, mine.encode()), Created):
         return mine
     found = owner_of(store)
     if found is None:
-        raise Corrupt(f"{store.url}/{keys.OWNER} was there and is gone: only remove it while nobody writes")
+        raise Corrupt(
+            f"{store.url}/{keys.OWNER} was there and is gone: only remove it while no client writes"
+        )
     return found

@@ -2,8 +2,8 @@
 
 From the version after its base upward: create the entry; if the number is taken, read who holds it. It names
 our attempt: published. It conflicts: refused. Otherwise the next number. No number is skipped unread, so the
-result is fixed by the table's log, and everybody who walks reaches the same one. Identity is the attempt,
-never the bytes: whoever helps writes others.
+result is fixed by the table's log, and every client that walks reaches the same one. Identity is the attempt,
+never the bytes: a client that helps writes others.
 """
 
 import logging
@@ -29,7 +29,7 @@ class PublishedAt:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Somebody else's commit is in the way for good."""
+    """Another client's commit is in the way for good."""
 
     winner: Footprint
     hit: Hit

@@ -25,7 +25,7 @@ class SparkAsWritten(Spark):
         FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
             name: SparkParser.FUNCTION_PARSERS[name] for name in _OWN_SYNTAX
         }
-        # `array(1, 2)[0]` indexes the call; it is no literal.
+        # `array(1, 2)[0]` indexes the call; it is not a literal.
         ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}
         # So are these in PARTITIONED BY, where sqlglot drops arguments after the second.
         SCHEMA_UNNAMED_CONSTRAINTS: ClassVar[set[str]] = SparkParser.SCHEMA_UNNAMED_CONSTRAINTS - {

@@ -120,7 +120,7 @@ def _unfold_negations(tree: exp.Expr) -> None:
 
 
 def _sign_smallest(tree: exp.Expr) -> None:
-    """`-128Y`, read as the negative of 128Y, which is no tinyint: the sign belongs to the literal."""
+    """`-128Y`, read as the negative of 128Y, which is not a tinyint: the sign belongs to the literal."""
     for node in list(tree.find_all(exp.Neg)):
         typed = node.this
         if isinstance(typed, exp.Cast) and _SMALLEST.get(typed.to.this) == typed.this.name:

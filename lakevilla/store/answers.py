@@ -75,7 +75,7 @@ class Answer:
         return self.code in ("NoSuchBucket", "ContainerNotFound")
 
     def error(self, url: str, request: str) -> LakeVillaError | Unanswered:
-        """What to raise when the answer is no value."""
+        """What to raise when the answer is not a value."""
         said = self.code or (str(self.status) if self.status else "no answer")
         refused = f"{url} refuses the {request} of {self._key or '/'!r}"
         if self.refused:

@@ -217,7 +217,7 @@ class Directory:
         try:
             os.fsync(folder)
         except OSError as failure:
-            # The entry is visible already, so this is no clean failure.
+            # The entry is visible already, so this is not a clean failure.
             raise Unanswered(f"{path}: cannot flush its folder ({failure.strerror})") from failure
 
     @contextlib.contextmanager

@@ -1,7 +1,7 @@
 """Every object key, built and parsed in one place (docs/protocol.md section 2, and Delta's log layout).
 
 Pure functions over strings. Keys are relative to a root: the lake's for `_lakevilla/global` and
-`_lakevilla/txns`, the table's for everything else. Nobody else in the package writes a key by hand.
+`_lakevilla/txns`, the table's for everything else. No other module in the package writes a key by hand.
 """
 
 import re
@@ -28,7 +28,7 @@ def check_key(key: str) -> str:
 def check_folder(prefix: str) -> str:
     """The prefix itself, if it is empty (the root) or a folder's key and a slash."""
     if prefix and not prefix.endswith("/"):
-        raise InvalidInput(f"{prefix!r} is no folder: it must be empty or end with '/'")
+        raise InvalidInput(f"{prefix!r} is not a folder: it must be empty or end with '/'")
     return f"{check_key(prefix[:-1])}/" if prefix else ""
 
 

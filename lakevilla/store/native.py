@@ -20,12 +20,12 @@ from obstore import _obstore
 
 _lock = Lock()
 _library: ModuleType = _obstore
-# The process whose threads serve `_library`; 0 until somebody uses it.
+# The process whose threads serve `_library`; 0 until it is first used.
 _owner = 0
 
 
 def library() -> ModuleType:
-    """obstore for this process; whoever gets it is about to use it."""
+    """obstore for this process; a caller that gets it is about to use it."""
     global _library, _owner
     if _owner != os.getpid():
         with _lock:

@@ -2,7 +2,7 @@
 
 Names are compared without case, with or without their cloud's prefix (`AWS_REGION`, `aws_region`,
 `region`). Options of another cloud are left aside, so that one dictionary can serve a lake and a table
-elsewhere. A name that nobody knows is an error: a misspelt option must not be silently ignored. Values
+elsewhere. An unknown name is an error: a misspelt option must not be silently ignored. Values
 may be secrets, so no message repeats one.
 """
 

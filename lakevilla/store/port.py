@@ -46,11 +46,11 @@ class Created:
 
 @dataclass(frozen=True, slots=True)
 class Exists:
-    """Somebody's object holds the key; ours is not there.
+    """Another client's object holds the key; ours is not there.
 
     `found` is that object, where it was read on the way. `doubtful` says that an earlier try went
     unanswered: where the key is one that others replace, ours may have been there for a moment before
-    somebody replaced it.
+    another client replaced it.
     """
 
     doubtful: bool = False
@@ -69,7 +69,7 @@ class Changed:
     """The object is no longer the one we had read.
 
     `doubtful` says that an earlier try went unanswered: ours may have been there for a moment
-    before somebody replaced it again.
+    before another client replaced it again.
     """
 
     doubtful: bool = False
@@ -82,7 +82,7 @@ class Unanswered(Exception):
 class Ambiguous(Unavailable):
     """A conditional write whose outcome could not be learned: it may apply, now or later.
 
-    Only `create` and `replace` of the `Retrying` decorator raise it. Whoever knows what the write
+    Only `create` and `replace` of the `Retrying` decorator raise it. The caller that knows what the write
     decided must find out by reading; nothing may be taken as failed.
     """
 

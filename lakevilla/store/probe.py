@@ -15,8 +15,8 @@ _TRIES = 3
 def probe(store: Store, environment: Environment) -> None:
     """Return if creates and replaces hold what they promise; otherwise raise `Unsupported`.
 
-    About a dozen requests on a key of its own, which is removed again. A request that somebody on the way
-    repeats late can make an honest store look false, so one that seems so is tried anew.
+    About a dozen requests on a key of its own, which is removed again. A request that a proxy on the
+    way repeats late can make an honest store look false, so one that seems so is tried anew.
     """
     for left in range(_TRIES - 1, -1, -1):
         try:

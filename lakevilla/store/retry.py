@@ -105,7 +105,7 @@ class Retrying:
         if found is not None and found.data == data:
             return Created(found.etag)
         if found is None and doubtful:
-            # Whoever removed it removed perhaps ours: to create it again could revive what was ended.
+            # The client that removed it removed perhaps ours: to create it again could revive what was ended.
             raise Ambiguous(f"{key} was there and is gone; whether it was ours cannot be known")
         return Exists(doubtful, found)
 

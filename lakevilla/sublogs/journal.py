@@ -1,9 +1,9 @@
 """Writing and removing the sublogs of one attempt, beside what the transaction does (module 2).
 
 Nothing is stored for a transaction of one statement. When the second one starts, and it is not too early, the
-record of the first is written, and from then on every record as soon as there is one. Nobody waits for that:
-a record that cannot be stored is tried again with the next one, and costs a restarted client the statements
-from there on, never a commit.
+record of the first is written, and from then on every record as soon as there is one. No statement waits for
+that: a record that cannot be stored is tried again with the next one, and costs a restarted client the
+statements from there on, never a commit.
 
 One task at a time writes, in order, so what lies on the store is always a beginning of the attempt. No lock
 is held while a request runs.
@@ -112,7 +112,7 @@ class Journal:
             self._start(partial(self._remove, after))
 
     def remove_now(self) -> None:
-        """Nobody may find the attempt any more when this returns; Unavailable if that cannot be had."""
+        """No client may find the attempt any more when this returns; Unavailable if that cannot be had."""
         if self._end():
             self._written()
             self._delete()

@@ -7,7 +7,7 @@ and never changed. JSON with a format number and a put-id, like all our records:
 with R alone, and format 2, which has their terms too, for those that a slot decides.
 
 A result that was handed out is not kept: neither what its reader may have asked of it later, nor whether
-the reader has looked at a number of rows. Whoever goes on must take both for known to the client.
+the reader has looked at a number of rows. The client that goes on must take both for known to the user.
 """
 
 from collections.abc import Mapping, Sequence

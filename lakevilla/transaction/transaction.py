@@ -1,6 +1,6 @@
 """A transaction: begin, statements, commit or abort.
 
-Statements run when they are called and are visible to nobody else before the commit. With features NONE a
+Statements run when they are called and are visible to no other client before the commit. With features NONE a
 transaction is one statement on one table, as the plain format has it. With R it has any number of statements
 on one table, sees its own changes, and is redone instead of aborted when another commit came first. With CT
 it has any number of tables, and may make and drop some. With I it sees all of them at one instant.
@@ -136,7 +136,7 @@ class Transaction(Verbs):
                 self._journal.remove(partial(self._leases.lift, self.id))
 
     def step_back(self) -> None:
-        """End our part in the transaction: somebody else goes on with it, perhaps from our records."""
+        """End our part in the transaction: another client goes on with it, perhaps from our records."""
         if self._state is not State.ABORTED:
             self._move(State.ABORTED)
             if not self._is_forked:
@@ -181,7 +181,7 @@ class Transaction(Verbs):
             self._abort()
             raise
         except BaseException:
-            # Interrupted between sending and hearing: nobody knows whether the commit applied.
+            # Interrupted between sending and hearing: it is unknown whether the commit applied.
             self._move(State.UNKNOWN)
             logger.warning("transaction %s was interrupted in its commit: its outcome is unknown", self.id)
             self._queues.free()
@@ -307,7 +307,8 @@ class Transaction(Verbs):
             self._journal.note(records_of(self._workspace, self._operations, self.statements))
 
     def _let_see(self, operation: Operation) -> None:
-        """The statements after it see what it did; who changes a table may take a place in its queue."""
+        """The statements after it see what it did; a client that changes a table may take a place in its
+        queue."""
         if not self._guarantees.features:
             return
         operation.show(self._workspace)
@@ -339,8 +340,8 @@ class Transaction(Verbs):
     def _change_table(self, name: str) -> None:
         """All changes were rolled back, and now comes another table.
 
-        Who goes on with the transaction from its records would publish on the old one, and neither client
-        would meet the other's commit.
+        A client that goes on with the transaction from its records would publish on the old one, and neither
+        client would meet the other's commit.
         """
         if self._start.table is not None:
             raise InvalidInput(
@@ -357,7 +358,8 @@ class Transaction(Verbs):
             journal.stop()
 
     def _leave_records(self) -> None:
-        """From here on nobody can resume what we have done so far; Fenced if somebody already has."""
+        """From here on no client can resume what we have done so far; Fenced if another client already
+        has."""
         if not self._journal.sent:
             return
         self._journal.remove_now()

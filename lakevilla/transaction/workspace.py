@@ -309,8 +309,8 @@ class Workspace:
         """A pinned table for an engine, which notes what is read of it.
 
         Files are noted only for tables whose values flow into the result. In the table that an UPDATE,
-        DELETE or MERGE rewrites, a file in which nothing matched is no dependency: if it goes, nothing
-        would have matched either, and whatever comes in its place is caught by the predicate.
+        DELETE or MERGE rewrites, a file in which nothing matched does not count as a dependency: if it goes,
+        nothing would have matched either, and whatever comes in its place is caught by the predicate.
         """
         snapshot, reads, location = pinned.snapshot, self.reads, pinned.ref.location
         past = pinned.fixed or location not in self._bases

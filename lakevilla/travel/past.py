@@ -130,7 +130,7 @@ class PastLake(Verbs):
         if registered:
             return (
                 f"the lake had a table {name!r} at {at}, but no version of it was part of that instant: "
-                "nobody had used it with lakevilla.I or lakevilla.CT by then, nor called lake.sync()"
+                "no client had used it with lakevilla.I or lakevilla.CT by then, nor called lake.sync()"
             )
         names = self.tables()
         close = get_close_matches(name, names, n=3)

@@ -56,7 +56,7 @@ def is_outdated(read: int, hidden: int, slack: int = 0) -> bool:
 
 
 def is_taken(write: int, hidden: int) -> bool:
-    """R2: somebody has written the number already."""
+    """R2: another client has written the number already."""
     return write <= hidden
 
 

@@ -1,7 +1,7 @@
 """What an entry of the global log says of a commit: per table the change and what was read (module 4.2).
 
 The change stands in the format's own terms, as actions and not as the bytes of a log entry, because those
-depend on the version where it lands. Whoever finds the entry can publish it.
+depend on the version where it lands. The client that finds the entry can publish it.
 """
 
 from collections.abc import Mapping
@@ -117,12 +117,12 @@ class Void:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What became of an entry on its tables, fixed by their logs: alike for everybody who settles it.
+    """What became of an entry on its tables, fixed by their logs: alike for every client that settles it.
 
     `published` is False if it had to be taken back or found its place taken. `versions` are the newest
     versions of its tables that came from it, or that it met in its way, by location; `torn` are tables where
-    somebody built on what had to be taken back, before it was. `dropped` are tables below the root that it
-    made and had to take back, `owned` those that it made and that belong to the lake from then on.
+    another client built on what had to be taken back, before it was. `dropped` are tables below the root that
+    it made and had to take back, `owned` those that it made and that belong to the lake from then on.
     """
 
     published: bool

@@ -3,11 +3,11 @@
     HEAD.json          {"base": the state at an entry, or that entry's number alone, "steps": [...]}
     heads/<seq>.json   {"base": the state at an entry, "steps": [... up to seq]}
 
-When the steps get long, whoever moves HEAD **rolls**: what HEAD would hold goes to `heads/<seq>` as it is,
-and HEAD begins anew with the state after it, in itself where that is small and by the number of that object
-where it is not. So HEAD stays small however many tables there are, and each earlier state is in one object:
-that of the first number at or after it. What lies in `heads/` is a function of the global log alone:
-whoever writes it, however often, writes the same.
+When the steps get long, the client that moves HEAD **rolls**: what HEAD would hold goes to `heads/<seq>` as
+it is, and HEAD begins anew with the state after it, in itself where that is small and by the number of that
+object where it is not. So HEAD stays small however many tables there are, and each earlier state is in one
+object: that of the first number at or after it. What lies in `heads/` is a function of the global log alone:
+any client that writes it, however often, writes the same.
 
 HEADs of format 1 were a whole state; they are read as one without steps.
 """
@@ -87,7 +87,7 @@ def pack(packed: Packed, put: str, inline: bool, given_up: frozenset[str] = froz
 
 
 def pack_past(packed: Packed) -> bytes:
-    """An object of `heads/`: complete, and without a put-id, so that everybody writes the same bytes."""
+    """An object of `heads/`: complete, and without a put-id, so that every client writes the same bytes."""
     return _encode(packed, _encode_state(packed.base), {})
 
 

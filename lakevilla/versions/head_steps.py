@@ -59,7 +59,7 @@ NUMBERS = ("horizon", "ticket")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One entry of the global log as HEAD keeps it: who made it, and what is different since.
+    """One entry of the global log as HEAD keeps it: which client made it, and what is different since.
 
     `kind` is that of the entry; `published` is False if it came to nothing. `maps` holds per part of the
     state what was set, and None for what was removed; `added` and `removed` are members of the sets;

@@ -99,7 +99,9 @@ class Cuts:
     def _read(self) -> ReadHead:
         found = self._look()
         if found is None:
-            raise InvalidInput("the lake has no instants yet: nobody has changed its tables with LakeVilla")
+            raise InvalidInput(
+                "the lake has no instants yet: no client has changed its tables with LakeVilla"
+            )
         return found
 
     def _at(self, seq: int) -> Head:

@@ -69,7 +69,7 @@ class Passed:
 class States:
     """Whole states that HEADs name by number, and when HEAD was last seen at a number.
 
-    States never change, so who has read one needs no second look. Safe to use from many threads.
+    States never change, so a client that has read one needs no second look. Safe to use from many threads.
     """
 
     def __init__(self) -> None:
@@ -255,7 +255,7 @@ class GlobalLog:
 
     def create_slot(self, entry: Entry) -> Created | Exists:
         """Decide this entry, unless the slot is taken, or was: it may have been cleaned away since HEAD was
-        read, if that is long ago. Then the entry decided nothing. CommitUnknown if nobody can say."""
+        read, if that is long ago. Then the entry decided nothing. CommitUnknown if nothing can say."""
         if not self._is_fresh(entry.seq) and self.passed(entry) is not None:
             return Exists()
         answer = self._store.create(keys.slot(entry.seq), entry.encode())

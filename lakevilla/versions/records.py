@@ -29,19 +29,19 @@ from lakevilla.versions.tags import Expire, Tag, TagChange, Untag, decode_tag, e
 class Head:
     """The lake at one instant: its id, the last settled entry, and every registered table.
 
-    `dropped` holds locations below the root that are no tables any more, although their files still
+    `dropped` holds locations below the root that are not tables any more, although their files still
     lie there: such a folder is not found as a table, and its name gets a new folder. `versions` are the
     versions of this instant, by location: what entries made or adopted; `torn` are tables where a commit that
-    had to be taken back could not be, because somebody had built on it. `owned` are locations of tables that
-    are known to belong to this lake, so that nobody has to ask them again. `time_ms` is when the last entry
-    was written, never earlier than the one before; 0 where that is not known. `tags` are names of entries
-    whose instants are kept; of others, those before the entry `horizon` may be gone. `ticket` is the newest
-    place in the queue for the lake's slots that an entry used up. `doomed` are dropped locations whose files
-    vacuum deletes, or has deleted: no table can be there any more. `ids` are the ids that formats gave the
-    tables of `versions`, by location, where they are known: a location may hold another table later. On the
-    store it is packed, see `head_encoding`; a new part is added in `head_steps` too. `given_up` is not part
-    of the instant: of the next entry, which is not settled yet, these locations were found out of reach (see
-    `settle.completion`).
+    had to be taken back could not be, because another client had built on it. `owned` are locations of tables
+    that are known to belong to this lake, so that no client has to ask them again. `time_ms` is when the last
+    entry was written, never earlier than the one before; 0 where that is not known. `tags` are names of
+    entries whose instants are kept; of others, those before the entry `horizon` may be gone. `ticket` is the
+    newest place in the queue for the lake's slots that an entry used up. `doomed` are dropped locations whose
+    files vacuum deletes, or has deleted: no table can be there any more. `ids` are the ids that formats gave
+    the tables of `versions`, by location, where they are known: a location may hold another table later. On
+    the store it is packed, see `head_encoding`; a new part is added in `head_steps` too. `given_up` is not
+    part of the instant: of the next entry, which is not settled yet, these locations were found out of reach
+    (see `settle.completion`).
     """
 
     lake: str
@@ -123,7 +123,7 @@ _KINDS: Mapping[type[AnyChange], str] = {
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One slot of the global log: who decided what. Identity is the attempt, never the put-id.
+    """One slot of the global log: which attempt decided what. Identity is the attempt, never the put-id.
 
     `lake` is the id of the lake that it was made for; empty in entries of earlier releases.
     """

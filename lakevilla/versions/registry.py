@@ -46,7 +46,7 @@ def may_lie_at(head: Head | None, location: str) -> bool:
     """Whether an unregistered table may be found in this folder below the root.
 
     Not in a folder that `folder_for` made up: between the publishing of such a table and the replacing
-    of HEAD it would be found under a name that nobody gave it.
+    of HEAD it would be found under a name that it was never given.
     """
     if head is None:
         return True
@@ -201,13 +201,13 @@ def apply(head: Head, entry: Entry, settled: Settled, put: str) -> Head:
 def _after_commit(head: Head, commit: Commit, published: bool) -> Head:
     """HEAD after a commit on several tables; `head` knows already what became of their versions.
 
-    Who wrote a table made sure before that it belongs to this lake.
+    A client that wrote a table made sure before that it belongs to this lake.
     """
     changed = [write.table for write in commit.writes if not write.creates]
     ids = _ids(head, {w.table.location: w.table_id for w in commit.writes if published or not w.creates})
     owned = replace(head, owned=head.owned | {ref.location for ref in changed}, ids=ids)
     if not published:
-        # What it left or met has versions now: without a name nobody would find them.
+        # What it left or met has versions now: without a name no client would find them.
         known = [ref for ref in changed if ref.location in head.versions]
         return replace(owned, tables={**head.tables, **_unnamed(head, known)})
     # What it has read is part of this instant too, or a reader would see the effect without the cause.
@@ -246,7 +246,7 @@ def _unnamed(head: Head, refs: Sequence[TableRef]) -> dict[str, TableRef]:
 
 
 def _forget(head: Head, drops: Sequence[Drop]) -> Head:
-    """HEAD without what it knows of dropped tables, but that their folders are no tables any more."""
+    """HEAD without what it knows of dropped tables, but that their folders are not tables any more."""
     gone = {drop.table.location for drop in drops}
     return replace(
         head,

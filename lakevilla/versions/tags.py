@@ -32,8 +32,8 @@ class Expire:
     locations of dropped tables whose files vacuum deletes after this; `forgotten` are such whose files are
     deleted, and which HEAD need not list any more.
 
-    It comes before anything is deleted: whoever names an instant after it finds out whether that is still
-    kept, and whoever deletes after it knows every name that counts.
+    It comes before anything is deleted: the client that names an instant after it finds out whether that is
+    still kept, and the client that deletes after it knows every name that counts.
     """
 
     before: int

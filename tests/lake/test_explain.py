@@ -84,7 +84,7 @@ def _outside_update(store: Hooked, root: Path, table: str, before: str = "create
 
 def test_quiet_lake_has_nothing_to_explain(lake: lv.Lake) -> None:
     assert lake.explain().findings == ()
-    assert "nobody waits, and nothing is left half done" in str(lake.explain())
+    assert "no client waits, and nothing is left half done" in str(lake.explain())
 
 
 def test_what_is_neither_transaction_nor_table_is_refused(lake: lv.Lake) -> None:
@@ -349,4 +349,4 @@ def test_command_prints_sentences_and_json(
     told = json.loads(capsys.readouterr().out)
     assert (told["about"], told["findings"][0]["transactions"]) == ("table 'x'", [tx.id])
     assert main(["explain", str(tmp_path)]) == 0
-    assert "nobody waits" in capsys.readouterr().out
+    assert "no client waits" in capsys.readouterr().out

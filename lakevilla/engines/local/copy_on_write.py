@@ -170,7 +170,7 @@ def surviving(change: Change, where: exp.Expr | None) -> Iterator[pa.Table]:
 
 
 def _remove_whole(change: Change, files: list[DataFile]) -> None:
-    """Files whose rows all go: their rows are counted, from the file only if nobody knows their number."""
+    """Files whose rows all go: their rows are counted, from the file only if their number is unknown."""
     for file in files:
         rows = file.living_rows
         if rows is None:

@@ -1,7 +1,7 @@
 """A change that is not published: what the table would be with it, and its form in a transaction's record.
 
-The record holds Delta's own actions, without the `commitInfo` that only a publisher can write: whoever
-publishes them later, on whichever version, needs nothing else.
+The record holds Delta's own actions, without the `commitInfo` that only a publisher can write: the client
+that publishes them later, on whichever version, needs nothing else.
 """
 
 from collections.abc import Mapping

@@ -230,7 +230,7 @@ class DeltaTable:
 
     def _follow(self, base: DeltaSnapshot) -> tuple[DeltaSnapshot, list[Commit]]:
         """The entries after this version, in the same round as a look at it if that is due. Recreated if it
-        is no version of the table here any more."""
+        is not a version of the table here any more."""
         after = partial(follow, self._store, self._environment, base.version + 1)
         if not must_look(self._environment, base.seen_at):
             # Entries of another table in the same place look like those that would follow.

@@ -1,7 +1,7 @@
 """A change that is not published: what the table would be with it, and its form in a transaction's record.
 
-The record holds files as entries of manifests, with all that a snapshot needs of them: whoever publishes it
-later, on whichever version, needs nothing else.
+The record holds files as entries of manifests, with all that a snapshot needs of them: the client that
+publishes it later, on whichever version, needs nothing else.
 """
 
 from collections.abc import Mapping

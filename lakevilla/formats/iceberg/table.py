@@ -237,7 +237,7 @@ class IcebergTable:
 
     def _follow(self, base: IcebergSnapshot) -> tuple[IcebergSnapshot, list[Version]]:
         """The versions after this one, in the same round as a look at it if that is due. Recreated if they
-        are of another table, or it is no version of the table here any more."""
+        are of another table, or it is not a version of the table here any more."""
         after = partial(self._log.follow, base.at)
         versions: list[Version]
         if must_look(self._environment, base.seen_at):

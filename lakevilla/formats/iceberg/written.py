@@ -13,7 +13,7 @@ from lakevilla.formats.iceberg.metadata.paths import recorded_path
 from lakevilla.model import DataFile, WrittenFile
 
 _BLOCK_BYTES = 64 * 1024 * 1024
-"""Format 1 wants a number here that nobody reads."""
+"""Format 1 wants a number here that no reader uses."""
 
 _TOLD = ("content", "file_path", "file_format", "record_count", "file_size_in_bytes", "partition")
 _MAPS = (

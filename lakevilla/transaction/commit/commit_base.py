@@ -62,7 +62,7 @@ class CommitBase(ABC):
         return [(pinned, change) for pinned, change in found if change is not None]
 
     def _is_contended(self) -> bool:
-        """Whether somebody had to queue for a table that we change; then we queue too."""
+        """Whether another client had to queue for a table that we change; then we queue too."""
         contended = self._guarantees.recovers and any(pinned.snapshot.contended for pinned, _ in self.changes)
         if contended:
             self.line_up()
@@ -130,8 +130,8 @@ class PerTableBase(CommitBase):
         return read
 
     def _catch_up(self) -> None:
-        """Bring all that the transaction touched up to date. Who has to redo for that lines up first, so that
-        it is done once."""
+        """Bring all that the transaction touched up to date. A client that has to redo for that lines up
+        first, so that it is done once."""
         between = self._news()
         if not self._guarantees.recovers:
             self._recovery.refuse_conflicts(between)

@@ -48,7 +48,8 @@ class CommitStrategy:
         changeable = {pinned.ref.location for pinned in workspace.changeable}
         targets = [at for at in (p.ref.location for p in self._operations.targets) if at in changeable]
         by_slot = self._is_decided_by_slot(targets)
-        # Who found no row to change is a writer too: what it read decided that. At one instant it was true.
+        # A client that found no row to change is a writer too: what it read decided that. At one instant it
+        # was true.
         idle = by_slot and self._operations.meant_to_change and not guarantees.isolates
         if not targets and not defines and not idle:
             self._refuse_no_op_on_a_stale_instant()
@@ -69,8 +70,8 @@ class CommitStrategy:
             raise instant.stayed
 
     def _is_decided_by_slot(self, targets: Sequence[str]) -> bool:
-        """With I always, with CT if there are several tables to it, or one that nobody else may change, or if
-        somebody else may have resumed it: all clients of a transaction must meet in one log."""
+        """With I always, with CT if there are several tables to it, or one that no other client may change,
+        or if another client may have resumed it: all clients of a transaction must meet in one log."""
         workspace, guarantees = self._workspace, self._guarantees
         if guarantees.isolates or not guarantees.by_slots:
             return guarantees.isolates

@@ -43,8 +43,8 @@ class InstantBase(CommitBase):
         return read or self._read_head(log)
 
     def stand(self, log: GlobalLog, read: ReadHead) -> ReadHead:
-        """Validate, and if a rule is hit, go on to this HEAD. Who has to redo for that lines up first, so
-        that it is done once."""
+        """Validate, and if a rule is hit, go on to this HEAD. A client that has to redo for that lines up
+        first, so that it is done once."""
         if self._instant.head.lake not in ("", read.head.lake):
             raise log.recreated()
         if self._instant.read is not None and read.head.seq == self._instant.read.head.seq:
@@ -88,7 +88,7 @@ class InstantBase(CommitBase):
 
     @property
     def _found(self) -> list[Pinned]:
-        """The lake's tables that were touched; nobody else knows those that the transaction makes."""
+        """The lake's tables that were touched; no other client knows those that the transaction makes."""
         return [pinned for pinned in self._workspace.touched if not pinned.is_new]
 
     def _news(self, head: Head) -> News:

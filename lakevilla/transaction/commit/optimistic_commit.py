@@ -1,10 +1,10 @@
 """The optimistic commit of one change to one table (the plain format's commit, features NONE).
 
-Create the next version; if somebody else holds it, ask whether their commit concerns ours, and if not, try
-the number after it. Every version between is looked at, none is skipped. Losing means that somebody else
-got ahead, so the lake as a whole always makes progress; the limit only ends a hopeless race. Who has lost
-several times waits, and then catches up with all that came meanwhile before the next try: one who waited
-for every version on the way would never reach a table that grows faster.
+Create the next version; if another client holds it, ask whether their commit concerns ours, and if not, try
+the number after it. Every version between is looked at, none is skipped. Losing means that another client
+got ahead, so the lake as a whole always makes progress; the limit only ends a hopeless race. A client that
+has lost several times waits, and then catches up with all that came meanwhile before the next try: one that
+waited for every version on the way would never reach a table that grows faster.
 """
 
 import logging

@@ -1,9 +1,9 @@
 """The commit of a transaction with recovery, on one table: publish, rebase, or wait for our turn and redo.
 
-Create the next version. If somebody else holds it, ask whether their commit concerns any of our operations.
+Create the next version. If another client holds it, ask whether their commit concerns any of our operations.
 If not, rebase: nothing is redone. If so, take a place in the table's queue of writers, wait until it is the
 first, redo what does not stand any more on the newest version, and try again. Every version on the way is
-looked at: one that names our own transaction was written by whoever resumed it, and we are fenced.
+looked at: one that names our own transaction was written by the client that resumed it, and we are fenced.
 """
 
 import logging
@@ -134,7 +134,8 @@ class QueuedCommit:
             self._catch_up(location, self._queues.wait(pinned))
 
     def _catch_up(self, location: str, between: Sequence[Taken]) -> None:
-        """Stand on the version of one table after these commits; who conflicts waits for its turn first."""
+        """Stand on the version of one table after these commits; a client that conflicts waits for its turn
+        first."""
         base = self._workspace.base(location)
         between = self._settled(base, between)
         conflicts = self.conflicts({location: between})

@@ -2,7 +2,7 @@
 
 The create of the next slot is the decision (docs/protocol.md, 7). It proves that no other entry came since
 HEAD was read; what the transaction stands on at that HEAD is the business of its commit base. Only outside
-writers, who use no slots, can have moved what it changes, and settling deals with those. If the slot is
+writers, which use no slots, can have moved what it changes, and settling deals with those. If the slot is
 taken, that entry is settled first, then the transaction is brought up to the new HEAD, and the next slot is
 tried.
 """
@@ -37,8 +37,9 @@ from lakevilla.versions.records import Entry, Head
 logger = logging.getLogger("lakevilla.transaction")
 
 QUEUE_AFTER = 8
-"""Who has lost so many slots to others takes a place in the queue for them. Fewer would let everybody wait
-for one client's requests who could as well try; measured with 48 clients (docs/benchmarks.md)."""
+"""A client that has lost so many slots to others takes a place in the queue for them. Fewer would let every
+client wait for one client's requests that could as well try; measured with 48 clients
+(docs/benchmarks.md)."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class SlotCommit:
         read = self._base.first(log)
         for losses in range(LOSSES_ALLOWED):
             if losses >= QUEUE_AFTER and self._queues.lake_ticket is None:
-                # Who has to redo something does it before, so that nobody waits for that.
+                # A client that has to redo something does it before, so that no client waits for that.
                 self._base.line_up()
                 self._base.stand(log, log.read_head() or read)
                 self._queues.wait_for_the_lake(log)
@@ -152,7 +153,8 @@ class SlotCommit:
         return Commit(tuple(writes), tuple(reads), drops, self._queues.lake_ticket, self._final, behind)
 
     def _new(self, pinned: Pinned) -> Write:
-        """A table that the transaction makes, with all that it does to it. Nobody else can have read it."""
+        """A table that the transaction makes, with all that it does to it. No other client can have read
+        it."""
         change = self._recovery.change(pinned.ref.location)
         assert change is not None, "to make a table is a change of it"
         encoded = pinned.table.encode_change(pinned.snapshot, change)

@@ -1,12 +1,12 @@
 """A transaction's places in the queues of writers of its tables (module 1).
 
-Who competes with nobody pays one probe, in the same round as the look for the table's newest version, and
-holds no ticket. A place is taken where somebody waits already, after a lost race, and for a transaction that
-stays open long after its first change. Order is fairness; what may be published is decided elsewhere.
+Without competition it pays one probe, in the same round as the look for the table's newest version, and
+holds no ticket. A place is taken where another client waits already, after a lost race, and for a transaction
+that stays open long after its first change. Order is fairness; what may be published is decided elsewhere.
 
-There is one more queue, for the lake itself: who has lost its slots to others takes a place there, so that a
-crowd does not try for the same slot. It comes after all tables in the order of places, and nobody holds a
-place there while it redoes something: it is held for a few requests only.
+There is one more queue, for the lake itself: a client that has lost its slots to others takes a place there,
+so that a crowd does not try for the same slot. It comes after all tables in the order of places, and no
+client holds a place there while it redoes something: it is held for a few requests only.
 
 Where the markers lie in the log a place is a version of the table: it is taken with the first change, and
 what is published takes its place. This is the one module that knows the difference.
@@ -70,7 +70,7 @@ class WriterQueues:
         return ()
 
     def probe(self, pinned: Pinned) -> bool:
-        """Ask whether somebody waits for a table that is pinned already; it is asked once."""
+        """Ask whether another client waits for a table that is pinned already; it is asked once."""
         location = pinned.ref.location
         if location in self._probed:
             return False
@@ -79,14 +79,15 @@ class WriterQueues:
         return self._of(pinned.ref, seen).probe(seen.version + 1, seen.ticket)
 
     def wrote(self, pinned: Pinned, blind: bool) -> None:
-        """After a change: who stays open for long takes a place, so that others do not overtake for ever."""
+        """After a change: a client that stays open for long takes a place, so that others do not overtake for
+        ever."""
         now = self._workspace.environment.elapsed()
         self._since = now if self._since is None else self._since
         if pinned.snapshot.markers_in_log or (not blind and now - self._since > OPEN_SECONDS):
             try:
                 self.claim(pinned.ref, self._premise(pinned))
             except Unavailable as error:
-                # The change is made: a place in the queue is no reason to call it failed.
+                # The change is made: a missing place in the queue does not make it failed.
                 logger.warning("transaction %s takes no place yet: %s", self._workspace.txn, error)
 
     def claim(self, ref: TableRef, seen: Snapshot) -> None:
@@ -123,9 +124,9 @@ class WriterQueues:
     def wait(self, pinned: Pinned) -> list[Taken]:
         """Take a place and wait until it is the first; what was committed since the pinned version.
 
-        Nobody waits for a table while it holds a place on one that comes after it in the order of locations:
-        so nobody can wait in a ring. Who would **shifts**: it gives those places back first. (Attempts of
-        `lake.run` keep their places, and may turn to other tables.)
+        No client waits for a table while it holds a place on one that comes after it in the order of
+        locations: so no client can wait in a ring. A client that would **shifts**: it gives those places back
+        first. (Attempts of `lake.run` keep their places, and may turn to other tables.)
         """
         between: list[Taken] = []
 
@@ -192,7 +193,7 @@ class WriterQueues:
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """Whoever waits for us sees that we are at work, however long it takes."""
+        """The client that waits for us sees that we are at work, however long it takes."""
         self._leases.busy(self._workspace.txn)
         try:
             yield
@@ -204,7 +205,7 @@ class WriterQueues:
         return self._leases.show(self._workspace.txn, self._holder)
 
     def free(self) -> None:
-        """Give all places back. Who cannot be reached now learns by our lease that we are gone."""
+        """Give all places back. A client that cannot be reached now learns by our lease that we are gone."""
         try:
             self._workspace.environment.fan_out([queue.free for queue in self._queues.values()])
             self._leases.release(self._workspace.txn)
@@ -221,7 +222,7 @@ class WriterQueues:
             self._workspace.environment.fan_out([queue.free for queue in left])
 
     def _premise(self, pinned: Pinned) -> Snapshot:
-        """The version after which we take a place: nobody may create a log entry whose number was used and
+        """The version after which we take a place: no client may create a log entry whose number was used and
         cleaned away since we looked."""
         if not pinned.snapshot.markers_in_log:
             return pinned.snapshot
@@ -246,7 +247,7 @@ class WriterQueues:
         return LogQueue(store, self._leases, environment, txn, self._holder, entries)
 
     def _pin_and_probe(self, name: str) -> tuple[Pinned, bool]:
-        """The table and whether somebody waits for it, asked in one round if we know it from before."""
+        """The table and whether another client waits for it, asked in one round if we know it from before."""
         workspace = self._workspace
         pin = partial(workspace.catalog.pin, name, workspace.meter)
         known = workspace.catalog.known(name)

@@ -10,8 +10,8 @@ A table that is touched later is asked too, and what HEAD does not know of it is
 on to that later HEAD only if all that it has touched so far has the same version there; else it stays where
 it is, and ends with a Conflict if there is no such table for it there.
 
-Who cannot write that entry, for lack of rights or because another one cannot be settled, is served too: it
-sees HEAD's versions, and of tables that HEAD does not know the newest.
+A client that cannot write that entry, for lack of rights or because another one cannot be settled, is served
+too: it sees HEAD's versions, and of tables that HEAD does not know the newest.
 """
 
 import logging
@@ -254,7 +254,7 @@ class PinnedInstant:
         """HEAD after an entry that makes these versions part of the lake's instant; None if another entry
         came first, which is settled then."""
         if read is None:
-            # Whoever makes the log first may know later versions of these tables: look again.
+            # The client that makes the log first may know later versions of these tables: look again.
             self._catalog.first_head(self._meter)
             return None
         newest = {pinned.ref: pinned.snapshot for pinned in tables}
@@ -263,9 +263,9 @@ class PinnedInstant:
         return adopt(self._catalog, self._environment, self._meter, read, change)
 
     def _stay(self, read: ReadHead | None, head: Head, beyond: Sequence[Pinned], error: Unavailable) -> None:
-        """An instant for who may write no entry, or cannot settle what somebody left: HEAD's, and what HEAD
-        does not know as it is. Not if that is part of an entry after HEAD, whose other parts are not seen,
-        and not if the store went away: then nobody said that we may not write."""
+        """An instant for a client that may write no entry, or cannot settle what another client left: HEAD's,
+        and what HEAD does not know as it is. Not if that is part of an entry after HEAD, whose other parts
+        are not seen, and not if the store went away: then it was not said that we may not write."""
         if _went_unanswered(error):
             raise error
         unknown = [pinned for pinned in beyond if pinned.ref.location not in head.versions]

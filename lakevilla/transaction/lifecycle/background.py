@@ -19,7 +19,7 @@ class _State:
 
 
 class BackgroundTasks:
-    """Tasks in the background that somebody may want to see done, such as removing the records of a
+    """Tasks in the background that a caller may want to see done, such as removing the records of a
     transaction that has ended. Shared by the transactions of a lake."""
 
     def __init__(self, environment: Environment) -> None:

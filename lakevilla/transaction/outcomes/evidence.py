@@ -92,7 +92,7 @@ class Evidence:
         return not self.expired and all(seen.whole for seen in self.tables.values())
 
     def _stands(self, write: Write, attempt: str) -> bool | None:
-        """Whether the attempt published this part and nobody took it back."""
+        """Whether the attempt published this part and no client took it back."""
         seen = self.tables.get(write.table.location)
         if seen is not None and seen.of(attempt + INVERSE) is not None:
             return False

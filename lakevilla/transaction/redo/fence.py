@@ -1,12 +1,12 @@
 """Where two clients of one transaction meet that a slot decides (docs/protocol.md, section 4).
 
-Whoever resumed the transaction, and whoever began it, decide it by an entry of the global log that names it.
-Before a client creates a slot it has looked at every entry up to the HEAD before it, from one on that was
-settled before the first record was stored, and so before anybody could resume the transaction. The create of
-the slot proves that no entry came since. So the first entry that is published is the commit, and every other
-client meets it: it is `Fenced`.
+The client that resumed the transaction, and the one that began it, decide it by an entry of the global log
+that names it. Before a client creates a slot it has looked at every entry up to the HEAD before it, from one
+on that was settled before the first record was stored, and so before any client could resume the transaction.
+The create of the slot proves that no entry came since. So the first entry that is published is the commit,
+and every other client meets it: it is `Fenced`.
 
-As long as nothing was stored nobody can have resumed the transaction, and nothing is looked at. HEAD tells
+As long as nothing was stored no client can have resumed the transaction, and nothing is looked at. HEAD tells
 the newest entries itself, so that a look costs no request unless the transaction is far behind.
 """
 

@@ -1,7 +1,7 @@
 """Operations as the records that a restarted client can go on from.
 
 What a record says is fixed when it is asked for, because a redo changes the operation later; only the
-encoding of changes, which may be large, is left to whoever writes the record.
+encoding of changes, which may be large, is left to the writer of the record.
 """
 
 from collections.abc import Callable

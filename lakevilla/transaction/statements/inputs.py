@@ -174,7 +174,7 @@ def _matched(where: str | None, action: object, place: str) -> MatchedClause:
         return MatchedClause(condition(where), "*")
     if isinstance(action, Mapping):
         return MatchedClause(condition(where), assignments(action))
-    raise InvalidInput(f"{place}={action!r} is no merge action: give {_ACTIONS}")
+    raise InvalidInput(f"{place}={action!r} is not a merge action: give {_ACTIONS}")
 
 
 def _not_matched(where: str | None, action: object) -> NotMatchedClause:
@@ -182,4 +182,4 @@ def _not_matched(where: str | None, action: object) -> NotMatchedClause:
         return NotMatchedClause(condition(where), "*")
     if isinstance(action, Mapping):
         return NotMatchedClause(condition(where), assignments(action))
-    raise InvalidInput(f"not_matched={action!r} is no merge action: give {_ACTIONS}")
+    raise InvalidInput(f"not_matched={action!r} is not a merge action: give {_ACTIONS}")

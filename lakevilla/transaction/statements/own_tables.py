@@ -1,6 +1,6 @@
 """Tables that a transaction has made or dropped, as its next statement sees them.
 
-It holds what the operations so far have done to names; whoever undoes or redoes operations starts it anew and
+It holds what the operations so far have done to names; an undo or redo of operations starts it anew and
 lets them do it again, in order.
 """
 
@@ -60,7 +60,7 @@ class OwnTables:
         return location in self._ever_made
 
     def unmake(self, location: str) -> None:
-        """What we made there was undone, and now somebody else's table lies there."""
+        """What we made there was undone, and now another client's table lies there."""
         self._ever_made.discard(location)
 
     def uses(self, location: str) -> bool:

@@ -161,7 +161,7 @@ def test_transforms_are_taken_apart() -> None:
     ids=str,
 )
 def test_transform_that_a_type_does_not_have_is_refused(transform: str, array: pa.Array) -> None:
-    with pytest.raises(InvalidInput, match="is no partition transform of values"):
+    with pytest.raises(InvalidInput, match="is not a partition transform of values"):
         apply(transform, array)
 
 

@@ -48,7 +48,7 @@ def divided(
 ) -> tuple[list[Numbered], list[Numbered]]:
     """The files that Spark reads rightly, and the others. Looks into their footers where it has to.
 
-    Unsupported if there is one that nobody here reads.
+    Unsupported if there is one that no reader here reads.
     """
     for _, file in files:
         refuse_unreadable(file)

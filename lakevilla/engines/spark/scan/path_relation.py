@@ -63,7 +63,7 @@ def _value(text: Any, data_type: DataType) -> Any:
 
 
 def _open(options: Mapping[str, str]) -> dict[str, str]:
-    """The options that anybody may see. Whoever gives keys names their provider too; it goes with them."""
+    """The options without secrets. If keys are given, so is their provider; it goes with them."""
     hidden = {*_SECRETS, _PROVIDER} if any(name in options for name in _SECRETS) else set()
     return {name: value for name, value in options.items() if name not in hidden}
 

@@ -1,4 +1,4 @@
-"""A pinned table as a DataFrame: physical columns from the files, logical columns for whoever uses them.
+"""A pinned table as a DataFrame: physical columns from the files, logical columns for its users.
 
 The relation has the columns of the data files by their physical names, and as partition columns what is
 known of each file: the table's partition values, and if asked for the file's number and its deleted rows.

@@ -1,6 +1,6 @@
 """The Spark session: the user's own, or a local one that starts when a statement first needs it.
 
-A session that somebody else made keeps its settings: what a read or a job needs is given to that read or job.
+A session that the user made keeps its settings: what a read or a job needs is given to that read or job.
 """
 
 import os
@@ -120,7 +120,7 @@ def _nothing() -> None:
 
 
 def _same_python(session: Any) -> None:
-    """Tasks need this interpreter, which has our dependencies, unless somebody chose another."""
+    """Tasks need this interpreter, which has our dependencies, unless the user chose another."""
     if "PYSPARK_PYTHON" in os.environ:
         return
     os.environ["PYSPARK_PYTHON"] = sys.executable

@@ -1,7 +1,7 @@
 """A Spark of our own: a local one, or that of the Spark Connect server that the environment names.
 
-It is quiet: Spark's own start tells a dozen things that nobody asked for. Errors are told, and on a terminal
-long jobs show Spark's progress bar.
+It is quiet: Spark's own start tells a dozen things that the user did not ask for. Errors are told, and on a
+terminal long jobs show Spark's progress bar.
 """
 
 import os
@@ -21,7 +21,7 @@ from lakevilla.engines.spark.session import java, packages
 from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput
 
-# Whoever has set these has a Spark with settings, logging and Java of its own.
+# A user that has set these has a Spark with settings, logging and Java of its own.
 _OWN_SPARK = ("PYSPARK_GATEWAY_PORT", "SPARK_CONF_DIR", "SPARK_HOME")
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 _NEWEST = 21
@@ -86,7 +86,7 @@ def _start_quietly(settings: Mapping[str, str], environment: Environment) -> Non
 def _launched(conf: SparkConf) -> Any:
     """A JVM without the warning; it ends when this process does."""
     passing = subprocess.Popen(["sh", "-c", _WITHOUT_FIRST_WARNING], stdin=subprocess.PIPE, stdout=2)
-    # It ends when the JVM does; until then somebody must hold it.
+    # It ends when the JVM does; until then something must hold it.
     _filters.append(passing)
     assert passing.stdin is not None
     with passing.stdin as end:

@@ -1,7 +1,7 @@
 """What runs in Spark's tasks: rows become Parquet files at their final keys, and a report goes back.
 
 There is no rename and no committer: a file counts only if the transaction's commit names it. A task that is
-tried again or runs twice leaves files under names of its own, which nobody names and vacuum finds by the
+tried again or runs twice leaves files under names of its own, which no client names and vacuum finds by the
 transaction's id.
 
 Rows that are refused end the task with a report and not with an exception: Spark would try again, and bury
@@ -121,8 +121,8 @@ def _ready_for_the_next_task() -> None:
     """Spare this worker what it does before and after every task, which takes longer than a small task.
 
     It collects garbage: not among the modules that it has imported, from now on. And every importer reads
-    its archive again: PySpark has one for each of its packages, and its archive does not change. Whoever
-    imports more of it gets an importer anew.
+    its archive again: PySpark has one for each of its packages, and its archive does not change. Code
+    that imports more of it gets an importer anew.
     """
     _freeze_once()
     for path, importer in list(sys.path_importer_cache.items()):
@@ -252,7 +252,7 @@ def _by_file(rows: Iterator[pa.Table], file: str) -> Iterator[tuple[int, Iterato
         run = pieces()
         yield number, run
         for _ in run:
-            # Whoever stopped early has what it wanted.
+            # A consumer that stopped early has what it wanted.
             pass
         first = after[0] if after else None
 

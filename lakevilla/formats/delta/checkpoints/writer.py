@@ -1,7 +1,7 @@
 """Checkpoints, written: classic in one file, or V2 where the table asks for it (PROTOCOL.md, "Checkpoints").
 
-A classic checkpoint has one key for a version, and whoever comes first has written it: its rows are the same
-whoever did, but not its bytes, and a reader that has seen its footer must find the rest. The hint
+A classic checkpoint has one key for a version, and the first client has written it: its rows are the same
+in each case, but not its bytes, and a reader that has seen its footer must find the rest. The hint
 `_last_checkpoint` follows the checkpoint and may go back; it only saves a LIST.
 """
 

@@ -1,8 +1,8 @@
 """Changes to a table's definition: columns, properties, CHECK constraints.
 
 Each function is pure: from the definition of one version to the `Change` that the next one publishes.
-Whoever adds a constraint checks the rows that are there; whoever publishes fills in what depends on the
-version that the change lands on.
+The client that adds a constraint checks the rows that are there; the client that publishes fills in what
+depends on the version that the change lands on.
 """
 
 import json

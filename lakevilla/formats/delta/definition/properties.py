@@ -50,10 +50,10 @@ def duration_ms(text: str) -> int:
     for count, unit in zip(words[::2], words[1::2], strict=False):
         singular = unit.removesuffix("s")
         if not re.fullmatch(r"\d+", count) or singular not in _UNITS_MS:
-            raise InvalidInput(f"{text!r} is no interval; write one like 'interval 7 days'")
+            raise InvalidInput(f"{text!r} is not an interval; write one like 'interval 7 days'")
         total += int(count) * _UNITS_MS[singular]
     if not words or len(words) % 2:
-        raise InvalidInput(f"{text!r} is no interval; write one like 'interval 7 days'")
+        raise InvalidInput(f"{text!r} is not an interval; write one like 'interval 7 days'")
     return total
 
 

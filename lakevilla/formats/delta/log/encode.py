@@ -71,13 +71,15 @@ def marker_of(info: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
 
 
 def is_pending(info: Mapping[str, Any] | None) -> bool:
-    """Whether the entry is a marker that still holds its version: nobody reads it, nor what comes after."""
+    """Whether the entry is a marker that still holds its version: no client reads it, nor what comes
+    after."""
     marker = marker_of(info)
     return marker is not None and bool(marker["live"])
 
 
 def attempt_of(info: Mapping[str, Any] | None) -> str | None:
-    """The LakeVilla attempt that a `commitInfo` names; None for markers, and for anybody else's commit."""
+    """The LakeVilla attempt that a `commitInfo` names; None for markers, and for any other client's
+    commit."""
     return None if marker_of(info) is not None else authorship.attempt_of(_ours(info))
 
 

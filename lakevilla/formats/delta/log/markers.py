@@ -1,10 +1,10 @@
 """Markers in the log (placement `log`; docs/protocol.md, section 3): written, read, and filled.
 
-A marker is a log entry with `commitInfo` alone: for everybody else an empty commit. Its owner replaces it by
-the real commit. This is the one place where an entry of the log is rewritten, so it is looked at first
-whether anybody could have built on the empty one: a checkpoint or a compacted file that covers it, or a
-commit above it that is no marker. An outside writer that comes between the look and the replace is not seen:
-tables with markers in the log are for LakeVilla clients alone.
+A marker is a log entry with `commitInfo` alone: for every other client an empty commit. Its owner replaces it
+by the real commit. This is the one place where an entry of the log is rewritten, so it is looked at first
+whether any client could have built on the empty one: a checkpoint or a compacted file that covers it, or a
+commit above it that is not a marker. An outside writer that comes between the look and the replace is not
+seen: tables with markers in the log are for LakeVilla clients alone.
 """
 
 from collections.abc import Mapping
@@ -68,7 +68,7 @@ def fill(
 
 
 def _covered(store: Store, environment: Environment, version: int) -> str | None:
-    """Who may have built on the empty entry of this version, if anybody."""
+    """Which clients may have built on the empty entry of this version, if any."""
     listing = list_log(store, version)
     if listing.checkpoints:
         return f"a checkpoint of version {max(listing.checkpoints)} covers our marker, version {version}"
@@ -78,5 +78,5 @@ def _covered(store: Store, environment: Environment, version: int) -> str | None
     found = environment.fan_out([partial(read_entry, store, number) for number in above])
     for number, commit in zip(above, found, strict=True):
         if commit is not None and marker_of(commit.info) is None:
-            return f"version {number}, above our marker {version}, is of somebody who does not wait for it"
+            return f"version {number}, above our marker {version}, is of a client that does not wait for it"
     return None

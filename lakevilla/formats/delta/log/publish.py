@@ -1,7 +1,7 @@
 """Publishing a change: one create of the next log entry, and what its answer means.
 
-The create decides: if the entry that is there in the end names our attempt, the change is published, whoever
-wrote it; if it names somebody else's, the version is taken.
+The create decides: if the entry that is there in the end names our attempt, the change is published, no
+matter which client wrote it; if it names another client's, the version is taken.
 """
 
 from dataclasses import replace
@@ -57,13 +57,14 @@ def publish(
 def encode_first(change: Change, author: Author) -> bytes:
     """The entry of version 0: metadata and protocol, and files if there are rows.
 
-    Its time is the one at which the change was made, so that whoever publishes it writes the same bytes.
+    Its time is the one at which the change was made, so that the client that publishes it writes the same
+    bytes.
     """
     return encode_entry(land(change, author, None, change.metadata.created_ms))
 
 
 def publish_first(store: Store, data: bytes, attempt: str) -> bool:
-    """Create version 0. True if version 0 is this attempt's, whoever wrote it."""
+    """Create version 0. True if version 0 is this attempt's, no matter which client wrote it."""
     try:
         in_the_way = _create(store, 0, data, attempt)
     except Damaged:

@@ -190,7 +190,8 @@ def _joined(blocks: list[LiveBlock]) -> list[LiveBlock]:
 
 
 def _newest_notice(known: Notice | None, commits: Sequence[Commit]) -> Notice | None:
-    """An entry that tells of the table's name counts until a later one does, whoever writes after it."""
+    """An entry that tells of the table's name counts until a later one does, no matter which client
+    writes after it."""
     for commit in commits:
         known = notice_of(commit.info) or known
     return known

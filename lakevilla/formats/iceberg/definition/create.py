@@ -148,10 +148,10 @@ def _transform(field: PartitionField, source: NestedField) -> Transform[Any, Any
     try:
         transform = parse_transform(field.transform)
     except (ValidationError, ValueError) as error:
-        raise InvalidInput(f"{field.transform!r} is no partition transform: {error}") from error
+        raise InvalidInput(f"{field.transform!r} is not a partition transform: {error}") from error
     if isinstance(transform, UnknownTransform) or field.transform in _NO_WIDTH:
         raise InvalidInput(
-            f"{field.transform!r} is no partition transform: write identity, year, month, day, hour, "
+            f"{field.transform!r} is not a partition transform: write identity, year, month, day, hour, "
             "bucket[N] or truncate[W]"
         )
     if not transform.can_transform(source.field_type):

@@ -1,7 +1,7 @@
 """The name mapping of a table: under which names its columns lie in data files without field ids.
 
-It is kept in a table property, as JSON. Who renames or adds columns keeps it up to date, so that such files
-are read as before.
+It is kept in a table property, as JSON. A writer that renames or adds columns keeps it up to date, so that
+such files are read as before.
 """
 
 from collections.abc import Iterable, Mapping
@@ -26,7 +26,7 @@ def name_mapping(properties: Mapping[str, str]) -> NameMapping | None:
         return parse_mapping_from_json(text)
     except ValidationError as error:
         reason = str(error).partition("\n")[0]
-        raise Corrupt(f"the table property {NAME_MAPPING} is no name mapping: {reason}") from error
+        raise Corrupt(f"the table property {NAME_MAPPING} is not a name mapping: {reason}") from error
 
 
 def names_by_id(mapping: NameMapping) -> dict[int, list[str]]:

@@ -8,7 +8,7 @@ from lakevilla.formats.iceberg.log.authorship import COMMIT
 from lakevilla.formats.properties import CONSTRAINT, check_own
 
 FORMAT_VERSION = "format-version"
-"""No property of the table: whoever sets it asks for that version of the format."""
+"""Not a property of the table: a statement that sets it asks for that version of the format."""
 
 # Iceberg shows these as properties, and keeps them elsewhere.
 _RESERVED = frozenset(

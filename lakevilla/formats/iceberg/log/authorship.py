@@ -1,4 +1,4 @@
-"""Who wrote a version of an Iceberg table: our part of its metadata.
+"""Which client wrote a version of an Iceberg table: our part of its metadata.
 
 The table property `lakevilla.commit` holds a JSON object with the attempt by which recovery recognises a
 commit. Clients that know nothing of it copy it into the versions that they write, so it names the version
@@ -29,7 +29,7 @@ def told(raw: Raw) -> Info:
     try:
         info = json.loads(text)
     except (ValueError, TypeError, RecursionError):
-        # Somebody else's property of that name says nothing to us.
+        # Another client's property of that name says nothing to us.
         return {}
     return info if isinstance(info, dict) else {}
 

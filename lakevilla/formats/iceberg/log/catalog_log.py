@@ -129,7 +129,7 @@ class CatalogLog:
         return False
 
     def leave_hint(self, version: Version) -> None:
-        """Who asks the catalog needs none."""
+        """A reader that asks the catalog needs none."""
 
     def renew_hint(self, version: Version) -> None:
         """As above."""

@@ -206,10 +206,10 @@ class FileLog:
     def _begun_elsewhere(self) -> Version | None:
         """The oldest version of a table that another client has here without our first metadata file.
 
-        Who makes a table by files at the same moment creates that same file, and the store lets one through:
-        nothing needs to be looked for. This look finds what the create would not meet: files that a catalog
-        named, a table whose first files are cleaned up, one that begins with 0, or compressed. It is a look:
-        such a table that is begun right after it is not noticed.
+        A client that makes a table by files at the same moment creates that same file, and the store lets one
+        through: nothing needs to be looked for. This look finds what the create would not meet: files that a
+        catalog named, a table whose first files are cleaned up, one that begins with 0, or compressed. It is
+        a look: such a table that is begun right after it is not noticed.
         """
         names = self._listed()
         if not names or metadata_key(FIRST) in names:

@@ -2,7 +2,8 @@
 
 Iceberg's commits do not list what they did, and one version may hold several snapshots. So the manifests
 that only one of the two versions has are compared: a file that was only brought into another manifest is in
-both, and is no difference. Where deletes changed, files whose deletes changed went and came again.
+both, and does not count as a difference. Where deletes changed, files whose deletes changed went and came
+again.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -105,13 +106,13 @@ def _redefined(before: Raw, after: Raw) -> bool:
 
 
 def _is_passed_over(before: IcebergSnapshot, after: IcebergSnapshot) -> bool:
-    """Whether a catalog lets commits on `before` pass over this version. Then it is in nobody's way: of two
-    who bring the same commit there, one past it unseen, both must come to the same end."""
+    """Whether a catalog lets commits on `before` pass over this version. Then it is in no client's way: of
+    two clients that bring the same commit there, one past it unseen, both must come to the same end."""
     return after.at.keeper is Keeper.CATALOG and lets_pass(before.raw, after.raw)
 
 
 def operation_and_engine(before: IcebergSnapshot | None, after: IcebergSnapshot) -> tuple[str, str]:
-    """What the version `after` says that it did, and who did it; empty where it does not say.
+    """What the version `after` says that it did, and which client did it; empty where it does not say.
 
     Another client's version tells it by the snapshots that it brought. `before` is the version before it,
     None if that is not known.

@@ -1,8 +1,8 @@
 """Filling a marker in the log of an Iceberg table: its metadata file becomes that of the commit.
 
-This is the one place where a version is rewritten, so it is looked at first whether anybody could have built
-on what the marker showed: a version above it that is no marker. An outside writer that comes between the look
-and the replace is not seen: tables with markers in the log are for LakeVilla clients alone.
+This is the one place where a version is rewritten, so it is looked at first whether any client could have
+built on what the marker showed: a version above it that is not a marker. An outside writer that comes between
+the look and the replace is not seen: tables with markers in the log are for LakeVilla clients alone.
 """
 
 from lakevilla.environment import Environment
@@ -34,7 +34,7 @@ def fill(
         if found.version.marker is None:
             above = found.version.number
             return Displaced(
-                f"version {above}, above our marker {number}, is of somebody who does not wait for it"
+                f"version {above}, above our marker {number}, is of another client that does not wait for it"
             )
     met = fill_version(store, key, encode(landing.raw, compressed), etag, number, author.txn)
     if met is None:

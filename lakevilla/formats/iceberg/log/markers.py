@@ -1,9 +1,9 @@
 """Markers in the log of an Iceberg table that is kept by files (docs/protocol.md, section 3).
 
 A marker is a metadata file with the state of an earlier version, which our property says it is. For us it
-says nothing: who reads stops before one that is pending, and takes one that was freed for the version below
-it. What it shows is for clients that know no markers, and go by the greatest number: they must not be shown
-less than what is committed for longer than it takes the next one of us to say so.
+says nothing: a client that reads stops before one that is pending, and takes one that was freed for the
+version below it. What it shows is for clients that know no markers, and go by the greatest number: they must
+not be shown less than what is committed for longer than it takes the next one of us to say so.
 """
 
 import logging
@@ -49,7 +49,8 @@ class IcebergMarkerEntries:
         return {version: at_ms for version, at_ms in written(self._store).items() if version > after}
 
     def freed(self, version: int) -> None:
-        """Who filled one below meanwhile may have met this one while it was pending, and let it be."""
+        """A client that filled one below meanwhile may have met this one while it was pending, and let it
+        be."""
         try:
             state = self._state_below(version)
             between = (self._seen.get(number) for number in range(state.number + 1, version))
@@ -74,9 +75,9 @@ class IcebergMarkerEntries:
 
 def show_above(store: Store, environment: Environment, version: Version) -> None:
     """Let the markers above this version that were freed show the newest state below them. A pending one is
-    its owner's to write, who will commit or free it. One GET that misses if there is nothing above."""
+    its owner's to write, which will commit or free it. One GET that misses if there is nothing above."""
     while not _shown_above(store, environment, version):
-        # Somebody rewrote one of them meanwhile, perhaps with less than we know.
+        # Another client rewrote one of them meanwhile, perhaps with less than we know.
         continue
 
 

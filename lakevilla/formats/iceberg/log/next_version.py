@@ -136,14 +136,14 @@ class _Work:
     def _naming(self, paths: set[str]) -> list[Manifest]:
         """All living manifests; those that name these data files are read.
 
-        As a rule they are, because somebody found the files there, and no other one is read for it.
+        As a rule they are, because the transaction found the files there, and no other one is read for it.
         """
         living = list(self._living())
         if missing := paths - _named(living):
             self._base.reader.load(manifest for manifest in living if manifest.is_data)
             missing -= _named(living)
         if missing:
-            raise Corrupt(f"{min(missing)} is to be removed, and is no file of the table any more")
+            raise Corrupt(f"{min(missing)} is to be removed, and is not a file of the table any more")
         return living
 
     def _gathered(self, manifests: list[Manifest]) -> list[Manifest]:
@@ -209,7 +209,7 @@ class _Work:
         }
 
     def _numbered(self, entry: Entry, status: int) -> Entry:
-        """The entry as somebody reads it who reads the manifest."""
+        """The entry as a reader of the manifest sees it."""
         if status != ADDED:
             return entry
         sequence = entry.sequence if entry.sequence >= 0 else self._sequence

@@ -1,5 +1,5 @@
 """The log of an Iceberg table that a catalog keeps, as a place for markers, which it is not: the catalog
-decides what becomes of a version, and nobody holds one there."""
+decides what becomes of a version, and no client holds one there."""
 
 from collections.abc import Mapping
 from typing import Any

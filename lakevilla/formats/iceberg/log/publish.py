@@ -1,7 +1,7 @@
 """Publishing a change: what the next version needs is uploaded, then the table's log makes that version.
 
-If the metadata that is there in the end names our attempt, the change is published, whoever wrote it; if it
-names somebody else's, the version is taken. What was uploaded for nothing is left to vacuum.
+If the metadata that is there in the end names our attempt, the change is published, no matter which client
+wrote it; if it names another client's, the version is taken. What was uploaded for nothing is left to vacuum.
 """
 
 import base64
@@ -52,14 +52,15 @@ def publish(
 
 
 def encode_first(base: IcebergSnapshot, first: Change, author: Author, environment: Environment) -> bytes:
-    """The first version with all that it needs, as bytes that anybody can publish."""
+    """The first version with all that it needs, as bytes that any client can publish."""
     landing = land(base, first, author, environment)
     objects = {key: base64.b64encode(data).decode() for key, data in landing.objects.items()}
     return json.dumps({"metadata": landing.raw, "objects": objects}, separators=(",", ":")).encode()
 
 
 def publish_first(log: Log, store: Store, environment: Environment, data: bytes, attempt: str) -> bool:
-    """Create the first version, and leave its hint. True if it is this attempt's, whoever wrote it."""
+    """Create the first version, and leave its hint. True if it is this attempt's, no matter which client
+    wrote it."""
     try:
         record = json.loads(data)
         raw: Mapping[str, Any] = record["metadata"]
@@ -110,5 +111,5 @@ def publish_notice(
 
 
 def upload(store: Store, environment: Environment, objects: Mapping[str, bytes]) -> None:
-    """Write what a version needs before it is there. Nobody else knows these keys."""
+    """Write what a version needs before it is there. No other client knows these keys."""
     environment.fan_out([partial(store.put, key, data) for key, data in objects.items()])

@@ -82,7 +82,7 @@ def updates_of(before: Raw, after: Raw) -> tuple[TableUpdate, ...]:
 
 
 def _columns(before: Raw, after: Raw) -> _Told:
-    """Schemas are only added: that one is not listed any more is no reason to forget it."""
+    """Schemas are only added: that one is not listed any more does not justify to forget it."""
     wanted = current_schema(after).schema_id
     if wanted == current_schema(before).schema_id:
         return []

@@ -23,7 +23,7 @@ _NOT_MADE = -1
 
 
 class Keeper(Enum):
-    """Who decides which version of a table is the next one."""
+    """What decides which version of a table is the next one."""
 
     FILES = auto()
     CATALOG = auto()
@@ -70,7 +70,7 @@ class Version:
 
     @property
     def info(self) -> Info:
-        """What the metadata says of the commit of this very version; empty if somebody else wrote it."""
+        """What the metadata says of the commit of this very version; empty if another client wrote it."""
         return self._ours if self.marker is None else {}
 
     @property
@@ -80,7 +80,8 @@ class Version:
 
     @property
     def is_pending(self) -> bool:
-        """Whether this is a marker that still holds its version: nobody of us reads it, nor what follows."""
+        """Whether this is a marker that still holds its version: none of our clients reads it, nor what
+        follows."""
         marker = self.marker
         return marker is not None and bool(marker["live"])
 
@@ -114,7 +115,7 @@ class Log(Protocol):
 
     @property
     def keeper(self) -> Keeper:
-        """Who keeps new versions."""
+        """What keeps new versions."""
         ...
 
     def newest(self) -> Version | None:
@@ -143,7 +144,7 @@ class Log(Protocol):
 
     def create(self, base: Version, raw: Raw, txn: str) -> Made | Version:
         """Make the version after `base`; what it needs is uploaded. Otherwise the version that came first:
-        perhaps our own, perhaps a marker that holds it. CommitUnknown if nobody tells."""
+        perhaps our own, perhaps a marker that holds it. CommitUnknown if nothing tells."""
         ...
 
     def retract(self, number: int, put: str | None, orphaned: bool) -> bool:
@@ -156,7 +157,7 @@ class Log(Protocol):
 
     def leave_hint(self, version: Version) -> None:
         """Let other clients find this version: by a hint, and above it where they go by the greatest number.
-        Failure harms nobody."""
+        Failure harms no client."""
         ...
 
     def renew_hint(self, version: Version) -> None:

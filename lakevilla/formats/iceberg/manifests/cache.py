@@ -49,7 +49,7 @@ class Manifest:
 
 
 def unwritten(entries: Iterable[Entry]) -> list[Manifest]:
-    """These files as manifests that nobody has written, one for each partition spec."""
+    """These files as manifests that no client has written, one for each partition spec."""
     by_spec: dict[int, list[Entry]] = {}
     for entry in entries:
         by_spec.setdefault(entry.spec_id, []).append(entry)

@@ -94,7 +94,7 @@ def _add_bounds(found: Metrics, column: NestedField, known: ColumnStatistics, le
 def _lower(kind: PrimitiveType, value: Any, length: int) -> Any:
     if _is_cut(kind, value, length):
         return value[:length]
-    # Both zeros are equal to whoever wrote the statistics, but not in Iceberg's order.
+    # Both zeros are equal for the writer of the statistics, but not in Iceberg's order.
     return -0.0 if isinstance(value, float) and value == 0 else value
 
 

@@ -27,12 +27,12 @@ def parse(data: bytes, name: str) -> dict[str, Any]:
     try:
         raw = json.loads(gzip.decompress(data) if data[:2] == _GZIP else data)
     except (ValueError, EOFError, OSError, zlib.error, RecursionError) as error:
-        raise Corrupt(f"{name} is no Iceberg metadata: {error}") from error
+        raise Corrupt(f"{name} is not Iceberg metadata: {error}") from error
     if not isinstance(raw, dict) or not isinstance(raw.get("location"), str):
-        raise Corrupt(f"{name} is no Iceberg metadata: it names no location")
+        raise Corrupt(f"{name} is not Iceberg metadata: it names no location")
     wrong = misshapen(raw)
     if wrong is not None:
-        raise Corrupt(f"{name} is no Iceberg metadata: its {wrong!r} makes no sense")
+        raise Corrupt(f"{name} is not Iceberg metadata: its {wrong!r} makes no sense")
     if raw.get("format-version") not in FORMATS:
         raise Unsupported(
             f"{name} is of Iceberg's format {raw.get('format-version')!r}; this version reads 1, 2 and 3"

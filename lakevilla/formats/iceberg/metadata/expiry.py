@@ -1,4 +1,4 @@
-"""Snapshots that nobody needs any more leave the table's metadata, before vacuum takes their files.
+"""Snapshots that are not needed any more leave the table's metadata, before vacuum takes their files.
 
 Kept are the current snapshot, those of branches and tags, those younger than the retention, and the one that
 was current when the retention began; and as many as the table itself wants to keep.
@@ -16,7 +16,7 @@ _AT_LEAST = "history.expire.min-snapshots-to-keep"
 
 def expire(raw: Raw, since_ms: int, also: Collection[int]) -> Change | None:
     """The change that forgets earlier snapshots; None if there is nothing to forget. `also` are the ids of
-    snapshots that somebody still needs."""
+    snapshots that are still needed."""
     snapshots = list(raw.get("snapshots") or ())
     kept = {raw.get("current-snapshot-id"), *also}
     kept |= {ref["snapshot-id"] for ref in (raw.get("refs") or {}).values()}

@@ -101,7 +101,7 @@ class Places:
         if _SCHEME.fullmatch(path) is None and not path.startswith("/"):
             return path
         url = url_of(path, self.root)
-        # Whoever opens it decodes both kinds, `formats.urls`.
+        # The code that opens it decodes both kinds, `formats.urls`.
         return url if url.startswith("file:") else quote(url, safe="/:")
 
     def path_of(self, key: str) -> str:

@@ -248,7 +248,7 @@ def _unix_micros(moment: Typed) -> Typed:
 
 
 def _as_instant(moment: Typed, name: str) -> str:
-    """Without a zone a timestamp is no instant, and Spark takes none."""
+    """Without a zone a timestamp is not an instant, and Spark takes none."""
     if moment.type == TIMESTAMP_NTZ:
         mismatch(name, moment)
     return as_timestamp(moment, name)

@@ -118,7 +118,7 @@ def trim(value: Typed, characters: Typed | None, side: str) -> Typed:
 
 @function("concat", arity=(0, -1))
 def concat(*values: Typed) -> Typed:
-    """NULL if one part is; parts that are no strings are cast."""
+    """NULL if one part is; parts of another type are cast."""
     if any(pa.types.is_nested(value.type) or is_binary(value.type) for value in values):
         refuse("concat of arrays or binary values")
     if not values:

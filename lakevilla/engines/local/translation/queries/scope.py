@@ -187,7 +187,7 @@ def follow(value: Typed, fields: list[str]) -> Typed:
             value = Typed(sql, list_of(inner.type), aggregate=value.aggregate)
             continue
         if not pa.types.is_struct(data_type):
-            raise InvalidInput(f"{name} is not a field: the value before it is no struct")
+            raise InvalidInput(f"{name} is not a field: the value before it is not a struct")
         matching = [child for child in data_type if child.name.lower() == name.lower()]
         if len(matching) != 1:
             raise InvalidInput(f"the struct has no single field {name}")
