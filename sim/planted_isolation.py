@@ -194,7 +194,7 @@ def refused_commit_stays_in_head(
 
 @_bug(
     "lakevilla.transaction.redo.fence.Fence.find",
-    "lakevilla.transaction.commit.queued_commit.QueuedCommit._refuse_fenced",
+    "lakevilla.transaction.redo.redo.Redo._refuse_fenced",
 )
 def resumed_instant_is_not_fenced(*_: object) -> None:
     """Entries and versions that name the transaction are taken for anybody's."""

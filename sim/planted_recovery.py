@@ -20,6 +20,7 @@ from lakevilla.sublogs.reads import Reads
 from lakevilla.transaction.commit.queued_commit import QueuedCommit
 from lakevilla.transaction.redo import replay
 from lakevilla.transaction.redo.operations import Operation, Operations
+from lakevilla.transaction.redo.redo import Redo
 from lakevilla.transaction.statements.effect import Effect
 from lakevilla.transaction.workspace import Workspace
 from sim.planted import Plant, planter
@@ -33,7 +34,8 @@ _bug = planter(BUGS)
 
 _SIDE = "lakevilla.markers.side"
 _LEASES = "lakevilla.markers.lease.Leases"
-_RECOVERING = "lakevilla.transaction.commit.queued_commit"
+_QUEUED = "lakevilla.transaction.commit.queued_commit"
+_REDO = "lakevilla.transaction.redo.redo"
 _REPLAYING = "lakevilla.transaction.redo.replay"
 _OPERATIONS = "lakevilla.transaction.redo.operations"
 _WORKSPACE = "lakevilla.transaction.workspace.Workspace"
@@ -91,12 +93,12 @@ def stranger_deletes_data_files(self: Leases, txn: str, sign: str) -> bool:
 # Catching up with others' commits.
 
 
-@_bug(f"{_RECOVERING}.conflict_of")
+@_bug(f"{_REDO}.conflict_of")
 def published_without_conflict_check(*_: Any) -> None:
     """What was lost to is rebased past, whatever it did."""
 
 
-@_bug(f"{_RECOVERING}.conflict_of")
+@_bug(f"{_REDO}.conflict_of")
 def only_the_first_operation_is_checked(operations: Iterable[Operation], foreign: Any) -> Any:
     return _conflict_of(list(operations)[:1], foreign)
 
@@ -112,7 +114,7 @@ def versions_between_are_skipped(self: DeltaTable, base: Snapshot) -> Sequence[T
     return _since(self, base)[-1:]
 
 
-@_bug(f"{_RECOVERING}.QueuedCommit._let_pass")
+@_bug(f"{_QUEUED}.QueuedCommit._let_pass")
 def first_in_the_queue_needs_no_check(self: QueuedCommit, location: str, losses: int) -> None:  # noqa: ARG001
     """Whose turn it is stands on the newest version, without a look at what came between."""
     pinned = self._workspace.base(location)
@@ -183,8 +185,8 @@ def rollback_forgets_what_was_shown(self: Operation) -> Operation:
 # Going on with what another client began.
 
 
-@_bug(f"{_RECOVERING}.QueuedCommit._refuse_fenced")
-def resume_without_fence(self: QueuedCommit, *_: Any) -> None:
+@_bug(f"{_REDO}.Redo._refuse_fenced")
+def resume_without_fence(self: Redo, *_: Any) -> None:
     """Entries on the way that name the transaction are taken for anybody's."""
 
 

@@ -98,9 +98,7 @@ def unanswered_slot_taken_for_lost(log: GlobalLog, environment: Environment, ent
 def reads_not_validated_after_a_lost_slot(self: PerTableBase) -> None:
     """Stand on the newest versions, whatever came between."""
     workspace = self._workspace
-    self._recovery._stand(
-        {p.ref.location: p.table.latest(p.snapshot) or p.snapshot for p in workspace.touched}
-    )
+    self._redo._stand({p.ref.location: p.table.latest(p.snapshot) or p.snapshot for p in workspace.touched})
 
 
 @_bug(f"{_DECIDING}.SlotCommit._commit")
@@ -128,7 +126,7 @@ def only_the_pinned_version_is_settled(*args: Any, **_: Any) -> Any:
 
 @_bug(
     "lakevilla.transaction.redo.fence.Fence.find",
-    "lakevilla.transaction.commit.queued_commit.QueuedCommit._refuse_fenced",
+    "lakevilla.transaction.redo.redo.Redo._refuse_fenced",
 )
 def resumed_transaction_is_not_fenced(*_: object) -> None:
     """Entries and versions that name the transaction are taken for anybody's."""

@@ -16,7 +16,7 @@ _bug = planter(BUGS)
 
 _PREMISES = "lakevilla.transaction.commit.premises"
 _PREMISE = "lakevilla.settle.premise"
-_RECOVERING = "lakevilla.transaction.commit.queued_commit"
+_QUEUED = "lakevilla.transaction.commit.queued_commit"
 
 PARTS: dict[str, tuple[str, frozenset[str]]] = {
     "old-uploads-are-not-looked-for": ("", frozenset(("sleeps", "upkeep"))),
@@ -49,7 +49,7 @@ def stale_client_goes_on_settling(*_: object) -> None:
     used."""
 
 
-@_bug(f"{_RECOVERING}.settle_base", "lakevilla.transaction.commit.commit_strategy.settle_base")
+@_bug(f"{_QUEUED}.settle_base", "lakevilla.transaction.commit.commit_strategy.settle_base")
 def version_of_an_open_entry_is_built_on(*_: object) -> None:
     """A commit without a slot builds on a version that may yet be taken back."""
 

@@ -28,9 +28,9 @@ from lakevilla.sublogs.journal import Journal
 from lakevilla.sublogs.reads import Reads
 from lakevilla.sublogs.records import RolledBack, Saved
 from lakevilla.transaction.commit.commit_strategy import CommitStrategy
+from lakevilla.transaction.commit.parts import CommitParts
 from lakevilla.transaction.commit.queued_commit import QueuedCommit
 from lakevilla.transaction.commit.slot_commit import Committed
-from lakevilla.transaction.commit.writer_queues import WriterQueues
 from lakevilla.transaction.lifecycle.call_guard import Serial
 from lakevilla.transaction.lifecycle.start import TransactionStart
 from lakevilla.transaction.lifecycle.state import State, may_follow
@@ -66,21 +66,16 @@ class Transaction(Verbs):
         self._guarantees = guarantees
         self._attempts = 1
         self._workspace = start.workspace
-        self._queues = WriterQueues(self._workspace, leases, start.attempt)
-        if guarantees.features:
-            self._workspace.before_change = self._enter
-        self._workspace.may_hold_versions = guarantees.is_alone
-        self._workspace.overlaps = bool(guarantees.features)
-        self._workspace.by_slots = guarantees.by_slots
         self._leases = leases
         self._operations = start.operations
         self._recorded_moves = 0
         self._keep_records(start.journal)
         self._table = start.table
-        self._recovery = QueuedCommit(self._workspace, self._operations, self._queues, start.attempt)
-        self._publisher = CommitStrategy(
-            self._workspace, self._operations, self._recovery, self._queues, guarantees, start.fence
-        )
+        parts = CommitParts.of(start, leases, self._enter)
+        self._queues = parts.queues
+        self._redo = parts.redo
+        self._queued = QueuedCommit(parts)
+        self._publisher = CommitStrategy(parts)
         self._may_rewind = False
         self._pid = os.getpid()
         self._state = State.OPEN
@@ -195,8 +190,8 @@ class Transaction(Verbs):
             self.id,
             None if committed is None else committed.seq,
             {} if committed is None else self._keep(committed, begun_at),
-            redone=self._recovery.redone,
-            saved_bytes=self._recovery.saved_bytes,
+            redone=self._redo.redone,
+            saved_bytes=self._redo.saved_bytes,
             requests=self._workspace.meter.snapshot(),
             attempts=self._attempts,
             shifts=self._queues.shifts,
@@ -241,9 +236,9 @@ class Transaction(Verbs):
         except BaseException:
             self._abort()
             raise
-        self._recovery.begin(self._workspace.environment.new_id())
+        self._redo.begin(self._workspace.environment.new_id())
         self._attempts += 1
-        self._keep_records(self._start.new_journal(self._recovery.attempt))
+        self._keep_records(self._start.new_journal(self._redo.attempt))
         self.statements, self._table = 0, None
         self._operations.clear()
         self._workspace.forget()
@@ -270,12 +265,12 @@ class Transaction(Verbs):
         refuse_next(self._guarantees.features, self._operations, statement)
         self._journal.next_statement()
         workspace = self._workspace
-        workspace.reads = reads = Reads()
-        begun_at = workspace.environment.elapsed()
+        begun_at, reads = workspace.environment.elapsed(), Reads()
         self._leases.busy(self.id)
         try:
-            workspace.pin_instant(statement.tables, statement.blind)
-            operation = Operation(statement, reads, statement.run(workspace), begun_at)
+            with workspace.statement(self._enter) as reads:
+                workspace.pin_instant(statement.tables, statement.blind)
+                operation = Operation(statement, reads, statement.run(workspace), begun_at)
         except BaseException as error:
             # Its failure may have told the client something about what it read.
             self._add(Operation(statement, reads, Effect(None)).undone())
@@ -300,10 +295,10 @@ class Transaction(Verbs):
         self._operations.add(operation)
         if not self._guarantees.recovers:
             return
-        if self._recorded_moves == self._recovery.moves:
+        if self._recorded_moves == self._redo.moves:
             self._journal.note(record_of(self._workspace, operation))
         else:
-            self._recorded_moves = self._recovery.moves
+            self._recorded_moves = self._redo.moves
             self._journal.note(records_of(self._workspace, self._operations, self.statements))
 
     def _let_see(self, operation: Operation) -> None:
@@ -323,7 +318,7 @@ class Transaction(Verbs):
 
     def _enter(self, name: str, blind: bool) -> None:
         """Before a statement changes a table."""
-        if self._guarantees.by_slots:
+        if not self._guarantees.is_alone:
             return
         others = [p.ref.name for p in self._operations.targets if p.ref.name.casefold() != name.casefold()]
         if others:
@@ -335,7 +330,7 @@ class Transaction(Verbs):
         if self._table is not None and self._table.casefold() != name.casefold():
             self._change_table(name)
         if not blind:
-            self._recovery.enter(name)
+            self._queued.enter(name)
 
     def _change_table(self, name: str) -> None:
         """All changes were rolled back, and now comes another table.
@@ -391,7 +386,7 @@ class Transaction(Verbs):
             )
 
     def _refuse_halfway(self) -> None:
-        if self._recovery.halfway:
+        if self._redo.halfway:
             raise Conflict(
                 "a statement of the transaction met commits of others and could not be brought past them: "
                 "nothing was changed; run the transaction again"

@@ -4,7 +4,8 @@ One workspace serves one transaction. What a statement reads is noted, because a
 past commits that did not change it.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from threading import Lock
@@ -25,9 +26,13 @@ from lakevilla.tables.catalog import Catalog
 from lakevilla.tables.pinned import Pinned
 from lakevilla.tables.table_errors import torn
 from lakevilla.tables.time_travel import is_earlier, pin_earlier
+from lakevilla.transaction.guarantees import Guarantees
 from lakevilla.transaction.instants.instant import PinnedInstant
 from lakevilla.transaction.lifecycle.uploads import Uploads
 from lakevilla.transaction.statements.own_tables import OwnTables
+
+BeforeChange = Callable[[str, bool], None]
+"""Called with a table's name before a statement changes it, and whether it reads nothing."""
 
 
 class Workspace:
@@ -35,26 +40,32 @@ class Workspace:
 
     Each table is pinned when it is first touched, or all at one (`instant`), and stays at that version;
     what the transaction wrote since lies over it. `reads` is where the statement that runs notes what it
-    reads.
+    reads. `begun_ms` is when the transaction began, if another client began it; `meter` counts its requests.
     """
 
-    def __init__(self, catalog: Catalog, engine: Engine, environment: Environment, txn: str) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        engine: Engine,
+        environment: Environment,
+        txn: str,
+        guarantees: Guarantees,
+        *,
+        begun_ms: int | None = None,
+        meter: Meter | None = None,
+    ) -> None:
         self.catalog = catalog
         self.engine = engine
         self.environment = environment
         self.txn = txn
-        self.meter = Meter()
-        self.now_ms = environment.now_ms()
+        self.meter = meter or Meter()
+        self.now_ms = environment.now_ms() if begun_ms is None else begun_ms
         """What now() means in every statement of this transaction."""
         self.reads = Reads()
-        self.before_change: Callable[[str, bool], None] | None = None
-        """Called with a table's name before a statement changes it, and whether it reads nothing."""
-        self.may_hold_versions = False
-        """Whether the transaction can change tables whose markers lie in the log."""
+        self._before_change: BeforeChange = _nothing
+        self._guarantees = guarantees
         self.uploads = Uploads(environment)
-        self.overlaps = False
-        """Whether statements need not wait for their uploads, nor blind ones for the newest version."""
-        self.instant: PinnedInstant | None = None
+        self.instant = PinnedInstant(catalog, environment, self.meter) if guarantees.isolates else None
         """The instant at which all tables are seen, for a transaction with isolation."""
         self._lock = Lock()
         self._places: dict[str, str] = {}
@@ -67,17 +78,32 @@ class Workspace:
         """Where statements change tables."""
         self._guessed: str | None = None
         self.own = OwnTables()
-        self.by_slots = False
+
+    @property
+    def by_slots(self) -> bool:
         """Whether the global log can decide the commit: then it may be on several tables, and tables are made
         and dropped as part of the transaction, not as one of their own."""
+        return self._guarantees.by_slots
 
-    def isolate(self) -> None:
-        """See all tables at one instant from here on."""
-        self.instant = PinnedInstant(self.catalog, self.environment, self.meter)
+    @property
+    def overlaps(self) -> bool:
+        """Whether statements need not wait for their uploads, nor blind ones for the newest version."""
+        return bool(self._guarantees.features)
+
+    @contextmanager
+    def statement(self, before_change: BeforeChange) -> Iterator[Reads]:
+        """While a statement runs: where it notes what it reads, and what it calls before it changes a table.
+        That may lead to a redo of earlier statements, each with reads of its own."""
+        outer = self.reads, self._before_change
+        self.reads, self._before_change = Reads(), before_change
+        try:
+            yield self.reads
+        finally:
+            self.reads, self._before_change = outer
 
     def pin_instant(self, names: Iterable[str], blind: bool = False) -> None:
-        """A statement names these tables: with isolation their instant is known before it runs. `blind` if
-        it only appends to them."""
+        """The one place that pins the instant, with these tables. A statement names its tables before it
+        runs; only DROP and CREATE come to theirs later. `blind` if it only appends to them."""
         if self.instant is not None:
             named = [check_table_name(name) for name in names]
             new = [n for n in named if not self.own.concerns(n) and self.pinned(n) is None]
@@ -116,10 +142,8 @@ class Workspace:
     def pin_target(self, name: str, *, blind: bool = False) -> Pinned:
         """The table that this statement changes; `blind` if it only appends and reads nothing for that."""
         check_table_name(name)
-        if self.before_change is not None:
-            self.before_change(name, blind)
+        self._before_change(name, blind)
         self._guessed = None
-        self.pin_instant([name], blind)
         known = self.own.concerns(name) or self.pinned(name) is not None
         if blind and self.overlaps and self._bases and not known and self.instant is None:
             recent = self.catalog.recent(name, self.meter)
@@ -128,7 +152,7 @@ class Workspace:
         pinned = self.pin(TableName(name))
         self._refuse_twin(pinned, self._bases)
         self._targets.add(pinned.ref.location)
-        if pinned.snapshot.markers_in_log and not self.may_hold_versions:
+        if pinned.snapshot.markers_in_log and not self._guarantees.is_alone:
             raise Unsupported(
                 f"the markers of {name!r} lie in its log (lakevilla.markers = 'log'): only transactions with "
                 "lakevilla.R, and nothing else, can change it",
@@ -169,7 +193,6 @@ class Workspace:
 
     def names(self) -> list[str]:
         """Every table that there is for this transaction."""
-        self.pin_instant(())
         at = None if self.instant is None else self.instant.head
         return self.own.names(self.catalog.names(self.meter, at))
 
@@ -298,7 +321,6 @@ class Workspace:
     def sources(self, tables: Iterable[TableName]) -> Mapping[str, Source]:
         """The tables that a query reads, by the names under which it calls them."""
         wanted = list(dict.fromkeys(tables))
-        self.pin_instant(table.name for table in wanted)
         pins = self.environment.fan_out([partial(self.pin, table) for table in wanted])
         return {
             table.key: self.source(pinned, keeps_files=True)
@@ -356,6 +378,10 @@ class Workspace:
     def read_of(self, pinned: Pinned) -> ReadSet:
         """What the statement has read of this table so far."""
         return self.reads.of(pinned.ref.location) or ReadSet()
+
+
+def _nothing(_name: str, _blind: bool) -> None:
+    """What comes before a change where nothing has to."""
 
 
 def _not_there(name: str, past: bool) -> str:

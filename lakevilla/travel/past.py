@@ -13,11 +13,13 @@ from typing import Any
 from lakevilla.engines.port import Engine, Target
 from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput
+from lakevilla.model import Features
 from lakevilla.sql.statements import TableName
 from lakevilla.store.metered import Meter
 from lakevilla.store.names import check_table_name
 from lakevilla.tables.catalog import Catalog
 from lakevilla.tables.pinned import Pinned
+from lakevilla.transaction.guarantees import Guarantees
 from lakevilla.transaction.statements.statement import Statement
 from lakevilla.transaction.verbs import Verbs
 from lakevilla.transaction.workspace import Workspace
@@ -153,7 +155,7 @@ class _PastWorkspace(Workspace):
     place for new files."""
 
     def __init__(self, past: PastLake, catalog: Catalog, engine: Engine, environment: Environment) -> None:
-        super().__init__(catalog, engine, environment, environment.new_id())
+        super().__init__(catalog, engine, environment, environment.new_id(), Guarantees(Features.NONE))
         self._past = past
 
     def pin(self, table: TableName) -> Pinned:

@@ -13,12 +13,9 @@ from functools import partial
 from lakevilla.formats.port import Taken
 from lakevilla.model import Change
 from lakevilla.tables.pinned import Pinned
-from lakevilla.transaction.commit.queued_commit import QueuedCommit
-from lakevilla.transaction.commit.writer_queues import WriterQueues
-from lakevilla.transaction.guarantees import Guarantees
+from lakevilla.transaction.commit.parts import CommitParts
 from lakevilla.transaction.redo.operations import READ
 from lakevilla.transaction.statements.effect import TableChange
-from lakevilla.transaction.workspace import Workspace
 from lakevilla.versions.log import PREMISE_SECONDS, GlobalLog, ReadHead
 
 News = Mapping[str, Sequence[Taken]]
@@ -28,13 +25,12 @@ News = Mapping[str, Sequence[Taken]]
 class CommitBase(ABC):
     """What one transaction stands on."""
 
-    def __init__(
-        self, workspace: Workspace, recovery: QueuedCommit, queues: WriterQueues, guarantees: Guarantees
-    ) -> None:
-        self._workspace = workspace
-        self._recovery = recovery
-        self._queues = queues
-        self._guarantees = guarantees
+    def __init__(self, parts: CommitParts) -> None:
+        self._parts = parts
+        self._workspace = parts.workspace
+        self._queues = parts.queues
+        self._redo = parts.redo
+        self._recovers = parts.guarantees.recovers
         self._lined_up = False
         self._taken_back = False
         self._met: dict[str, list[Taken]] = {}
@@ -58,19 +54,19 @@ class CommitBase(ABC):
     @property
     def changes(self) -> list[tuple[Pinned, Change]]:
         """The lake's tables that the transaction changes, and how."""
-        found = [(p, self._recovery.change(p.ref.location)) for p in self._workspace.changeable]
+        found = [(p, self._parts.operations.change(p.ref.location)) for p in self._workspace.changeable]
         return [(pinned, change) for pinned, change in found if change is not None]
 
     def _is_contended(self) -> bool:
         """Whether another client had to queue for a table that we change; then we queue too."""
-        contended = self._guarantees.recovers and any(pinned.snapshot.contended for pinned, _ in self.changes)
+        contended = self._recovers and any(pinned.snapshot.contended for pinned, _ in self.changes)
         if contended:
             self.line_up()
         return contended
 
     def line_up(self) -> None:
         """Take a place in the queue of each table that we change by what it holds, if we can redo that."""
-        if self._lined_up or not self._guarantees.recovers:
+        if self._lined_up or not self._recovers:
             return
         self._lined_up = True
         self._met = self._queues.line_up([pinned for pinned, change in self.changes if not change.blind])
@@ -87,8 +83,8 @@ class CommitBase(ABC):
 
     def renew(self) -> None:
         """Look again at what the commit builds on, if it is so old that it may have been cleaned away."""
-        touched = [(p, self._recovery.change(p.ref.location)) for p in self._workspace.touched]
-        self._recovery.premises.renew([TableChange(p, change or Change(READ)) for p, change in touched])
+        touched = [(p, self._parts.operations.change(p.ref.location)) for p in self._workspace.touched]
+        self._parts.premises.renew([TableChange(p, change or Change(READ)) for p, change in touched])
 
     def is_behind(self) -> bool:
         """Whether the log may have been cleaned up behind a table that the transaction stands on."""
@@ -133,14 +129,14 @@ class PerTableBase(CommitBase):
         """Bring all that the transaction touched up to date. A client that has to redo for that lines up
         first, so that it is done once."""
         between = self._news()
-        if not self._guarantees.recovers:
-            self._recovery.refuse_conflicts(between)
-        elif self._recovery.conflicts(between):
+        if not self._recovers:
+            self._redo.refuse_conflicts(between)
+        elif self._redo.conflicts(between):
             self._queues.leave_the_lake()
             if not self._lined_up:
                 self.line_up()
                 between = self._news()
-        self._recovery.catch_up(between)
+        self._redo.catch_up(between)
 
     def _news(self) -> News:
         touched = self._workspace.touched

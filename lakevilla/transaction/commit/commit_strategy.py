@@ -4,38 +4,24 @@ from collections.abc import Sequence
 from functools import partial
 
 from lakevilla.formats.port import Snapshot
-from lakevilla.transaction.commit.commit_base import CommitBase, PerTableBase
+from lakevilla.transaction.commit.commit_base import PerTableBase
 from lakevilla.transaction.commit.instant_base import InstantBase
 from lakevilla.transaction.commit.optimistic_commit import commit_change, settle_base
+from lakevilla.transaction.commit.parts import CommitParts
 from lakevilla.transaction.commit.queued_commit import QueuedCommit
 from lakevilla.transaction.commit.slot_commit import Committed, SlotCommit
-from lakevilla.transaction.commit.writer_queues import WriterQueues
-from lakevilla.transaction.guarantees import Guarantees
-from lakevilla.transaction.redo.fence import Fence
-from lakevilla.transaction.redo.operations import Operations
 from lakevilla.transaction.statements import ddl
 from lakevilla.transaction.statements.effect import TableChange
-from lakevilla.transaction.workspace import Workspace
 
 
 class CommitStrategy:
     """Publishes what one transaction did."""
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        operations: Operations,
-        recovery: QueuedCommit,
-        queues: WriterQueues,
-        guarantees: Guarantees,
-        fence: Fence,
-    ) -> None:
-        self._workspace = workspace
-        self._operations = operations
-        self._recovery = recovery
-        self._queues = queues
-        self._guarantees = guarantees
-        self._fence = fence
+    def __init__(self, parts: CommitParts) -> None:
+        self._parts = parts
+        self._workspace = parts.workspace
+        self._operations = parts.operations
+        self._guarantees = parts.guarantees
 
     def publish(self, *, may_rewind: bool = False) -> Committed | None:
         """What the commit became; None if there was nothing to publish. Raises Aborted. `may_rewind` says
@@ -55,12 +41,12 @@ class CommitStrategy:
             self._refuse_no_op_on_a_stale_instant()
             return None
         if by_slot or defines:
-            with self._queues.at_work():
+            with self._parts.queues.at_work():
                 final = not may_rewind and not guarantees.recovers
-                base = self._base()
-                decision = SlotCommit(workspace, self._recovery, self._queues, base, self._fence, final=final)
-                return decision.commit()
-        snapshot = self._recovery.commit(targets[0]) if guarantees.recovers else self._once(targets[0])
+                base = InstantBase(self._parts) if guarantees.isolates else PerTableBase(self._parts)
+                return SlotCommit(self._parts, base, final=final).commit()
+        publish = QueuedCommit(self._parts).commit if guarantees.recovers else self._once
+        snapshot = publish(targets[0])
         return None if snapshot is None else Committed(None, {targets[0]: snapshot})
 
     def _refuse_no_op_on_a_stale_instant(self) -> None:
@@ -75,23 +61,18 @@ class CommitStrategy:
         workspace, guarantees = self._workspace, self._guarantees
         if guarantees.isolates or not guarantees.by_slots:
             return guarantees.isolates
-        if self._fence.is_open:
+        if self._parts.fence.is_open:
             return True
         return len(workspace.touched) > 1 or any(workspace.base(at).snapshot.exclusive for at in targets)
 
-    def _base(self) -> CommitBase:
-        workspace, recovery, queues = self._workspace, self._recovery, self._queues
-        kind = InstantBase if self._guarantees.isolates else PerTableBase
-        return kind(workspace, recovery, queues, self._guarantees)
-
     def _once(self, location: str) -> Snapshot | None:
         """The plain format's commit: rebased, never redone."""
-        change = self._recovery.change(location)
+        change = self._operations.change(location)
         if change is None:
             return None
         workspace = self._workspace
         workspace.uploads.finish()
         pending = TableChange(workspace.base(location), change)
         settle = partial(settle_base, workspace.catalog, meter=workspace.meter)
-        attempt, premises = self._recovery.attempt, self._recovery.premises
+        attempt, premises = self._parts.redo.attempt, self._parts.premises
         return commit_change(workspace.environment, pending, workspace.txn, attempt, settle, premises)

@@ -15,11 +15,8 @@ from functools import partial
 from lakevilla.errors import Aborted, Conflict, ValidationFailed
 from lakevilla.tables.pinned import Pinned
 from lakevilla.transaction.commit.commit_base import CommitBase, News
-from lakevilla.transaction.commit.queued_commit import QueuedCommit
-from lakevilla.transaction.commit.writer_queues import WriterQueues
-from lakevilla.transaction.guarantees import Guarantees
+from lakevilla.transaction.commit.parts import CommitParts
 from lakevilla.transaction.instants.instant import PinnedInstant
-from lakevilla.transaction.workspace import Workspace
 from lakevilla.validation.rules import Failure, Stand, validate
 from lakevilla.versions.log import PREMISE_SECONDS, GlobalLog, ReadHead
 from lakevilla.versions.records import Head
@@ -28,12 +25,10 @@ from lakevilla.versions.records import Head
 class InstantBase(CommitBase):
     """All tables pinned at one instant."""
 
-    def __init__(
-        self, workspace: Workspace, recovery: QueuedCommit, queues: WriterQueues, guarantees: Guarantees
-    ) -> None:
-        super().__init__(workspace, recovery, queues, guarantees)
-        assert workspace.instant is not None, "a transaction with isolation has an instant"
-        self._instant: PinnedInstant = workspace.instant
+    def __init__(self, parts: CommitParts) -> None:
+        super().__init__(parts)
+        assert parts.workspace.instant is not None, "a transaction with isolation has an instant"
+        self._instant: PinnedInstant = parts.workspace.instant
 
     def first(self, log: GlobalLog) -> ReadHead:
         """The pinned HEAD. It is read again if it is old, or if we had to queue meanwhile."""
@@ -50,16 +45,16 @@ class InstantBase(CommitBase):
         if self._instant.read is not None and read.head.seq == self._instant.read.head.seq:
             return read
         while (failure := self._validate(read.head)) is not None or self._taken_back:
-            if not self._guarantees.recovers:
+            if not self._recovers:
                 raise _invalid(failure)
             between = self._news(read.head)
-            conflicts = self._recovery.conflicts(between)
+            conflicts = self._redo.conflicts(between)
             if conflicts:
                 self._queues.leave_the_lake()
             if not conflicts or self._lined_up:
                 # What is redone sees the new instant.
                 self._instant.move(read)
-                self._recovery.catch_up(between)
+                self._redo.catch_up(between)
                 break
             self.line_up()
             read = self._read_head(log)
@@ -73,7 +68,8 @@ class InstantBase(CommitBase):
     def _validate(self, head: Head) -> Failure | None:
         written = {pinned.ref.location for pinned, _ in self.changes}
         stands = [self._stand(head, pinned, pinned.ref.location in written) for pinned in self._found]
-        return validate(stands, self._guarantees.isolation, self._guarantees.slack)
+        guarantees = self._parts.guarantees
+        return validate(stands, guarantees.isolation, guarantees.slack)
 
     def _stand(self, head: Head, pinned: Pinned, written: bool) -> Stand:
         name, version = pinned.ref.name, pinned.snapshot.version

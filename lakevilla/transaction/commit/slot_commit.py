@@ -25,10 +25,7 @@ from lakevilla.tables.pinned import Pinned, seen
 from lakevilla.tables.table_errors import torn
 from lakevilla.transaction.commit.commit_base import CommitBase
 from lakevilla.transaction.commit.optimistic_commit import LOSSES_ALLOWED
-from lakevilla.transaction.commit.queued_commit import QueuedCommit
-from lakevilla.transaction.commit.writer_queues import WriterQueues
-from lakevilla.transaction.redo.fence import Fence
-from lakevilla.transaction.workspace import Workspace
+from lakevilla.transaction.commit.parts import CommitParts
 from lakevilla.versions import registry
 from lakevilla.versions.commits import NEW, Commit, Drop, Read, Settled, Write
 from lakevilla.versions.log import ReadHead
@@ -55,24 +52,14 @@ class Committed:
 class SlotCommit:
     """The commit of one transaction by a slot."""
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        recovery: QueuedCommit,
-        queues: WriterQueues,
-        base: CommitBase,
-        fence: Fence,
-        *,
-        final: bool,
-    ) -> None:
+    def __init__(self, parts: CommitParts, base: CommitBase, *, final: bool) -> None:
         self._final = final
-        self._workspace = workspace
-        self._recovery = recovery
-        self._queues = queues
+        self._parts = parts
+        self._workspace = parts.workspace
+        self._queues = parts.queues
         self._base = base
-        self._fence = fence
-        self._places = CatalogPlaces(workspace.catalog, workspace.meter)
-        self._owning = Owning(self._places, workspace.environment)
+        self._places = CatalogPlaces(self._workspace.catalog, self._workspace.meter)
+        self._owning = Owning(self._places, self._workspace.environment)
 
     def commit(self) -> Committed | None:
         """Decide and settle; None if nothing is left to publish."""
@@ -82,7 +69,7 @@ class SlotCommit:
             raise
         except Aborted:
             # What is in our way may be our own transaction, committed by a client that resumed it.
-            self._fence.check_newest(self._workspace.catalog.log(self._workspace.meter))
+            self._parts.fence.check_newest(self._workspace.catalog.log(self._workspace.meter))
             raise
 
     def _decide(self) -> Committed | None:
@@ -101,11 +88,11 @@ class SlotCommit:
             commit = self._commit()
             if commit is None:
                 return None
-            self._fence.check(log, read)
+            self._parts.fence.check(log, read)
             self._check(read.head, commit)
             self._owning.ensure(read.head, commit)
             environment.fan_out([partial(p.table.look, p.snapshot) for p, _ in self._base.changes])
-            entry = entry_after(read.head, environment, workspace.txn, self._recovery.attempt, commit)
+            entry = entry_after(read.head, environment, workspace.txn, self._parts.redo.attempt, commit)
             premise = Premise(log, environment, entry, environment.elapsed(), found=commit.behind)
             self._base.renew()
             if hold_slot(log, environment, entry):
@@ -114,7 +101,7 @@ class SlotCommit:
                 if done is not None:
                     return done
                 # An outside writer was in the way, and what was published has been taken back.
-                self._recovery.begin(environment.new_id())
+                self._parts.redo.begin(environment.new_id())
                 self._base.taken_back()
             else:
                 read = help_next(log, environment, read, self._places)
@@ -141,7 +128,7 @@ class SlotCommit:
             Read(
                 pinned.ref,
                 pinned.snapshot.version,
-                self._recovery.read_of(pinned.ref.location),
+                self._parts.operations.read_of(pinned.ref.location),
                 pinned.snapshot.table_id,
             )
             for pinned in self._workspace.touched
@@ -155,7 +142,7 @@ class SlotCommit:
     def _new(self, pinned: Pinned) -> Write:
         """A table that the transaction makes, with all that it does to it. No other client can have read
         it."""
-        change = self._recovery.change(pinned.ref.location)
+        change = self._parts.operations.change(pinned.ref.location)
         assert change is not None, "to make a table is a change of it"
         encoded = pinned.table.encode_change(pinned.snapshot, change)
         table_id = pinned.table.describe(change).table_id

@@ -50,9 +50,7 @@ def begin(
 ) -> TransactionStart:
     """A new transaction, whose id is also that of its first attempt."""
     txn = environment.new_id()
-    workspace, fence = Workspace(catalog, engine, environment, txn), Fence(txn)
-    if guarantees.isolates:
-        workspace.isolate()
+    workspace, fence = Workspace(catalog, engine, environment, txn, guarantees), Fence(txn)
     new_journal = partial(journal_of, workspace, background_tasks, guarantees, fence)
     return TransactionStart(workspace, guarantees, Operations(), fence, txn, new_journal(txn), new_journal)
 

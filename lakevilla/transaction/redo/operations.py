@@ -202,3 +202,16 @@ class Operations:
         """What the operations do to a table together; None if nothing is left of it."""
         changes = (op.change_of(location) for op in self._all)
         return net([change for change in changes if change is not None])
+
+    def change(self, location: str) -> Change | None:
+        """The same with all that they have read of the table."""
+        change = self.net(location)
+        return None if change is None else replace(change, read=self.read_of(location))
+
+    def read_of(self, location: str) -> ReadSet:
+        """All that the operations have read of a table."""
+        read = ReadSet()
+        for operation in self._all:
+            standing = operation.standing_on(location)
+            read = read if standing is None else read.union(standing.read)
+        return read

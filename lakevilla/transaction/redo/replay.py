@@ -16,10 +16,9 @@ from lakevilla.conflicts.files import Hit
 from lakevilla.conflicts.replays import Shift, decide_standing, shift_between
 from lakevilla.errors import Conflict, InvalidInput
 from lakevilla.model import Counts, Footprint
-from lakevilla.sublogs.reads import Reads
 from lakevilla.transaction.redo.operations import Operation
 from lakevilla.transaction.statements.effect import TableChange
-from lakevilla.transaction.workspace import Workspace
+from lakevilla.transaction.workspace import BeforeChange, Workspace
 
 logger = logging.getLogger("lakevilla.transaction")
 
@@ -44,9 +43,10 @@ def conflict_of(operations: Iterable[Operation], foreign: Foreign) -> tuple[Oper
 class Replay:
     """One redo. The workspace must already stand on the newer versions, without own writes."""
 
-    def __init__(self, workspace: Workspace, foreign: Foreign) -> None:
+    def __init__(self, workspace: Workspace, foreign: Foreign, before_change: BeforeChange) -> None:
         self._workspace = workspace
         self._foreign = foreign
+        self._before_change = before_change
         self._shifts: dict[str, list[Shift]] = {}
         self.redone = 0
         self.saved_bytes = 0
@@ -83,10 +83,11 @@ class Replay:
             raise self._conflict(operation, location, hit, lasting)
         logger.debug("redoing %s of %s: %s", operation.name, workspace.txn, hit.reason)
         before = self._footprints(operation.pending)
-        workspace.reads = reads = Reads()
-        begun_at = workspace.environment.elapsed()
+        statement, begun_at = operation.statement, workspace.environment.elapsed()
         try:
-            effect = operation.statement.run(workspace)
+            with workspace.statement(self._before_change) as reads:
+                workspace.pin_instant(statement.tables, statement.blind)
+                effect = statement.run(workspace)
             changed = operation.seen and not _same(operation, effect.result)
         except InvalidInput as error:
             why = f"on the table as it is now it fails: {error}"

@@ -18,7 +18,7 @@ from lakevilla.sublogs.records import Anew, Ran, Record, RolledBack, Saved, Touc
 from lakevilla.tables.pinned import Pinned
 from lakevilla.transaction.instants.instant import NO_LAKE, PinnedInstant
 from lakevilla.transaction.redo.operations import Operation, Operations
-from lakevilla.transaction.statements.dispatch import run_statement
+from lakevilla.transaction.statements.dispatch import named_by, run_statement
 from lakevilla.transaction.statements.effect import Effect, TableChange, TableDrop
 from lakevilla.transaction.statements.statement import Statement
 from lakevilla.transaction.workspace import Workspace
@@ -162,8 +162,9 @@ def _statement(ran: Ran) -> Statement:
     if ran.rows or ran.over or ran.text is None:
         why = "its result was given to" if ran.rows else "it was not given as SQL by"
         return Statement(_never, ran.text, ran.parameters, ran.once or f"{why} a client that is gone")
-    run = partial(run_statement, statement=parse(ran.text, ran.parameters))
-    return Statement(run, ran.text, ran.parameters, ran.once)
+    parsed = parse(ran.text, ran.parameters)
+    run = partial(run_statement, statement=parsed)
+    return Statement(run, ran.text, ran.parameters, ran.once, tables=named_by(parsed))
 
 
 def _never(workspace: Workspace) -> NoReturn:

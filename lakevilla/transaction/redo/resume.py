@@ -49,8 +49,8 @@ def resume(
 
     From here on its lease names our attempt, so that a client which still works on it learns of that.
     """
-    workspace = Workspace(catalog, engine, environment, txn)
-    store = catalog.root(workspace.meter)
+    meter = Meter()
+    store = catalog.root(meter)
     lease = lease_of(store, txn)
     if not has_sublogs(store, txn):
         return None
@@ -60,7 +60,12 @@ def resume(
         # Only now: what the old client finished before it was fenced is part of it.
         left = read_sublogs(store, environment, txn)
         if left:
-            return _go_on(workspace, background_tasks, attempt, left, named)
+            last = newest(left, txn, named)
+            picked = guarantees(last.terms.features, last.terms.isolation, last.terms.slack)
+            workspace = Workspace(
+                catalog, engine, environment, txn, picked, begun_ms=last.begun_ms, meter=meter
+            )
+            return _go_on(workspace, picked, background_tasks, attempt, left, last)
     except BaseException:
         leases.release(txn)
         leases.give_back(txn, named or txn)
@@ -78,17 +83,18 @@ def lease_of(store: Store, txn: str) -> Lease | None:
 
 
 def _go_on(
-    workspace: Workspace, background_tasks: BackgroundTasks, attempt: str, left: list[Left], named: str | None
+    workspace: Workspace,
+    picked: Guarantees,
+    background_tasks: BackgroundTasks,
+    attempt: str,
+    left: list[Left],
+    last: Left,
 ) -> TransactionStart:
-    last = newest(left, workspace.txn, named)
+    """What is left, in a workspace that was made for it; `last` are the records of the newest attempt."""
     terms = replace(last.terms, since=min(found.terms.since for found in left))
-    picked = guarantees(terms.features, terms.isolation, terms.slack)
-    workspace.now_ms = last.begun_ms
     fence = Fence(workspace.txn)
     if terms.by_slots:
         _refuse_decided(workspace, fence, terms)
-    if picked.isolates:
-        workspace.isolate()
     operations, statements = restore(workspace, last.records)
     table = _refuse_unchanged(workspace, operations, picked)
     if table is not None:

@@ -1,0 +1,116 @@
+"""How a transaction gets past the commits of others: rebase what stands, redo the rest (module 2).
+
+Every version on the way is looked at: one that names our own transaction was written by a client that resumed
+it, and we are fenced.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from lakevilla.errors import Fenced
+from lakevilla.formats.port import Snapshot, Taken
+from lakevilla.model import Footprint
+from lakevilla.settle.commits import INVERSE
+from lakevilla.tables.pinned import Pinned
+from lakevilla.transaction.redo.operations import Operations
+from lakevilla.transaction.redo.replay import Replay, conflict, conflict_of
+from lakevilla.transaction.workspace import BeforeChange, Workspace
+
+
+class Redo:
+    """Brings the operations of one transaction onto newer versions, and counts what was redone and what was
+    saved. Statements that are redone call `before_change` like those that run first.
+
+    `attempt` is the one that runs: each time that `lake.run` starts from the beginning it is another.
+    """
+
+    def __init__(
+        self, workspace: Workspace, operations: Operations, attempt: str, before_change: BeforeChange
+    ) -> None:
+        self._attempts: set[str] = set()
+        self._workspace = workspace
+        self._operations = operations
+        self._before_change = before_change
+        self.redone = 0
+        self.saved_bytes = 0
+        self.moves = 0
+        """How often we came to stand on a newer version."""
+        self.halfway = False
+        """Whether that failed: what we have done is half redone, and nothing may build on it."""
+        self.begin(attempt)
+
+    def begin(self, attempt: str) -> None:
+        """From here on the transaction runs under this attempt; what earlier ones left is ours too."""
+        self.attempt, self.halfway = attempt, False
+        self._attempts |= {attempt, attempt + INVERSE}
+
+    def catch_up(self, between: Mapping[str, Sequence[Taken]]) -> None:
+        """Stand on the versions after these commits, by the table's location; redo what they concern.
+
+        Raises Conflict if something that the client was given has changed.
+        """
+        foreign = _footprints(between)
+        for place, footprints in foreign.items():
+            self._refuse_fenced(footprints, self._workspace.base(place))
+        if not foreign:
+            return
+        self.moves += 1
+        self.halfway = True
+        stands = conflict_of(self._operations, foreign) is None
+        self._stand({place: between[place][-1].snapshot for place in foreign})
+        replay = Replay(self._workspace, {} if stands else foreign, self._before_change)
+        replay.run(self._operations)
+        if not stands:
+            self.redone += replay.redone
+            self.saved_bytes += replay.saved_bytes
+        self.halfway = False
+
+    def conflicts(self, between: Mapping[str, Sequence[Taken]]) -> bool:
+        """Whether one of these commits concerns an operation."""
+        return conflict_of(self._operations, _footprints(between)) is not None
+
+    def refuse_conflicts(self, between: Mapping[str, Sequence[Taken]]) -> None:
+        """Without recovery: Conflict if one of these commits concerns an operation."""
+        foreign = _footprints(between)
+        found = conflict_of(self._operations, foreign)
+        if found is not None:
+            operation, place, hit = found
+            name = self._workspace.base(place).ref.name
+            raise conflict(operation.name, name, hit, "the transaction is without recovery (R)")
+
+    def _stand(self, newest: Mapping[str, Snapshot]) -> None:
+        """Stand on newer versions of some tables, without our own writes on any, nor our own tables."""
+        for pinned in self._workspace.touched:
+            self._workspace.move(pinned.ref.location, newest.get(pinned.ref.location, pinned.snapshot))
+        self._workspace.own.restart()
+
+    def _refuse_fenced(self, foreign: Sequence[Footprint], pinned: Pinned) -> None:
+        for footprint in foreign:
+            if footprint.txn == self._workspace.txn and footprint.attempt not in self._attempts:
+                raise Fenced(
+                    f"transaction {self._workspace.txn} is committed already, as version {footprint.version} "
+                    f"of {pinned.ref.name!r}, by another client that went on with it: do not run it again",
+                    transaction=self._workspace.txn,
+                    table=pinned.ref.name,
+                    version=footprint.version,
+                )
+
+
+def _footprints(between: Mapping[str, Sequence[Taken]]) -> dict[str, list[Footprint]]:
+    """What these commits did, for the tables on which there are any."""
+    return {
+        place: _without_undone([taken.footprint for taken in found])
+        for place, found in between.items()
+        if found
+    }
+
+
+def _without_undone(found: Sequence[Footprint]) -> list[Footprint]:
+    """Without commits that were taken back, and without what took them back: together they did nothing.
+
+    A table that was made and had to be dropped is not as if nothing had been: its place is used up.
+    """
+    attempts = {footprint.attempt for footprint in found if footprint.attempt is not None}
+    inverses = {footprint.attempt for footprint in found if not footprint.dropped}
+    undone = {attempt for attempt in attempts if attempt + INVERSE in inverses}
+    undone |= {attempt + INVERSE for attempt in undone}
+    return [footprint for footprint in found if footprint.attempt not in undone]
