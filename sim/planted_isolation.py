@@ -59,7 +59,7 @@ def instant_moved_in_mid_transaction(
 def exclusive_table_is_taken_for_what_was_seen_last(self: PinnedInstant, name: str) -> Pinned:
     """Nobody else writes to it, so why ask."""
     known = self._catalog.known(name)
-    if known is None or not known[1].exclusive:
+    if known is None or not known[1].coordination.exclusive:
         return _pin(self, name)
     ref, newest = known
     return Pinned(ref, self._catalog.open(ref, self._meter), newest, self._read_at)

@@ -5,8 +5,9 @@ from typing import Any
 
 from lakevilla.conflicts.files import Hit, decide_conflict
 from lakevilla.environment import Environment
+from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.delta.table import DeltaTable
-from lakevilla.formats.port import Snapshot, Taken
+from lakevilla.formats.port import Taken
 from lakevilla.markers.lease import Leases
 from lakevilla.markers.marker_objects import ReadMarker
 from lakevilla.markers.records import Lease, Marker
@@ -109,7 +110,7 @@ def replay_forgets_what_was_read(change: Change, theirs: Footprint) -> Hit | Non
 
 
 @_bug("lakevilla.formats.delta.table.DeltaTable.since")
-def versions_between_are_skipped(self: DeltaTable, base: Snapshot) -> Sequence[Taken]:
+def versions_between_are_skipped(self: DeltaTable, base: DeltaSnapshot) -> Sequence[Taken]:
     """Who waited asks only the newest commit."""
     return _since(self, base)[-1:]
 

@@ -1,16 +1,19 @@
 """The format port: an open table format, as the transaction layer sees it.
 
-A format knows its log, its snapshots and how to publish a change as the next version. It knows nothing
-of transactions, engines or the lake's registry. Lost races are values.
+A format knows its log, its snapshots and how to publish a change as the next version. It does not run
+transactions, and knows no engines and no registry of the lake. Of LakeVilla's protocol it stores and finds
+what a version has to say to other clients (`Coordination`, `Author`), and may hold markers (`LogMarkers`).
+Lost races are values.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import pyarrow as pa
 
 from lakevilla.errors import LakeVillaError, Unsupported
+from lakevilla.formats.coordination import Coordination
 from lakevilla.model import (
     Author,
     Change,
@@ -59,36 +62,11 @@ class Snapshot(Protocol):
         ...
 
     @property
-    def notice(self) -> Notice | None:
-        """The newest notice about the table's name among the log entries that were read."""
-        ...
-
-    @property
-    def ticket(self) -> int:
-        """The newest ticket that a log entry among those that were read names; 0 if none does."""
-        ...
-
-    @property
-    def contended(self) -> bool:
-        """Whether the newest version came from another client that had to queue for it."""
-        ...
-
-    @property
-    def slot(self) -> int:
-        """The newest entry of the lake's global log that decided one of the log entries that were read."""
-        ...
-
-    @property
     def properties(self) -> Mapping[str, str]: ...
 
     @property
-    def markers_in_log(self) -> bool:
-        """Whether writers hold versions of this table by markers in its log (docs/protocol.md, section 3)."""
-        ...
-
-    @property
-    def exclusive(self) -> bool:
-        """Whether only transactions that the lake's global log decides change this table."""
+    def coordination(self) -> Coordination:
+        """What the log entries that were read say about LakeVilla's own protocol."""
         ...
 
     @property
@@ -126,6 +104,9 @@ class Snapshot(Protocol):
     def refuse_writes(self) -> None:
         """Raise Unsupported, naming the feature, if the table asks of writers what we do not do."""
         ...
+
+
+S = TypeVar("S", bound=Snapshot)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +179,20 @@ class MarkerEntries(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class LogMarkers:
+    """Markers in a table's log, after one version of it. A table may be without this capability: a catalog
+    that keeps a table lets no client hold a version.
+
+    `fill(change, author, etag)` replaces our marker, which is the next log entry and has this etag, by the
+    change. It looks right before that whether a checkpoint or a commit covers the marker: then nothing is
+    written. CommitUnknown as in `FormatTable.publish`.
+    """
+
+    entries: MarkerEntries
+    fill: Callable[[Change, Author, str], Published | Displaced]
+
+
 class References(Protocol):
     """Which files a table's log names, for vacuum. Keys are relative to the table's root."""
 
@@ -217,8 +212,11 @@ class References(Protocol):
         ...
 
 
-class Table(Protocol):
-    """One table of one format, opened at its root. Safe to use from many threads."""
+class FormatTable(Protocol[S]):
+    """One table of one format, opened at its root. Safe to use from many threads.
+
+    It takes and gives snapshots of its own format, `S`.
+    """
 
     @property
     def data_folder(self) -> str:
@@ -235,16 +233,16 @@ class Table(Protocol):
         """The store and the key of a data file."""
         ...
 
-    def latest(self, base: Snapshot | None = None) -> Snapshot | None:
+    def latest(self, base: S | None = None) -> S | None:
         """The newest version, or None if there is no table here.
 
         With `base`, only the entries after it are asked for: one GET that misses if it is current.
         """
         ...
 
-    def at_version(self, version: int) -> Snapshot: ...
+    def at_version(self, version: int) -> S: ...
 
-    def at_time(self, timestamp_ms: int) -> Snapshot:
+    def at_time(self, timestamp_ms: int) -> S:
         """The newest version that was committed at or before this time."""
         ...
 
@@ -258,7 +256,7 @@ class Table(Protocol):
         """The change that makes a new table. InvalidInput for what the format cannot hold."""
         ...
 
-    def describe(self, first: Change) -> Snapshot:
+    def describe(self, first: Change) -> S:
         """What a table will be after its first change, without rows: version -1, on which `first` can be
         previewed, encoded and published like a change on any version."""
         ...
@@ -279,11 +277,11 @@ class Table(Protocol):
         """
         ...
 
-    def alter(self, snapshot: Snapshot, action: Action) -> Change:
+    def alter(self, snapshot: S, action: Action) -> Change:
         """The change that alters columns, properties or constraints."""
         ...
 
-    def publish(self, base: Snapshot, change: Change, author: Author) -> Published | Taken:
+    def publish(self, base: S, change: Change, author: Author) -> Published | Taken:
         """Create the version after `base`, which is `base.version + 1`, or `first_version` if `base` only
         describes a table. One create on the happy path.
 
@@ -293,31 +291,23 @@ class Table(Protocol):
         """
         ...
 
-    def marker_entries(self, snapshot: Snapshot) -> MarkerEntries:
-        """The places for markers in the table's log, after this version."""
+    def log_markers(self, snapshot: S) -> LogMarkers | None:
+        """The markers in the table's log after this version; None if that log cannot hold any."""
         ...
 
-    def fill(self, base: Snapshot, change: Change, author: Author, etag: str) -> Published | Displaced:
-        """Replace our marker, which is log entry `base.version + 1`, by the change.
-
-        `etag` is the marker's. Looks right before that whether a checkpoint or a commit that is not a marker
-        covers it: then nothing is written. CommitUnknown as in `publish`.
-        """
-        ...
-
-    def preview(self, base: Snapshot, change: Change) -> Snapshot:
+    def preview(self, base: S, change: Change) -> S:
         """The table as it would be after the change; nothing is written."""
         ...
 
-    def footprint(self, base: Snapshot, change: Change) -> Footprint:
+    def footprint(self, base: S, change: Change) -> Footprint:
         """What the change would do to the table at `base`, as the conflict rules see it."""
         ...
 
-    def inverse(self, base: Snapshot, change: Change) -> Change:
+    def inverse(self, base: S, change: Change) -> Change:
         """The change that undoes this one: its files go, those that it removed come back."""
         ...
 
-    def encode_change(self, base: Snapshot, change: Change) -> Mapping[str, Any]:
+    def encode_change(self, base: S, change: Change) -> Mapping[str, Any]:
         """A change as a JSON object in the format's own terms, for the records of a transaction.
 
         What the change has read is not part of it.
@@ -328,21 +318,21 @@ class Table(Protocol):
         """The change of such an object; Corrupt if it is none."""
         ...
 
-    def since(self, base: Snapshot) -> Sequence[Taken]:
+    def since(self, base: S) -> Sequence[Taken]:
         """The versions after `base`, in order, with what each of them did."""
         ...
 
-    def look(self, snapshot: Snapshot) -> Snapshot:
+    def look(self, snapshot: S) -> S:
         """Before a change of this version is decided: Recreated if it is not a version of the table here any
         more. Asks nothing if that was seen a moment ago (`formats.identity`)."""
         ...
 
-    def has(self, snapshot: Snapshot) -> bool:
+    def has(self, snapshot: S) -> bool:
         """Whether this version, which was read before, is still one of the table here: not if the table was
         deleted, or recreated in the same place. One GET if it is."""
         ...
 
-    def missing(self, files: Sequence[WrittenFile], published: Snapshot | None = None) -> Sequence[str]:
+    def missing(self, files: Sequence[WrittenFile], published: S | None = None) -> Sequence[str]:
         """The keys of uploaded files that are not in the store any more; of a version that we have published
         with them, also of what else it needs."""
         ...
@@ -362,7 +352,7 @@ class Table(Protocol):
         before it sent the request, and that could not delete it again."""
         ...
 
-    def references(self, snapshot: Snapshot, since_ms: int, also: Collection[int] = ()) -> References:
+    def references(self, snapshot: S, since_ms: int, also: Collection[int] = ()) -> References:
         """The files that any version needs which was current at this moment, by the store's clock, or later.
 
         `snapshot` is the newest version, `also` are older ones that are still needed; those that the log does
@@ -370,17 +360,17 @@ class Table(Protocol):
         """
         ...
 
-    def expiry(self, snapshot: Snapshot, since_ms: int, also: Collection[int] = ()) -> Change | None:
+    def expiry(self, snapshot: S, since_ms: int, also: Collection[int] = ()) -> Change | None:
         """The change by which the newest version forgets what no client needs that reads versions that were
         current at this moment or later, or one of `also`; None if it holds nothing of the kind."""
         ...
 
-    def maintain(self, snapshot: Snapshot) -> None:
+    def maintain(self, snapshot: S) -> None:
         """After a publish: write the checkpoint or the hint if this version is due. Failure harms no
         client."""
         ...
 
-    def renew_hint(self, snapshot: Snapshot) -> None:
+    def renew_hint(self, snapshot: S) -> None:
         """Let clients that go by a hint alone find this version, or the newest since: a client that died
         left none, and one that slept may have set it back. Nothing if the format has none, or if the table
         is only read. Failure harms no client."""
@@ -392,3 +382,7 @@ class Table(Protocol):
         """The versions whose log entries still exist, newest first: so many, and none from `before` on.
         Where that costs requests, a brief one does not tell which files came and went."""
         ...
+
+
+Table: TypeAlias = FormatTable[Snapshot]
+"""A table of whatever format, for rooms that pass its snapshots back to it and nowhere else."""

@@ -1,6 +1,10 @@
-"""Which formats there are, by name, and the folder that gives each away."""
+"""Which formats there are, by name, and the folder that gives each away.
+
+The one place where the type of a format's snapshots is forgotten: a table is only given its own.
+"""
 
 from collections.abc import Callable
+from typing import cast
 
 from lakevilla.environment import Environment
 from lakevilla.errors import Unsupported
@@ -36,14 +40,14 @@ def open_table(
         return _in_catalog(place, store, environment, opener, catalogs or KnownCatalogs({}))
     if format_name == "iceberg":
         return _iceberg(store, environment, opener)
-    return DeltaTable(store, environment, opener)
+    return cast(Table, DeltaTable(store, environment, opener))
 
 
 def _iceberg(store: Store, environment: Environment, opener: Callable[[str], Store]) -> Table:
     with needed_packages():
         from lakevilla.formats.iceberg.log.file_log import FileLog
         from lakevilla.formats.iceberg.table import IcebergTable
-    return IcebergTable(FileLog(store, environment), store, environment, opener)
+    return cast(Table, IcebergTable(FileLog(store, environment), store, environment, opener))
 
 
 def _in_catalog(
@@ -57,4 +61,5 @@ def _in_catalog(
         from lakevilla.formats.iceberg.log.catalog_log import CatalogLog
         from lakevilla.formats.iceberg.table import IcebergTable
     table = catalogs.opened.table(place.catalog, place.table)
-    return IcebergTable(CatalogLog(table, store, environment, opener), store, environment, opener)
+    log = CatalogLog(table, store, environment, opener)
+    return cast(Table, IcebergTable(log, store, environment, opener))

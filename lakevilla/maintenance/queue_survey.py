@@ -170,11 +170,11 @@ def _survey_table(view: LakeView, name: str) -> tuple[Pinned, list[Queued]] | La
         pinned = view.catalog.pin(name, view.meter)
         store = view.catalog.store_of(pinned.ref.location, view.meter)
         seen = survey(store, view.environment)
-        entries = pinned.table.marker_entries(pinned.snapshot)
-        in_log = survey_log(store, view.environment, entries, pinned.snapshot.version)
+        markers, version = pinned.table.log_markers(pinned.snapshot), pinned.snapshot.version
+        in_log = [] if markers is None else survey_log(store, view.environment, markers.entries, version)
     except (Corrupt, InvalidInput, Unavailable, Unsupported) as error:
         return error
-    dead = pinned.snapshot.ticket
+    dead = pinned.snapshot.coordination.ticket
     queued = [Queued(pinned.ref.name, store, one, one.ticket <= dead) for one in seen]
     queued += [Queued(pinned.ref.name, store, one, dead=False) for one in in_log]
     return pinned, [one for one in queued if one.seen.marker.live]

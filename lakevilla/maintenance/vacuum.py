@@ -194,14 +194,14 @@ class Vacuum:
 
         A table that only the global log's transactions change keeps it: this is none of them.
         """
-        while not newest.exclusive:
+        while not newest.coordination.exclusive:
             change = table.expiry(newest, since_ms, also)
             if change is None:
                 return newest
             if self._options.dry_run:
                 return table.preview(newest, change)
             # A commit without a slot never builds on one that may still be rolled back.
-            self._view.catalog.settle_up_to(newest.slot, self._view.meter)
+            self._view.catalog.settle_up_to(newest.coordination.slot, self._view.meter)
             txn = self._environment.new_id()
             done = table.publish(newest, change, Author(txn, txn, self._environment.new_id()))
             newest = done.snapshot

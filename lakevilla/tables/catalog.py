@@ -372,7 +372,7 @@ def _news(snapshot: Snapshot, head: Head | None, fresh: bool) -> Notice | None:
     A notice of another lake, from where the table was brought here, is none; but where we know no HEAD
     yet, only a fresh look tells whose it is.
     """
-    notice = snapshot.notice
+    notice = snapshot.coordination.notice
     if notice is None:
         return None
     if head is None:

@@ -152,13 +152,13 @@ class Workspace:
         pinned = self.pin(TableName(name))
         self._refuse_twin(pinned, self._bases)
         self._targets.add(pinned.ref.location)
-        if pinned.snapshot.markers_in_log and not self._guarantees.is_alone:
+        if pinned.snapshot.coordination.markers_in_log and not self._guarantees.is_alone:
             raise Unsupported(
                 f"the markers of {name!r} lie in its log (lakevilla.markers = 'log'): only transactions with "
                 "lakevilla.R, and nothing else, can change it",
                 table=name,
             )
-        if pinned.snapshot.exclusive and not self.by_slots:
+        if pinned.snapshot.coordination.exclusive and not self.by_slots:
             raise Unsupported(
                 f"{name!r} is exclusive (lakevilla.exclusive = 'true'): only transactions with lakevilla.I "
                 "or lakevilla.CT change it",
@@ -166,7 +166,7 @@ class Workspace:
             )
         if self.instant is not None and pinned.ref.location in self.instant.head.torn:
             raise torn(name)
-        self.catalog.settle_up_to(pinned.snapshot.slot, self.meter)
+        self.catalog.settle_up_to(pinned.snapshot.coordination.slot, self.meter)
         return pinned
 
     def refresh(self, pinned: Pinned) -> Pinned | None:

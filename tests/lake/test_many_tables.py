@@ -255,7 +255,7 @@ def test_who_redoes_lines_up_in_one_order_and_shifts_if_it_held_a_later_place(la
     assert tx._queues.shifts == 1
     newest = lake._catalog.pin("y", Meter()).snapshot
     assert held is not None
-    assert newest.ticket > held
+    assert newest.coordination.ticket > held
     assert lake.status().tickets == ()
 
 

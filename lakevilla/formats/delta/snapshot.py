@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from lakevilla.errors import Corrupt
 from lakevilla.files.column_mapping import physical_name
 from lakevilla.files.partitioning import plain_values
+from lakevilla.formats.coordination import Coordination
 from lakevilla.formats.delta.definition.features import refuse_write
 from lakevilla.formats.delta.definition.layout import Layout, columns_of
 from lakevilla.formats.delta.definition.properties import duration_ms
@@ -28,7 +29,7 @@ from lakevilla.formats.delta.log.paths import data_key, entry_key
 from lakevilla.formats.delta.log.replay import LiveBlock, Mask, State
 from lakevilla.formats.lazy import lazy_property
 from lakevilla.formats.properties import EXCLUSIVE, is_true, markers_in_log
-from lakevilla.model import DataFile, Notice, Partitioning
+from lakevilla.model import DataFile, Partitioning
 from lakevilla.predicates import ANYTHING, Bounds, Column, Predicate, may_match
 from lakevilla.store.port import Store
 
@@ -92,13 +93,16 @@ class DeltaSnapshot:
     def properties(self) -> Mapping[str, str]:
         return self.metadata.configuration
 
-    @property
-    def markers_in_log(self) -> bool:
-        return markers_in_log(self.properties)
-
-    @property
-    def exclusive(self) -> bool:
-        return is_true(self.properties, EXCLUSIVE)
+    @lazy_property
+    def coordination(self) -> Coordination:
+        return Coordination(
+            notice=self.state.notice,
+            ticket=self.state.ticket,
+            contended=ticket_of(self.state.info) > 0,
+            slot=self.state.slot,
+            exclusive=is_true(self.properties, EXCLUSIVE),
+            markers_in_log=markers_in_log(self.properties),
+        )
 
     @property
     def checks(self) -> Mapping[str, str]:
@@ -107,22 +111,6 @@ class DeltaSnapshot:
     @property
     def retention_ms(self) -> int:
         return duration_ms(self.properties.get(_RETENTION, "interval 7 days"))
-
-    @property
-    def notice(self) -> Notice | None:
-        return self.state.notice
-
-    @property
-    def ticket(self) -> int:
-        return self.state.ticket
-
-    @property
-    def contended(self) -> bool:
-        return ticket_of(self.state.info) > 0
-
-    @property
-    def slot(self) -> int:
-        return self.state.slot
 
     @lazy_property
     def info(self) -> Mapping[str, Any]:

@@ -35,7 +35,7 @@ from lakevilla.formats.delta.log.references import DeltaReferences
 from lakevilla.formats.delta.log.replay import State
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.identity import must_look, must_look_before_publish, recreated
-from lakevilla.formats.port import Displaced, Published, Snapshot, Taken
+from lakevilla.formats.port import LogMarkers, Published, Taken
 from lakevilla.formats.urls import Opener, located
 from lakevilla.model import (
     Author,
@@ -67,9 +67,9 @@ class DeltaTable:
     def open(self, file: DataFile) -> tuple[Store, str]:
         return self._locate(file.key)
 
-    def latest(self, base: Snapshot | None = None) -> DeltaSnapshot | None:
+    def latest(self, base: DeltaSnapshot | None = None) -> DeltaSnapshot | None:
         if base is not None:
-            known, commits = self._follow(_ours(base))
+            known, commits = self._follow(base)
             return known.advance(commits)
         now = self._environment.elapsed()
         state = open_state(self._store, self._environment)
@@ -148,40 +148,36 @@ class DeltaTable:
         author = Author(txn, attempt, self._environment.new_id())
         return publish_notice(self._store, self._environment, base, notice, author)
 
-    def alter(self, snapshot: Snapshot, action: Action) -> Change:
-        return alter(_ours(snapshot), action, self._environment.new_id)
+    def alter(self, snapshot: DeltaSnapshot, action: Action) -> Change:
+        return alter(snapshot, action, self._environment.new_id)
 
-    def publish(self, base: Snapshot, change: Change, author: Author) -> Published | Taken:
+    def publish(self, base: DeltaSnapshot, change: Change, author: Author) -> Published | Taken:
         answer = publish(self._store, self._environment, self.look(base), change, author)
         if isinstance(answer, Taken):
-            self._looked_at(_ours(base))
+            self._looked_at(base)
         return answer
 
-    def marker_entries(self, snapshot: Snapshot) -> DeltaMarkerEntries:  # noqa: ARG002
-        return DeltaMarkerEntries(self._store)
+    def log_markers(self, snapshot: DeltaSnapshot) -> LogMarkers:
+        filled = partial(fill, self._store, self._environment, snapshot)
+        return LogMarkers(DeltaMarkerEntries(self._store), filled)
 
-    def fill(self, base: Snapshot, change: Change, author: Author, etag: str) -> Published | Displaced:
-        return fill(self._store, self._environment, _ours(base), change, author, etag)
+    def preview(self, base: DeltaSnapshot, change: Change) -> DeltaSnapshot:
+        return base.advance([unpublished(base, change, self._environment.now_ms())])
 
-    def preview(self, base: Snapshot, change: Change) -> DeltaSnapshot:
-        before = _ours(base)
-        return before.advance([unpublished(before, change, self._environment.now_ms())])
+    def footprint(self, base: DeltaSnapshot, change: Change) -> Footprint:
+        return footprint_of(unpublished(base, change, self._environment.now_ms()), base)
 
-    def footprint(self, base: Snapshot, change: Change) -> Footprint:
-        before = _ours(base)
-        return footprint_of(unpublished(before, change, self._environment.now_ms()), before)
+    def inverse(self, base: DeltaSnapshot, change: Change) -> Change:
+        return inverse(base, change, self._environment.now_ms())
 
-    def inverse(self, base: Snapshot, change: Change) -> Change:
-        return inverse(_ours(base), change, self._environment.now_ms())
-
-    def encode_change(self, base: Snapshot, change: Change) -> Mapping[str, Any]:
-        return encode_change(_ours(base), change, self._environment.now_ms())
+    def encode_change(self, base: DeltaSnapshot, change: Change) -> Mapping[str, Any]:
+        return encode_change(base, change, self._environment.now_ms())
 
     def decode_change(self, record: Mapping[str, Any]) -> Change:
         return decode_change(record, self._store.url)
 
-    def since(self, base: Snapshot) -> list[Taken]:
-        before, commits = self._follow(_ours(base))
+    def since(self, base: DeltaSnapshot) -> list[Taken]:
+        before, commits = self._follow(base)
         found = []
         for commit in commits:
             after = before.advance([commit])
@@ -189,16 +185,15 @@ class DeltaTable:
             before = after
         return found
 
-    def look(self, snapshot: Snapshot) -> DeltaSnapshot:
-        known = _ours(snapshot)
-        due = must_look_before_publish(self._environment, known.seen_at, self._store.url)
-        return self._looked_at(known) if due else known
+    def look(self, snapshot: DeltaSnapshot) -> DeltaSnapshot:
+        due = must_look_before_publish(self._environment, snapshot.seen_at, self._store.url)
+        return self._looked_at(snapshot) if due else snapshot
 
-    def has(self, snapshot: Snapshot) -> bool:
-        known = _ours(snapshot)
-        return is_same(self._store, self._environment, known.state, rewritten=known.markers_in_log)
+    def has(self, snapshot: DeltaSnapshot) -> bool:
+        rewritten = snapshot.coordination.markers_in_log
+        return is_same(self._store, self._environment, snapshot.state, rewritten=rewritten)
 
-    def missing(self, files: Sequence[WrittenFile], published: Snapshot | None = None) -> list[str]:  # noqa: ARG002
+    def missing(self, files: Sequence[WrittenFile], published: DeltaSnapshot | None = None) -> list[str]:  # noqa: ARG002
         return missing(self._store, self._environment, [file.key for file in files])
 
     def retract(self, version: int, put: str | None, orphaned: bool = False) -> bool:
@@ -206,26 +201,28 @@ class DeltaTable:
 
     def is_stale(self, version: int) -> bool:
         newest = self.latest()
-        return newest is not None and not newest.markers_in_log and is_stale(self._store, version)
+        return (
+            newest is not None and not newest.coordination.markers_in_log and is_stale(self._store, version)
+        )
 
-    def references(self, snapshot: Snapshot, since_ms: int, also: Collection[int] = ()) -> DeltaReferences:
-        newest = _ours(snapshot)
-        return DeltaReferences.read(self._store, self._environment, newest, since_ms, also, self.at_version)
+    def references(
+        self, snapshot: DeltaSnapshot, since_ms: int, also: Collection[int] = ()
+    ) -> DeltaReferences:
+        return DeltaReferences.read(self._store, self._environment, snapshot, since_ms, also, self.at_version)
 
-    def expiry(self, snapshot: Snapshot, since_ms: int, also: Collection[int] = ()) -> None:
+    def expiry(self, snapshot: DeltaSnapshot, since_ms: int, also: Collection[int] = ()) -> None:
         """A Delta log holds no older state than its checkpoint."""
 
-    def maintain(self, snapshot: Snapshot) -> None:
+    def maintain(self, snapshot: DeltaSnapshot) -> None:
         """Write the checkpoint if this version is due. The commit stands without it."""
-        due = _ours(snapshot)
-        if not is_due(due):
+        if not is_due(snapshot):
             return
         try:
-            write_checkpoint(self._store, self._environment, due)
+            write_checkpoint(self._store, self._environment, snapshot)
         except (LakeVillaError, pa.ArrowException) as error:
-            logger.warning("no checkpoint of version %d of %s: %s", due.version, self._store.url, error)
+            logger.warning("no checkpoint of version %d of %s: %s", snapshot.version, self._store.url, error)
 
-    def renew_hint(self, snapshot: Snapshot) -> None:
+    def renew_hint(self, snapshot: DeltaSnapshot) -> None:
         """Readers list what lies above the last checkpoint: they need none."""
 
     def _follow(self, base: DeltaSnapshot) -> tuple[DeltaSnapshot, list[Commit]]:
@@ -292,12 +289,6 @@ def _columns(partition_by: Sequence[PartitionField]) -> list[str]:
                 f"{'.'.join(field.source)!r}: use an Iceberg table for that"
             )
     return [field.source[0] for field in partition_by]
-
-
-def _ours(snapshot: Snapshot) -> DeltaSnapshot:
-    if not isinstance(snapshot, DeltaSnapshot):
-        raise TypeError(f"{snapshot!r} is not a snapshot of a Delta table")
-    return snapshot
 
 
 def _number(snapshot: DeltaSnapshot, key: str) -> int:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from lakevilla.environment import Environment
 from lakevilla.errors import Unsupported
 from lakevilla.formats import authorship
+from lakevilla.formats.coordination import Coordination
 from lakevilla.formats.iceberg.definition.layout import Layout, same_shape
 from lakevilla.formats.iceberg.definition.properties import NO_MARKERS, refuse_write, retention_ms, shown
 from lakevilla.formats.iceberg.definition.unstored_columns import unstored_columns
@@ -30,7 +31,7 @@ from lakevilla.formats.iceberg.metadata.document import Raw
 from lakevilla.formats.iceberg.metadata.paths import Places
 from lakevilla.formats.lazy import lazy_property
 from lakevilla.formats.properties import EXCLUSIVE, is_true, markers_in_log
-from lakevilla.model import DataFile, Notice, Partitioning
+from lakevilla.model import DataFile, Partitioning
 from lakevilla.predicates import ANYTHING, Predicate
 
 
@@ -128,13 +129,17 @@ class IcebergSnapshot:
     def properties(self) -> Mapping[str, str]:
         return shown(document.properties(self.raw))
 
-    @property
-    def markers_in_log(self) -> bool:
-        return markers_in_log(self.properties)
-
-    @property
-    def exclusive(self) -> bool:
-        return is_true(self.properties, EXCLUSIVE)
+    @lazy_property
+    def coordination(self) -> Coordination:
+        kept, properties = newest(self.at.told), self.properties
+        return Coordination(
+            notice=authorship.notice_of(kept),
+            ticket=authorship.ticket_of(kept),
+            contended=authorship.ticket_of(self.at.info) > 0,
+            slot=authorship.slot_of(kept),
+            exclusive=is_true(properties, EXCLUSIVE),
+            markers_in_log=markers_in_log(properties),
+        )
 
     @property
     def checks(self) -> Mapping[str, str]:
@@ -143,22 +148,6 @@ class IcebergSnapshot:
     @property
     def retention_ms(self) -> int:
         return retention_ms(self.properties)
-
-    @property
-    def notice(self) -> Notice | None:
-        return authorship.notice_of(newest(self.at.told))
-
-    @property
-    def ticket(self) -> int:
-        return authorship.ticket_of(newest(self.at.told))
-
-    @property
-    def slot(self) -> int:
-        return authorship.slot_of(newest(self.at.told))
-
-    @property
-    def contended(self) -> bool:
-        return authorship.ticket_of(self.at.info) > 0
 
     @lazy_property
     def places(self) -> Places:
@@ -170,7 +159,7 @@ class IcebergSnapshot:
                 f"the table at {self.context.root} is kept by a catalog, which alone decides its versions: "
                 "to write to it, register it by that catalog, lake.register(name, catalog=..., table=...)"
             )
-        if self.at.keeper is Keeper.CATALOG and self.markers_in_log:
+        if self.at.keeper is Keeper.CATALOG and self.coordination.markers_in_log:
             raise Unsupported(NO_MARKERS)
         if self.places.moved:
             raise Unsupported(

@@ -18,7 +18,6 @@ from lakevilla.formats.iceberg.log.footprint import footprint_of, footprint_of_c
 from lakevilla.formats.iceberg.log.history import history, version_at
 from lakevilla.formats.iceberg.log.marker_fill import fill
 from lakevilla.formats.iceberg.log.markers import IcebergMarkerEntries
-from lakevilla.formats.iceberg.log.no_markers import NoMarkers
 from lakevilla.formats.iceberg.log.publish import encode_first, publish, publish_first, publish_notice
 from lakevilla.formats.iceberg.log.references import IcebergReferences
 from lakevilla.formats.iceberg.log.versions import FIRST, Keeper, Log, Version
@@ -27,7 +26,7 @@ from lakevilla.formats.iceberg.metadata.expiry import expire
 from lakevilla.formats.iceberg.metadata.paths import DATA, Places, location_of
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot, TableContext
 from lakevilla.formats.identity import must_look, must_look_before_publish, recreated
-from lakevilla.formats.port import Displaced, MarkerEntries, Published, Snapshot, Taken
+from lakevilla.formats.port import LogMarkers, Published, Taken
 from lakevilla.formats.properties import markers_in_log
 from lakevilla.formats.urls import Opener, located
 from lakevilla.model import (
@@ -59,9 +58,9 @@ class IcebergTable:
     def open(self, file: DataFile) -> tuple[Store, str]:
         return self._place(file.key)
 
-    def latest(self, base: Snapshot | None = None) -> IcebergSnapshot | None:
+    def latest(self, base: IcebergSnapshot | None = None) -> IcebergSnapshot | None:
         if base is not None:
-            known, versions = self._follow(_ours(base))
+            known, versions = self._follow(base)
             return known.advance(versions[-1]) if versions else known
         found = self._log.newest()
         return None if found is None else self._snapshot(found)
@@ -135,44 +134,42 @@ class IcebergTable:
         known = self._at_or_after(base)
         return publish_notice(self._log, self._store, self._environment, known, notice, author)
 
-    def alter(self, snapshot: Snapshot, action: Action) -> Change:
-        change = alter(_ours(snapshot).raw, action)
+    def alter(self, snapshot: IcebergSnapshot, action: Action) -> Change:
+        change = alter(snapshot.raw, action)
         if self._log.keeper is Keeper.CATALOG and markers_in_log(properties(change.metadata)):
             raise Unsupported(NO_MARKERS)
         return change
 
-    def publish(self, base: Snapshot, change: Change, author: Author) -> Published | Taken:
+    def publish(self, base: IcebergSnapshot, change: Change, author: Author) -> Published | Taken:
         answer = publish(self._log, self._store, self._environment, self.look(base), change, author)
         if isinstance(answer, Taken):
-            self._looked_at(_ours(base))
+            self._looked_at(base)
         return answer
 
-    def marker_entries(self, snapshot: Snapshot) -> MarkerEntries:
-        known = _ours(snapshot).at
-        if known.keeper is not Keeper.FILES:
-            return NoMarkers()
-        return IcebergMarkerEntries(self._store, self._environment, known)
+    def log_markers(self, snapshot: IcebergSnapshot) -> LogMarkers | None:
+        """A catalog decides what becomes of a version: no client holds one there."""
+        if snapshot.at.keeper is not Keeper.FILES:
+            return None
+        entries = IcebergMarkerEntries(self._store, self._environment, snapshot.at)
+        return LogMarkers(entries, partial(fill, self._store, self._environment, snapshot))
 
-    def fill(self, base: Snapshot, change: Change, author: Author, etag: str) -> Published | Displaced:
-        return fill(self._store, self._environment, _ours(base), change, author, etag)
+    def preview(self, base: IcebergSnapshot, change: Change) -> IcebergSnapshot:
+        return changes.preview(base, change)
 
-    def preview(self, base: Snapshot, change: Change) -> IcebergSnapshot:
-        return changes.preview(_ours(base), change)
+    def footprint(self, base: IcebergSnapshot, change: Change) -> Footprint:
+        return footprint_of_change(base, change)
 
-    def footprint(self, base: Snapshot, change: Change) -> Footprint:
-        return footprint_of_change(_ours(base), change)
+    def inverse(self, base: IcebergSnapshot, change: Change) -> Change:
+        return changes.inverse(base, change)
 
-    def inverse(self, base: Snapshot, change: Change) -> Change:
-        return changes.inverse(_ours(base), change)
-
-    def encode_change(self, base: Snapshot, change: Change) -> Mapping[str, Any]:
-        return changes.encode_change(_ours(base), change)
+    def encode_change(self, base: IcebergSnapshot, change: Change) -> Mapping[str, Any]:
+        return changes.encode_change(base, change)
 
     def decode_change(self, record: Mapping[str, Any]) -> Change:
         return changes.decode_change(record)
 
-    def since(self, base: Snapshot) -> list[Taken]:
-        before, versions = self._follow(_ours(base))
+    def since(self, base: IcebergSnapshot) -> list[Taken]:
+        before, versions = self._follow(base)
         found = []
         for version in versions:
             after = before.advance(version)
@@ -180,18 +177,17 @@ class IcebergTable:
             before = after
         return found
 
-    def look(self, snapshot: Snapshot) -> IcebergSnapshot:
-        known = _ours(snapshot)
-        due = must_look_before_publish(self._environment, known.seen_at, self._store.url)
-        return self._looked_at(known) if due else known
+    def look(self, snapshot: IcebergSnapshot) -> IcebergSnapshot:
+        due = must_look_before_publish(self._environment, snapshot.seen_at, self._store.url)
+        return self._looked_at(snapshot) if due else snapshot
 
-    def has(self, snapshot: Snapshot) -> bool:
-        return self._log.has(_ours(snapshot).at)
+    def has(self, snapshot: IcebergSnapshot) -> bool:
+        return self._log.has(snapshot.at)
 
-    def missing(self, files: Sequence[WrittenFile], published: Snapshot | None = None) -> list[str]:
+    def missing(self, files: Sequence[WrittenFile], published: IcebergSnapshot | None = None) -> list[str]:
         keys = [file.key for file in files]
         if published is not None:
-            keys += _ours(published).metadata_keys()
+            keys += published.metadata_keys()
         return missing(self._store, self._environment, keys)
 
     def retract(self, version: int, put: str | None, orphaned: bool = False) -> bool:
@@ -199,31 +195,32 @@ class IcebergTable:
 
     def is_stale(self, version: int) -> bool:
         newest = self.latest()
-        return newest is not None and not newest.markers_in_log and self._log.is_stale(version)
+        return newest is not None and not newest.coordination.markers_in_log and self._log.is_stale(version)
 
-    def references(self, snapshot: Snapshot, since_ms: int, also: Collection[int] = ()) -> IcebergReferences:
-        return IcebergReferences.read(self._log, _ours(snapshot), since_ms, also)
+    def references(
+        self, snapshot: IcebergSnapshot, since_ms: int, also: Collection[int] = ()
+    ) -> IcebergReferences:
+        return IcebergReferences.read(self._log, snapshot, since_ms, also)
 
-    def expiry(self, snapshot: Snapshot, since_ms: int, also: Collection[int] = ()) -> Change | None:
-        newest, needed = _ours(snapshot), set()
-        if newest.markers_in_log:
+    def expiry(self, snapshot: IcebergSnapshot, since_ms: int, also: Collection[int] = ()) -> Change | None:
+        needed = set()
+        if snapshot.coordination.markers_in_log:
             # That would be a commit that holds no version.
             return None
         for version in also:
-            found = self._log.at(version, newest.at)
+            found = self._log.at(version, snapshot.at)
             current = None if found is None else current_snapshot(found.raw)
             needed |= set() if current is None else {current["snapshot-id"]}
-        return expire(newest.raw, since_ms, needed)
+        return expire(snapshot.raw, since_ms, needed)
 
-    def maintain(self, snapshot: Snapshot) -> None:
+    def maintain(self, snapshot: IcebergSnapshot) -> None:
         """The commit stands without the hint."""
-        self._log.leave_hint(_ours(snapshot).at)
+        self._log.leave_hint(snapshot.at)
 
-    def renew_hint(self, snapshot: Snapshot) -> None:
+    def renew_hint(self, snapshot: IcebergSnapshot) -> None:
         """Only of a table that we write."""
-        ours = _ours(snapshot)
-        if ours.at.keeper is Keeper.FILES and not ours.places.moved:
-            self._log.renew_hint(ours.at)
+        if snapshot.at.keeper is Keeper.FILES and not snapshot.places.moved:
+            self._log.renew_hint(snapshot.at)
 
     def _at_or_after(self, version: int) -> IcebergSnapshot:
         """This version, or the newest one if the metadata of this one was cleaned up."""
@@ -273,9 +270,3 @@ class IcebergTable:
 
     def _place(self, key: str) -> tuple[Store, str]:
         return located(key, self._store, self._opener)
-
-
-def _ours(snapshot: Snapshot) -> IcebergSnapshot:
-    if not isinstance(snapshot, IcebergSnapshot):
-        raise TypeError(f"{snapshot!r} is not a snapshot of an Iceberg table")
-    return snapshot

@@ -59,7 +59,9 @@ class CommitBase(ABC):
 
     def _is_contended(self) -> bool:
         """Whether another client had to queue for a table that we change; then we queue too."""
-        contended = self._recovers and any(pinned.snapshot.contended for pinned, _ in self.changes)
+        contended = self._recovers and any(
+            pinned.snapshot.coordination.contended for pinned, _ in self.changes
+        )
         if contended:
             self.line_up()
         return contended

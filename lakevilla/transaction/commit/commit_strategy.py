@@ -63,7 +63,9 @@ class CommitStrategy:
             return guarantees.isolates
         if self._parts.fence.is_open:
             return True
-        return len(workspace.touched) > 1 or any(workspace.base(at).snapshot.exclusive for at in targets)
+        return len(workspace.touched) > 1 or any(
+            workspace.base(at).snapshot.coordination.exclusive for at in targets
+        )
 
     def _once(self, location: str) -> Snapshot | None:
         """The plain format's commit: rebased, never redone."""

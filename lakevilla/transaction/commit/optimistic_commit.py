@@ -81,7 +81,7 @@ def settle_base(catalog: Catalog, pinned: Pinned, meter: Meter) -> None:
     torn. Every path to a publish passes here, wherever the version was met. If the entry is rolled back now,
     the number after the version is taken by the inverse. No request if the entry is known to be settled.
     """
-    catalog.settle_up_to(pinned.snapshot.slot, meter)
+    catalog.settle_up_to(pinned.snapshot.coordination.slot, meter)
 
 
 def back_off(environment: Environment, losses: int) -> None:

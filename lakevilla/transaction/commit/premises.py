@@ -103,7 +103,7 @@ class Premises:
     def _confirm(self, pending: TableChange, published: Published, author: Author) -> Snapshot:
         snapshot, table = published.snapshot, pending.pinned.table
         # A marker held the number of a version that was filled.
-        if not snapshot.markers_in_log and table.retract(snapshot.version, author.put):
+        if not snapshot.coordination.markers_in_log and table.retract(snapshot.version, author.put):
             raise _gone(pending, f"log entries from {snapshot.version} on")
         missing = table.missing(pending.change.added, snapshot)
         if not missing:

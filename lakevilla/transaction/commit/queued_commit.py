@@ -49,7 +49,7 @@ class QueuedCommit:
             change = self._parts.operations.change(location)
             if change is None:
                 return None
-            if not change.blind or workspace.base(location).snapshot.markers_in_log:
+            if not change.blind or workspace.base(location).snapshot.coordination.markers_in_log:
                 self._let_pass(location, losses)
                 change = self._parts.operations.change(location)
                 if change is None:
@@ -111,6 +111,8 @@ class QueuedCommit:
     def _settled(self, base: Pinned, between: Sequence[Taken]) -> Sequence[Taken]:
         """These commits, and if one of them had to be settled, also what came since: its inverse, perhaps."""
         workspace = self._workspace
-        if between and workspace.catalog.settle_up_to(between[-1].snapshot.slot, workspace.meter):
+        if between and workspace.catalog.settle_up_to(
+            between[-1].snapshot.coordination.slot, workspace.meter
+        ):
             return [*between, *base.table.since(between[-1].snapshot)]
         return between

@@ -227,6 +227,6 @@ def _write(pinned: Pinned, change: Change, ticket: int | None) -> Write:
         change.read,
         change.blind,
         ticket,
-        snapshot.exclusive,
+        snapshot.coordination.exclusive,
         snapshot.table_id,
     )

@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
-from lakevilla.errors import Unavailable
-from lakevilla.formats.port import Displaced, Published, Snapshot, Taken
+from lakevilla.errors import Unavailable, Unsupported
+from lakevilla.formats.port import Displaced, LogMarkers, Published, Snapshot, Table, Taken
 from lakevilla.markers.lease import Leases
 from lakevilla.markers.log import LogQueue
 from lakevilla.markers.queue import Queue
@@ -76,14 +76,14 @@ class WriterQueues:
             return False
         self._probed.add(location)
         seen = pinned.snapshot
-        return self._of(pinned.ref, seen).probe(seen.version + 1, seen.ticket)
+        return self._of(pinned.ref, seen).probe(seen.version + 1, seen.coordination.ticket)
 
     def wrote(self, pinned: Pinned, blind: bool) -> None:
         """After a change: a client that stays open for long takes a place, so that others do not overtake for
         ever."""
         now = self._workspace.environment.elapsed()
         self._since = now if self._since is None else self._since
-        if pinned.snapshot.markers_in_log or (not blind and now - self._since > OPEN_SECONDS):
+        if pinned.snapshot.coordination.markers_in_log or (not blind and now - self._since > OPEN_SECONDS):
             try:
                 self.claim(pinned.ref, self._premise(pinned))
             except Unavailable as error:
@@ -114,7 +114,8 @@ class WriterQueues:
         if held is None or held.ticket != version:
             queue.free()
             return Displaced(f"version {version} is not ours")
-        answer = pinned.table.fill(pinned.snapshot, change, replace(author, ticket=None), held.etag)
+        markers = _log_markers(pinned.table, pinned.ref, pinned.snapshot)
+        answer = markers.fill(change, replace(author, ticket=None), held.etag)
         if isinstance(answer, Published):
             queue.used()
         else:
@@ -224,14 +225,14 @@ class WriterQueues:
     def _premise(self, pinned: Pinned) -> Snapshot:
         """The version after which we take a place: no client may create a log entry whose number was used and
         cleaned away since we looked."""
-        if not pinned.snapshot.markers_in_log:
+        if not pinned.snapshot.coordination.markers_in_log:
             return pinned.snapshot
         old = self._workspace.environment.elapsed() - pinned.pinned_at > PREMISE_SECONDS
         return (pinned.table.latest() if old else None) or pinned.snapshot
 
     def _of(self, ref: TableRef, snapshot: Snapshot) -> Queue:
         """Our place in the queue of a table, whose markers lie where this version says."""
-        place = (ref.location, snapshot.markers_in_log)
+        place = (ref.location, snapshot.coordination.markers_in_log)
         queue = self._queues.get(place)
         if queue is None:
             queue = self._queues[place] = self._new(ref, snapshot)
@@ -241,10 +242,10 @@ class WriterQueues:
         workspace = self._workspace
         store = workspace.catalog.store_of(ref.location, workspace.meter)
         environment, txn = workspace.environment, workspace.txn
-        if not snapshot.markers_in_log:
+        if not snapshot.coordination.markers_in_log:
             return SideQueue(store, self._leases, environment, txn, self._holder)
-        entries = workspace.catalog.open(ref, workspace.meter).marker_entries(snapshot)
-        return LogQueue(store, self._leases, environment, txn, self._holder, entries)
+        markers = _log_markers(workspace.catalog.open(ref, workspace.meter), ref, snapshot)
+        return LogQueue(store, self._leases, environment, txn, self._holder, markers.entries)
 
     def _pin_and_probe(self, name: str) -> tuple[Pinned, bool]:
         """The table and whether another client waits for it, asked in one round if we know it from before."""
@@ -254,7 +255,7 @@ class WriterQueues:
         found: list[Pinned | bool] = [pin()] if known is None else []
         if known is not None:
             ref, newest = known
-            probe = partial(self._of(ref, newest).probe, newest.version + 1, newest.ticket)
+            probe = partial(self._of(ref, newest).probe, newest.version + 1, newest.coordination.ticket)
             found = workspace.environment.fan_out([pin, probe])
         pinned = found[0]
         assert isinstance(pinned, Pinned)
@@ -262,9 +263,20 @@ class WriterQueues:
         seen = pinned.snapshot
         if known is not None and (pinned.ref, seen.version) == (known[0], known[1].version):
             return pinned, bool(found[1])
-        return pinned, self._of(pinned.ref, seen).probe(seen.version + 1, seen.ticket)
+        return pinned, self._of(pinned.ref, seen).probe(seen.version + 1, seen.coordination.ticket)
+
+
+def _log_markers(table: Table, ref: TableRef, snapshot: Snapshot) -> LogMarkers:
+    markers = table.log_markers(snapshot)
+    if markers is None:
+        raise Unsupported(
+            f"the markers of {ref.name!r} cannot lie in its log (lakevilla.markers = 'log'): a catalog keeps "
+            "the table; set lakevilla.markers to 'side'",
+            table=ref.name,
+        )
+    return markers
 
 
 def _dead(queue: Queue, seen: Snapshot) -> int:
     """The highest ticket that has been used, as this version tells."""
-    return seen.version if queue.holds_versions else seen.ticket
+    return seen.version if queue.holds_versions else seen.coordination.ticket

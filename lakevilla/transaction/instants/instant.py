@@ -128,7 +128,7 @@ class PinnedInstant:
                 version=version,
             ) from error
         # Of a table without outside writers HEAD tells the newest version.
-        return replace(pinned, pinned_at=self._read_at) if pinned.snapshot.exclusive else pinned
+        return replace(pinned, pinned_at=self._read_at) if pinned.snapshot.coordination.exclusive else pinned
 
     def _missing(self, name: str) -> LakeVillaError:
         ref = registry.find(self.head, name)
@@ -190,7 +190,11 @@ class PinnedInstant:
         heads: list[ReadHead | None] = []
         pins: dict[TableRef, Pinned | None] = {}
         tasks = [lambda: heads.append(self._log.read_head())]
-        tasks += [partial(self._probe, ref, pins) for ref, newest in known.items() if not newest.exclusive]
+        tasks += [
+            partial(self._probe, ref, pins)
+            for ref, newest in known.items()
+            if not newest.coordination.exclusive
+        ]
         self._environment.fan_out(tasks)
         read = heads[0]
         head = _of(read)
@@ -210,7 +214,7 @@ class PinnedInstant:
         """Those of these tables, which HEAD knows, that have versions past the pinned instant."""
         refs = {found[0] for name in names if (found := self._version(name)) is not None}
         newest = [self._catalog.known(ref.name) for ref in refs]
-        closed = {known[0] for known in newest if known is not None and known[1].exclusive}
+        closed = {known[0] for known in newest if known is not None and known[1].coordination.exclusive}
         pins: dict[TableRef, Pinned | None] = {}
         self._environment.fan_out([partial(self._probe, ref, pins) for ref in refs if ref not in closed])
         return [pinned for pinned in pins.values() if pinned is not None and is_beyond(self.head, pinned)]
@@ -269,7 +273,7 @@ class PinnedInstant:
         if _went_unanswered(error):
             raise error
         unknown = [pinned for pinned in beyond if pinned.ref.location not in head.versions]
-        decided_later = any(pinned.snapshot.slot > head.seq for pinned in unknown)
+        decided_later = any(pinned.snapshot.coordination.slot > head.seq for pinned in unknown)
         if decided_later and self._log.read_slot(head.seq + 1) is not None:
             raise error
         logger.warning("the lake is seen as its HEAD has it, without what came since: %s", error)

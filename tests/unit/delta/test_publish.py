@@ -115,7 +115,7 @@ def test_metadata_and_drops_show_in_the_footprint(writer: Writer) -> None:
     dropped = writer.publish(Change("WRITE"), taken.snapshot)
     assert isinstance(dropped, Taken)
     assert dropped.footprint.dropped
-    assert dropped.snapshot.notice == GONE
+    assert dropped.snapshot.coordination.notice == GONE
 
 
 def test_an_entry_that_names_our_attempt_is_ours_whatever_its_bytes(writer: Writer, store: Store) -> None:
@@ -292,7 +292,7 @@ def test_a_table_is_ended_once_at_the_first_free_version(writer: Writer, store: 
     assert made[0] == 2
     assert writer.table.publish_notice(0, GONE, "t", "a") is None
     assert writer.latest().version == 2
-    assert writer.latest().notice == GONE
+    assert writer.latest().coordination.notice == GONE
     assert [list(action) for action in entry(store, 2)] == [["commitInfo"]]
 
 
@@ -308,7 +308,7 @@ def test_a_table_is_ended_past_a_rival_that_came_in_between(writer: Writer, stor
 
     Writer(Overtaken(store, applied=True)).table.publish_notice(0, GONE, "t", "a")  # type: ignore[arg-type]
     assert writer.latest().version == 2
-    assert writer.latest().notice == GONE
+    assert writer.latest().coordination.notice == GONE
 
 
 def test_the_end_of_a_table_with_in_commit_timestamps_has_one(store: Store) -> None:

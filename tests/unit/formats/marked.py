@@ -40,7 +40,7 @@ class Log:
         self.base = self.latest()
         self.ours = self.base.version + 1
         self.change = Change("WRITE", added=self.write(self.base, 2))
-        self.entries = self.table.marker_entries(self.base)
+        self.entries = self.table.log_markers(self.base).entries
         self.etag = self.mark()
 
     def client(self, store: Store, environment: Environment | None = None) -> Table:
@@ -88,7 +88,7 @@ class Log:
 
     def fill(self, store: Store | None = None) -> Published | Displaced:
         table = self.table if store is None else self.client(store, Clocked())
-        return table.fill(self.base, self.change, OURS, self.etag)
+        return table.log_markers(self.base).fill(self.change, OURS, self.etag)
 
     def shaky(self, plan: Plan) -> Store:
         return Retrying(Faulty(self.store, plan), Clocked())

@@ -140,8 +140,10 @@ def test_one_that_knows_less_and_rewrites_first_does_not_win(log: Log) -> None:
     log.mark(2, "gone")
     log.rewrite(FREED, 2)
     made = filled(log)
-    less = log.table.marker_entries(made).encode(log.ours + 2, FREED)
-    newer = log.table.fill(made, Change("WRITE", added=log.write(made, 3)), Author("t", "t", "p"), theirs)
+    less = log.table.log_markers(made).entries.encode(log.ours + 2, FREED)
+    newer = log.table.log_markers(made).fill(
+        Change("WRITE", added=log.write(made, 3)), Author("t", "t", "p"), theirs
+    )
     assert isinstance(newer, Published)
     replaced: list[str] = []
 
@@ -191,7 +193,7 @@ def test_notice_frees_what_is_held_below_it_and_the_owner_finds_that(log: Log) -
     log.mark(1, "theirs")
     log.table.publish_notice(log.base.version, Notice("lake", 7, dropped=True), "drop", "drop")
     newest = log.latest()
-    assert (newest.version, newest.notice) == (log.ours + 2, Notice("lake", 7, dropped=True))
+    assert (newest.version, newest.coordination.notice) == (log.ours + 2, Notice("lake", 7, dropped=True))
     assert isinstance(log.fill(), Displaced)
     assert log.ids() == [1]
     log.table.publish_notice(log.base.version, Notice("lake", 7, dropped=True), "drop", "drop")
@@ -218,7 +220,7 @@ def test_markers_of_a_compressed_table_are_compressed(log: Log) -> None:
     log.store.put(metadata_key(1, compressed=True), gzip.compress(first.data))
     log.store.delete(HINT)
     log.base = log.latest()
-    log.entries = log.table.marker_entries(log.base)
+    log.entries = log.table.log_markers(log.base).entries
     log.etag = log.mark()
     assert log.store.get(metadata_key(log.ours, compressed=True)) is not None
     assert (log.latest().version, filled(log).version, log.ids()) == (1, 2, [1, 2])

@@ -132,7 +132,7 @@ def test_entries_name_the_slot_that_decided_them(world: World) -> None:
     lake, settler, commit = world
     settler().settle(commit)
     pinned = lake._catalog.pin("x", Meter())
-    assert pinned.snapshot.slot == 1
+    assert pinned.snapshot.coordination.slot == 1
 
 
 def _new(lake: lv.Lake, name: str) -> Write:
