@@ -1,6 +1,7 @@
 """What all tests of a lake in this process need: patience, and a format for its tables.
 
-Tests marked `formats("delta", "iceberg")` run once with each of these formats; those without run on Delta.
+Tests marked `formats("delta", "iceberg")` run once with each of these formats, with all but one of them in
+`make test-long`; those without run on Delta.
 With `mixed` every other table is an Iceberg table.
 """
 
@@ -13,12 +14,14 @@ from lakevilla.formats import identity
 from lakevilla.tables.catalog import Catalog
 from lakevilla.transaction.commit import writer_queues
 from tests.outsiders import OUTSIDERS
+from tests.support.extent import by_name
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marker = metafunc.definition.get_closest_marker("formats")
     if marker is not None:
-        metafunc.parametrize("table_format", marker.args, indirect=True)
+        name = metafunc.definition.originalname
+        metafunc.parametrize("table_format", by_name(name, marker.args), indirect=True)
 
 
 @pytest.fixture(autouse=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 import lakevilla as lv
@@ -35,6 +36,7 @@ class Known:
     commits: dict[int, str] = field(default_factory=dict)
 
 
+@pytest.mark.long
 def test_spark_and_lakevilla_race_on_a_directory_and_lose_nothing(
     spark_delta: SparkSession, tmp_path: Path
 ) -> None:

@@ -14,6 +14,7 @@ from tests.legacy.iceberg_readers import by_duckdb, by_pyiceberg
 from tests.legacy.spark_delta import ours, simple
 from tests.legacy.spark_iceberg import Spark
 from tests.legacy.test_delta_clients import AWKWARD, EVERY_TYPE, every_type, sorted_rows
+from tests.support.extent import one_in
 
 
 @pytest.fixture
@@ -93,7 +94,7 @@ MODES = {
 }
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", one_in(2, ((mode,) for mode in MODES)))
 def test_spark_appends_updates_deletes_and_merges_and_we_go_on(
     lake: lv.Lake, iceberg: Spark, mode: str
 ) -> None:

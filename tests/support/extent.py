@@ -8,6 +8,7 @@ never `long`.
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
+from zlib import crc32
 
 import pytest
 
@@ -22,6 +23,13 @@ def in_turn(kinds_of: Mapping[Name, Sequence[str]]) -> list[Any]:
         for turn, (name, kinds) in enumerate(kinds_of.items())
         for at, kind in enumerate(kinds)
     ]
+
+
+def by_name(name: str, kinds: Sequence[str]) -> list[Any]:
+    """Parameters for a test of this name on each of these kinds: it keeps one that depends on its name alone,
+    so that among many tests each kind stays with some; the others are `long`."""
+    kept = crc32(name.encode()) % len(kinds)
+    return [_parameter((kind,), is_long=at != kept) for at, kind in enumerate(kinds)]
 
 
 def one_in(step: int, parameters: Iterable[Any]) -> list[Any]:

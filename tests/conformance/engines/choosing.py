@@ -1,6 +1,6 @@
 """Which statements run on tables of which formats.
 
-Every third statement in `make test`, the others in `make test-long`, on the formats in turns; with
+Every fifth statement in `make test`, the others in `make test-long`, on the formats in turns; with
 `make conformance` all statements on all formats.
 """
 
@@ -26,7 +26,7 @@ def chosen(statements: Mapping[str, Sequence[str]]) -> list[Any]:
     if _ALL:
         return [pytest.param(f, text, id=f"{name}-{f}") for name, text in every for f in FORMATS]
     return one_in(
-        3,
+        5,
         (
             pytest.param(f, text, id=f"{name}-{f}")
             for (name, text), f in zip(every, cycle(_TURNS), strict=False)

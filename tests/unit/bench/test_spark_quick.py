@@ -17,6 +17,7 @@ CASES = "spark-read,spark-append,spark-iceberg"
 PEERS = {"spark-delta", "spark-iceberg"}
 
 
+@pytest.mark.long
 def test_quick_run_on_spark_compares_every_system_in_its_cases(spark: Any, tmp_path: Path) -> None:
     base.main(["--quick", "--only", CASES, "--out", str(tmp_path)])
 
