@@ -71,6 +71,7 @@ def node(folder: Path, name: str, *options: str) -> contextlib.AbstractContextMa
     return running(command, folder / f"{name}.log", variables)
 
 
+@pytest.mark.long
 def test_statements_run_on_executors_of_a_standalone_cluster(master: str, tmp_path: Path) -> None:
     settings = {
         "spark.driver.host": "127.0.0.1",
