@@ -134,6 +134,7 @@ def test_wrong_statement_is_refused_through_connect_and_leaves_no_trace(both: Bo
     assert both.tables() == before
 
 
+@pytest.mark.long
 def test_condition_by_chance_is_refused_through_connect(remote: Any, tmp_path: Path) -> None:
     """The plan, which knows about functions of the user, is in the server."""
     remote.udf.register("by_chance", F.udf(lambda value: 0.1, "double").asNondeterministic())
@@ -156,6 +157,7 @@ def test_missing_data_file_is_corrupt_through_connect(remote: Any, tmp_path: Pat
     assert lake.history("t")[0].operation != "UPDATE"
 
 
+@pytest.mark.long
 def test_rows_of_a_bucket_are_brought_together_through_connect(remote: Any, tmp_path: Path) -> None:
     files = written(remote, tmp_path, "id", "bucket[3]")
     assert [file.partition["f"] for file in sorted(files, key=lambda f: f.key)] == [0, 1, 2]
@@ -177,6 +179,7 @@ def test_frames_and_braces_travel_through_connect(remote: Any, tmp_path: Path) -
     assert content(lake.read("t")) == content(judge.read("t"))
 
 
+@pytest.mark.long
 def test_every_letter_in_a_partition_value_is_found_again_through_connect(
     remote: Any, tmp_path: Path
 ) -> None:
@@ -200,6 +203,7 @@ def test_file_that_comes_back_under_another_path_fails_the_read_through_connect(
         lake.sql("UPDATE t SET id = 2")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
 def test_changes_in_a_zone_find_what_select_finds_through_connect(
     remote: Any, tmp_path: Path, zone: str
@@ -225,6 +229,7 @@ _CASES = [(s, la, 1) for s in SETTINGS for la in LAYOUTS]
 _SOME = [("New York", "iceberg", 12), ("no ANSI in Tokyo", "delta", 12)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("setting", "layout", "step"), _CASES if _EVERY else _SOME)
 def test_files_are_pruned_as_the_session_reads_the_condition_through_connect(
     remote: Any, tmp_path: Path, setting: str, layout: str, step: int
@@ -237,6 +242,7 @@ def test_files_are_pruned_as_the_session_reads_the_condition_through_connect(
         assert wrongly_selected(lake, true) == []
 
 
+@pytest.mark.long
 def test_columns_of_any_name_work_through_connect(remote: Any, tmp_path: Path) -> None:
     run_every_statement(remote, tmp_path / "a", NAMES[0], "delta")
     run_every_statement(remote, tmp_path / "b", NAMES[1], "delta")

@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 import lakevilla as lv
 from bench.jars import S3A, resolve
 from bench.seaweed import S3Server
@@ -21,6 +23,7 @@ print(json.dumps([counts.updated, total.n, total.s]))
 """
 
 
+@pytest.mark.long
 def test_lake_in_a_bucket_works_with_a_session_of_its_own(s3: S3Server) -> None:
     resolve(S3A)  # says so where Maven Central cannot be reached
     url = s3.new_url()

@@ -114,6 +114,7 @@ def test_statement_without_the_right_java_ends_with_one_sentence(tmp_path: Path,
     assert "engine='local'" in line
 
 
+@pytest.mark.long
 def test_our_own_spark_is_quiet_in_a_pipe_until_something_fails(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", FAILING, str(tmp_path)],
@@ -129,6 +130,7 @@ def test_our_own_spark_is_quiet_in_a_pipe_until_something_fails(tmp_path: Path) 
     assert " WARN " not in after
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("interruptible")
 def test_long_job_shows_progress_on_a_terminal_until_ctrl_c_ends_it(tmp_path: Path) -> None:
     lake = lv.Lake(tmp_path, engine="local")

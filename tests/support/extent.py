@@ -2,8 +2,8 @@
 
 A test marked `long` runs in `make test-long` only, and every other test in `make test` only, so that CI runs
 each test once. `long` is what repeats a test with other seeds, statements or formats, what keeps a real store
-busy for long, and the proof that the simulator's judges find planted bugs. What no other test would show is
-never `long`.
+busy for long or starts a Spark of its own, and the proof that the simulator's judges find planted bugs. What
+else no other test would show is never `long`.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence

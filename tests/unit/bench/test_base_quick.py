@@ -23,6 +23,7 @@ CASES = [
 PEERS = ({"deltalake"}, {"deltalake-anew"}, {"pyiceberg"})
 
 
+@pytest.mark.long
 def test_quick_run_reports_every_case_as_text_json_and_plot(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -128,7 +128,7 @@ def test_what_another_table_said_of_a_column_is_not_taken_over_except_its_commen
         (SCHEMA, {"properties": {"delta.appendOnly": "yes"}}, "cannot be 'yes'"),
         (SCHEMA, {"properties": {"delta.checkpointInterval": "0"}}, "cannot be '0'"),
         (SCHEMA, {"properties": {"delta.checkpointInterval": "x"}}, "cannot be 'x'"),
-        (SCHEMA, {"properties": {"delta.logRetentionDuration": "soon"}}, "no interval"),
+        (SCHEMA, {"properties": {"delta.logRetentionDuration": "soon"}}, "not an interval"),
         (SCHEMA, {"properties": {"delta.columnMapping.maxColumnId": "3"}}, "not a property"),
     ],
 )
