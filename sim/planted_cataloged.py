@@ -90,7 +90,7 @@ def commit_that_asks_only_for_its_table(base: Raw, *, exact: bool) -> tuple[Tabl
 
 
 @_bug(f"{_LOG}._placed")
-def landed_later_is_not_recognised(
+def published_later_is_not_recognised(
     self: CatalogLog,  # noqa: ARG001
     version: Version,
     before: Version | None = None,  # noqa: ARG001
@@ -106,7 +106,7 @@ def copied_property_is_taken_for_a_commit(
     before: Version | None = None,  # noqa: ARG001
 ) -> Version:
     """A version that tells of a commit is that commit, also where another client has built on it."""
-    return replace(version, landed=bool(version.told))
+    return replace(version, published=bool(version.told))
 
 
 @_bug(f"{_LOG}._made")

@@ -12,7 +12,7 @@ from lakevilla.formats.iceberg.log import next_version
 from lakevilla.formats.iceberg.log.authorship import Info, told
 from lakevilla.formats.iceberg.log.file_log import FileLog
 from lakevilla.formats.iceberg.log.footprint import footprint_of
-from lakevilla.formats.iceberg.log.next_version import land
+from lakevilla.formats.iceberg.log.next_version import make_next
 from lakevilla.formats.iceberg.log.publish import upload
 from lakevilla.formats.iceberg.log.versions import Log, Made, Version
 from lakevilla.formats.iceberg.manifests.cache import Manifest
@@ -61,7 +61,7 @@ def _property_bug(target: str) -> Callable[[Callable[..., Any]], Callable[..., A
 def metadata_created_before_its_manifests_are_there(
     log: Log, store: Store, environment: Environment, base: IcebergSnapshot, change: Change, author: Author
 ) -> Published | Taken:
-    made = land(base, change, author, environment)
+    made = make_next(base, change, author, environment)
     found = log.create(base.at, made.raw, author.txn)
     upload(store, environment, made.objects)
     if isinstance(found, Made):

@@ -37,7 +37,7 @@ _narrow = planter(NARROW)
 
 
 _commit = SlotCommit._commit
-_land = CommitSettler._land
+_publish = CommitSettler._publish
 _take_back = CommitSettler._take_back
 
 
@@ -54,11 +54,13 @@ def helper_stops_at_the_first_refusal(self: CommitSettler, commit: Commit) -> Ou
     """The tables one after the other, in any order; what lies behind a refusal is not looked at."""
     walked = []
     for write in sorted(commit.writes, key=lambda _: self.environment.random()):
-        walked.append(self._land(write))
+        walked.append(self._publish(write))
         if isinstance(walked[-1].outcome, Refused):
             return Outcome(self._take_back(walked), {}, walked[-1].outcome)
-    landed = {w.write.table.location: w.outcome.after for w in walked if isinstance(w.outcome, PublishedAt)}
-    return Outcome(Settled(True, {place: s.version for place, s in landed.items()}), landed, None)
+    published = {
+        w.write.table.location: w.outcome.after for w in walked if isinstance(w.outcome, PublishedAt)
+    }
+    return Outcome(Settled(True, {place: s.version for place, s in published.items()}), published, None)
 
 
 @_bug(f"{_COMMITS}.walk")
@@ -137,10 +139,10 @@ def entries_of_the_own_transaction_are_not_read(*_: object) -> None:
     """Only the tables that this client has touched tell it that another one committed the transaction."""
 
 
-@_bug(f"{_COMMITS}.CommitSettler._land")
+@_bug(f"{_COMMITS}.CommitSettler._publish")
 def owner_publishes_on_the_newest_version(self: CommitSettler, write: Write) -> Any:
     """A walk from the newest version instead of the one that the commit was validated on."""
     table, base = self.open_at(write.table, write.base)
     newest = table.latest(base) or base
     fresh = replace(self, open_at=lambda _ref, _version: (table, newest))
-    return _land(fresh, write)
+    return _publish(fresh, write)

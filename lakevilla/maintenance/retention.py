@@ -3,9 +3,9 @@
 **Why nothing that is still needed is deleted.** A file goes only if it is older than the retention, by
 the store's own clock, and the retention is at least a day. The files are listed before the newest version is
 read: what was committed between the two is in that version, and what was uploaded after the listing is not
-in it. (The other order would be safe too: a commit that lands between names files that were uploaded at
-least a day before, and the client that commits on a premise older than an hour looks first whether its files
-are still there.) Right before files are deleted the log is asked once more.
+in it. (The other order would be safe too: a commit that is published between names files that were uploaded
+at least a day before, and the client that commits on a premise older than an hour looks first whether its
+files are still there.) Right before files are deleted the log is asked once more.
 """
 
 from collections.abc import Iterable

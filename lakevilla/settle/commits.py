@@ -84,7 +84,7 @@ class CommitSettler:
         walked: list[_Walked] = []
         for later in (False, True):
             part = [write for write in reached if _is_certain(write) is later]
-            walked += self.environment.fan_out([partial(self._land, write) for write in part])
+            walked += self.environment.fan_out([partial(self._publish, write) for write in part])
             refused = next((w.outcome for w in walked if isinstance(w.outcome, Refused)), None)
             # With a table out of reach all others are published before they are taken back: a client that
             # does not know yet may be about to publish any of them, and must find that done.
@@ -98,15 +98,15 @@ class CommitSettler:
         versions = {location: snapshot.version for location, snapshot in published.items()}
         return Outcome(Settled(True, versions, owned=_owned(walked)), published, None)
 
-    def _land(self, write: Write) -> _Walked:
+    def _publish(self, write: Write) -> _Walked:
         try:
-            return self._make(write) if write.creates else self._publish(write)
+            return self._make(write) if write.creates else self._publish_change(write)
         except Unavailable as error:
             raise Unavailable(f"table {write.table.name!r}: {error}", table=write.table.name) from error
         except FOR_GOOD as error:
             raise OutOfReach(write.table.location, str(error)) from error
 
-    def _publish(self, write: Write) -> _Walked:
+    def _publish_change(self, write: Write) -> _Walked:
         table, base = self.open_at(write.table, write.base)
         if write.table_id and base.table_id != write.table_id:
             raise recreated(write.table.location, write.base)

@@ -26,13 +26,13 @@ from obstore.store import MemoryStore
 
 from lakevilla.environment import Environment, SystemEnvironment
 from lakevilla.errors import InvalidInput
-from lakevilla.store import native
-from lakevilla.store.directory import Directory
+from lakevilla.store.adapters import native
+from lakevilla.store.adapters.directory import Directory
+from lakevilla.store.adapters.remote import Remote
 from lakevilla.store.keys import check_key
 from lakevilla.store.metered import Meter, Metered
 from lakevilla.store.options import Options, sort_options, unknown
 from lakevilla.store.port import Store
-from lakevilla.store.remote import Remote
 from lakevilla.store.retry import Retrying
 
 Credentials = Callable[[], Any]

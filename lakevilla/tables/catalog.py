@@ -203,7 +203,7 @@ class Catalog:
     def decide(
         self, change: Callable[[Head], RegistryChange | TagChange], author: Author, meter: Meter
     ) -> Decided:
-        """Bring a change of names into the global log; `change` makes it for the HEAD that it lands on."""
+        """Bring a change of names into the global log; `change` makes it for the HEAD that it follows."""
         log = self.log(meter)
         now = self._environment.elapsed()
         if log.read_head() is None:

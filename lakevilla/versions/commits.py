@@ -1,7 +1,7 @@
 """What an entry of the global log says of a commit: per table the change and what was read (module 4.2).
 
 The change stands in the format's own terms, as actions and not as the bytes of a log entry, because those
-depend on the version where it lands. The client that finds the entry can publish it.
+depend on the version that publishes it. The client that finds the entry can publish it.
 """
 
 from collections.abc import Mapping

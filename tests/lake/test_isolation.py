@@ -8,7 +8,7 @@ import pytest
 
 import lakevilla as lv
 from lakevilla.environment import SystemEnvironment
-from lakevilla.store.directory import Directory
+from lakevilla.store.adapters.directory import Directory
 from tests.lake.hooked import Hooked
 from tests.outsiders import OUTSIDERS, Outsider
 

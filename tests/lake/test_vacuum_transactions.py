@@ -8,7 +8,7 @@ import pytest
 import lakevilla as lv
 from lakevilla.markers.records import Lease, Marker
 from lakevilla.store import keys
-from lakevilla.store.directory import Directory
+from lakevilla.store.adapters.directory import Directory
 from lakevilla.store.open import open_store
 from lakevilla.store.port import Store
 from lakevilla.store.prefixed import Prefixed

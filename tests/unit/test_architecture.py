@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -160,3 +161,8 @@ def test_public_duration_is_defined_once() -> None:
             places.setdefault(name, []).append(str(path.relative_to(PACKAGE)))
     assert "PREMISE_SECONDS" in places
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def test_folders_hold_at_most_fifteen_modules() -> None:
+    folders = Counter(path.parent.as_posix() for path in PACKAGE.rglob("*.py") if path.stem != "__init__")
+    assert {folder: found for folder, found in folders.items() if found > 15} == {}

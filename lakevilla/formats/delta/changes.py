@@ -11,7 +11,7 @@ from lakevilla.errors import Corrupt
 from lakevilla.formats.delta.log.actions import Commit
 from lakevilla.formats.delta.log.encode import CARRIED, Action
 from lakevilla.formats.delta.log.entry import commit_of, identity_of
-from lakevilla.formats.delta.log.next_version import context_of, land
+from lakevilla.formats.delta.log.next_version import actions_of, context_of
 from lakevilla.formats.delta.log.paths import data_key
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.model import Author, Change, DataFile, WrittenFile
@@ -70,7 +70,7 @@ def decode_change(record: Mapping[str, Any], root: str) -> Change:
 
 def _actions(base: DeltaSnapshot, change: Change, now_ms: int) -> list[Action]:
     # The time of the version before is asked for only by who publishes: to learn it may take a request.
-    return land(change, _NOBODY, context_of(base, lambda: 0), now_ms)
+    return actions_of(change, _NOBODY, context_of(base, lambda: 0), now_ms)
 
 
 def _written(add: Mapping[str, Any], root: str) -> WrittenFile:

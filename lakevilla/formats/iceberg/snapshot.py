@@ -84,7 +84,7 @@ class IcebergSnapshot:
 
     def overlaid(self, raw: Raw, added: Sequence[Entry], removed: Iterable[str]) -> "IcebergSnapshot":
         """The version after this one if a change were published: nothing is written."""
-        version = replace(self.at, number=self.at.next_number, raw=raw, landed=False)
+        version = replace(self.at, number=self.at.next_number, raw=raw, published=False)
         gone = frozenset(removed)
         kept = tuple(entry for entry in self.added if entry.path not in gone)
         hidden = self.hidden | gone

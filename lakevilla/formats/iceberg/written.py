@@ -26,7 +26,7 @@ _MAPS = (
 )
 
 NEW = -1
-"""The sequence number of a file that is not published: it gets that of the snapshot which it lands in."""
+"""The sequence number of a file that is not published: it gets that of the snapshot which publishes it."""
 
 
 def entry_of(file: WrittenFile, layout: Layout, raw: Raw) -> Entry:

@@ -30,7 +30,7 @@ class TableDrop:
 
 @dataclass(frozen=True)
 class LakeChange:
-    """A change of the registry, a transaction of its own. `propose` makes it for the HEAD it lands on."""
+    """A change of the registry, a transaction of its own. `propose` makes it for the HEAD it follows."""
 
     propose: Callable[[Head], RegistryChange]
 

@@ -23,7 +23,7 @@ BEGIN = {
     "look-at-counts-is-not-noted": 16,
     "redo-forgets-what-it-changed-itself": 50,
     "table-begins-with-0-where-others-begin-with-1": 25,
-    "landed-later-is-not-recognised": 33,
+    "published-later-is-not-recognised": 33,
     "unanswered-commit-looked-for-in-one-version": 508,
 }
 
@@ -31,7 +31,7 @@ BEGIN = {
 OTHER_SUITES = {
     "commit-sent-again-past-itself": "tables",
     "copied-property-is-taken-for-a-commit": "recovery",
-    "landed-later-is-not-recognised": "tables",
+    "published-later-is-not-recognised": "tables",
     "attempt-recognised-in-a-copied-property": "recovery",
     "footprint-ignores-new-delete-files": "recovery",
     "manifests-of-all-attempts-have-one-name": "tables",

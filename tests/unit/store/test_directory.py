@@ -20,7 +20,7 @@ import pytest
 
 from lakevilla.environment import SystemEnvironment
 from lakevilla.errors import InvalidInput, Unavailable
-from lakevilla.store.directory import TEMPORARY, Directory, _folder_of
+from lakevilla.store.adapters.directory import TEMPORARY, Directory, _folder_of
 from lakevilla.store.port import Changed, Created, Exists, Replaced, Unanswered
 from tests.unit.store.clocked import Clocked
 
@@ -112,7 +112,7 @@ READ_ONLY = """
 import os, sys
 from lakevilla.environment import SystemEnvironment
 from lakevilla.errors import Unavailable
-from lakevilla.store.directory import Directory
+from lakevilla.store.adapters.directory import Directory
 
 os.setgroups([]) if os.geteuid() == 0 else None
 os.setuid(65534) if os.geteuid() == 0 else None

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakevilla.store.ordered_listing import in_key_order, just_below
+from lakevilla.store.adapters.ordered_listing import in_key_order, just_below
 from lakevilla.store.port import Meta
 
 SEGMENT = st.text(alphabet="ab -./09zü".replace("/", ""), min_size=1, max_size=3)

@@ -10,7 +10,7 @@ from obstore import exceptions
 from bench.seaweed import S3Server
 from lakevilla.environment import SystemEnvironment
 from lakevilla.errors import InvalidInput, Unavailable, Unsupported
-from lakevilla.store.answers import Answer
+from lakevilla.store.adapters.answers import Answer
 from lakevilla.store.open import open_adapter, open_store
 from lakevilla.store.port import Changed, Created, Exists, Object, Store, Unanswered
 from lakevilla.store.retry import Retrying

@@ -2,7 +2,7 @@
 
 Each function is pure: from the definition of one version to the `Change` that the next one publishes.
 The client that adds a constraint checks the rows that are there; the client that publishes fills in what
-depends on the version that the change lands on.
+depends on the version that publishes the change.
 """
 
 import json

@@ -17,7 +17,7 @@ from lakevilla.formats.delta.log.encode import attempt_of, encode_entry, is_pend
 from lakevilla.formats.delta.log.entry import commit_of, parse_entry
 from lakevilla.formats.delta.log.listing import list_log
 from lakevilla.formats.delta.log.load import read_entry
-from lakevilla.formats.delta.log.next_version import context_of, land
+from lakevilla.formats.delta.log.next_version import actions_of, context_of
 from lakevilla.formats.delta.log.paths import entry_key
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.port import Displaced, Published
@@ -55,7 +55,7 @@ def fill(
     """Replace the marker with this tag, entry `base.version + 1`, by the change."""
     base.refuse_writes()
     version = base.version + 1
-    actions = land(change, author, context_of(base), environment.now_ms())
+    actions = actions_of(change, author, context_of(base), environment.now_ms())
     # Last, so that as little as possible lies between the look and the replace.
     covered = _covered(store, environment, version)
     if covered is not None:

@@ -1,4 +1,4 @@
-"""A change as the actions of the version that it lands on. Pure.
+"""A change as the actions of the version that publishes it. Pure.
 
 The same change gives other actions on another base: the commit's own time grows from version to version,
 and what a property remembers of the version that it was turned on at is only known here.
@@ -46,7 +46,7 @@ def context_of(base: DeltaSnapshot, timestamp_ms: Callable[[], int] | None = Non
     )
 
 
-def land(change: Change, author: Author, context: TableContext | None, now_ms: int) -> list[Action]:
+def actions_of(change: Change, author: Author, context: TableContext | None, now_ms: int) -> list[Action]:
     """The actions of the version after `ground`, or of version 0 without one."""
     metadata, protocol = _definition(change, context)
     if context is not None:

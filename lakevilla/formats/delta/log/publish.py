@@ -22,7 +22,7 @@ from lakevilla.formats.delta.log.entry import commit_of, parse_entry
 from lakevilla.formats.delta.log.footprint import footprint_of
 from lakevilla.formats.delta.log.listing import list_log, log_files
 from lakevilla.formats.delta.log.load import read_entry
-from lakevilla.formats.delta.log.next_version import context_of, land
+from lakevilla.formats.delta.log.next_version import actions_of, context_of
 from lakevilla.formats.delta.log.paths import entry_key, parse_log_key
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.port import Published, Taken
@@ -36,7 +36,7 @@ def publish(
     """Create version `base.version + 1` of the table at the store's root."""
     base.refuse_writes()
     version = base.version + 1
-    actions = land(change, author, context_of(base), environment.now_ms())
+    actions = actions_of(change, author, context_of(base), environment.now_ms())
     try:
         in_the_way = _create(store, version, encode_entry(actions), author.txn)
     except Damaged as error:
@@ -60,7 +60,7 @@ def encode_first(change: Change, author: Author) -> bytes:
     Its time is the one at which the change was made, so that the client that publishes it writes the same
     bytes.
     """
-    return encode_entry(land(change, author, None, change.metadata.created_ms))
+    return encode_entry(actions_of(change, author, None, change.metadata.created_ms))
 
 
 def publish_first(store: Store, data: bytes, attempt: str) -> bool:

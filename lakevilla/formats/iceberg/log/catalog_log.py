@@ -111,7 +111,7 @@ class CatalogLog:
             later = self._later(base, txn, reason)
             for before, after in pairwise((base, *later)):
                 if after.raw.get("current-snapshot-id") == raw["current-snapshot-id"]:
-                    return Made(replace(after, landed=True), before)
+                    return Made(replace(after, published=True), before)
             if later and (isinstance(answer, Refused) or not self._passes(base, later[-1])):
                 return later[0]
             if isinstance(answer, Refused):
@@ -143,7 +143,7 @@ class CatalogLog:
             version = self._read(self._key(answer.metadata))
             if version.number == base.number + 1:
                 return Made(version, base)
-            return Made(replace(version, landed=True), self._before(version) or base)
+            return Made(replace(version, published=True), self._before(version) or base)
         except Unavailable as error:
             raise self._unknown(txn, str(error)) from error
 
@@ -167,8 +167,8 @@ class CatalogLog:
         if number == version.number or snapshot is None or info.get("snapshot") != snapshot:
             return version
         before = before or self._before(version)
-        landed = before is not None and before.raw.get("current-snapshot-id") != snapshot
-        return replace(version, landed=landed)
+        published = before is not None and before.raw.get("current-snapshot-id") != snapshot
+        return replace(version, published=published)
 
     def _before(self, version: Version) -> Version | None:
         earlier = self._earlier(version)

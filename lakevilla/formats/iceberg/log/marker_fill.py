@@ -8,7 +8,7 @@ the look and the replace is not seen: tables with markers in the log are for Lak
 from lakevilla.environment import Environment
 from lakevilla.formats.authorship import attempt_of
 from lakevilla.formats.conditional_commit import displaced, fill_version
-from lakevilla.formats.iceberg.log.next_version import land
+from lakevilla.formats.iceberg.log.next_version import make_next
 from lakevilla.formats.iceberg.log.numbered_files import read_up, understand
 from lakevilla.formats.iceberg.log.publish import upload
 from lakevilla.formats.iceberg.log.versions import Version
@@ -27,8 +27,8 @@ def fill(
     base.refuse_writes()
     number, compressed = base.at.next_number, base.at.compressed
     key = metadata_key(number, compressed)
-    landing = land(base, change, author, environment)
-    upload(store, environment, landing.objects)
+    following = make_next(base, change, author, environment)
+    upload(store, environment, following.objects)
     # Last, so that as little as possible lies between the look and the replace.
     for found in read_up(store, environment, number + 1, compressed):
         if found.version.marker is None:
@@ -36,10 +36,10 @@ def fill(
             return Displaced(
                 f"version {above}, above our marker {number}, is of another client that does not wait for it"
             )
-    met = fill_version(store, key, encode(landing.raw, compressed), etag, number, author.txn)
+    met = fill_version(store, key, encode(following.raw, compressed), etag, number, author.txn)
     if met is None:
-        made = Version(number, key, landing.raw, compressed=compressed)
-        return Published(base.advance(made, landing.manifests))
+        made = Version(number, key, following.raw, compressed=compressed)
+        return Published(base.advance(made, following.manifests))
     version = understand(store, number, met, compressed)
     if attempt_of(version.info) == author.attempt:
         return Published(base.advance(version))

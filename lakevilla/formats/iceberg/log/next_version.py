@@ -1,4 +1,4 @@
-"""What a change becomes on the version that it lands on: manifests, a manifest list, the next metadata.
+"""What a change becomes in the version that publishes it: manifests, a manifest list, the next metadata.
 
 Files that stay keep their manifests. A manifest that loses a file is written anew without it, says so, and
 takes in what is added; else that gets a manifest of its own. Many small manifests are gathered into one, so
@@ -43,7 +43,7 @@ _Status = tuple[Entry, int]
 
 
 @dataclass
-class Landing:
+class NextVersion:
     """The next version of a table, not yet published: its metadata, and the objects that it needs first."""
 
     raw: Raw
@@ -51,7 +51,7 @@ class Landing:
     manifests: tuple[Manifest, ...] = ()
 
 
-def land(base: IcebergSnapshot, change: Change, author: Author, environment: Environment) -> Landing:
+def make_next(base: IcebergSnapshot, change: Change, author: Author, environment: Environment) -> NextVersion:
     """The version after `base` with this change.
 
     In a catalog every version brings a snapshot, because that is what the catalog compares.
@@ -59,9 +59,9 @@ def land(base: IcebergSnapshot, change: Change, author: Author, environment: Env
     now_ms = environment.now_ms()
     raw = {**base.raw, **(change.metadata or {})}
     if change.added or change.removed or base.at.keeper is Keeper.CATALOG:
-        return _Work(base, raw, author, environment).land(change, now_ms)
+        return _Work(base, raw, author, environment).make(change, now_ms)
     raw["properties"] = {**properties(raw), COMMIT: _info(base, change, author, now_ms)}
-    return Landing(
+    return NextVersion(
         metadata_after(base, raw, None, now_ms), manifests=base.manifests if base.at.is_made else ()
     )
 
@@ -74,7 +74,7 @@ def _info(
 
 
 class _Work:
-    """One landing of a change by a snapshot."""
+    """The next version of a table, made from a change by a snapshot."""
 
     def __init__(self, base: IcebergSnapshot, raw: Raw, author: Author, environment: Environment) -> None:
         self._base, self._raw, self._author = base, raw, author
@@ -85,7 +85,7 @@ class _Work:
         self._sequence = int(raw.get("last-sequence-number", 0)) + 1 if self._format > 1 else 0
         self._objects: dict[str, bytes] = {}
 
-    def land(self, change: Change, now_ms: int) -> Landing:
+    def make(self, change: Change, now_ms: int) -> NextVersion:
         added = [entry_of(file, self._layout, self._raw) for file in change.added]
         removed = [removed_entry(file) for file in change.removed]
         manifests = self._gathered(self._changed(added, {entry.path for entry in removed}))
@@ -107,7 +107,7 @@ class _Work:
         info = _info(self._base, change, self._author, now_ms, self._snapshot_id)
         raw = {**self._raw, "properties": {**properties(self._raw), COMMIT: info}}
         raw = metadata_after(self._base, raw, snapshot, now_ms)
-        return Landing(raw, self._objects, tuple(manifests))
+        return NextVersion(raw, self._objects, tuple(manifests))
 
     def _living(self) -> Iterable[Manifest]:
         """What earlier snapshots only removed is theirs to tell."""

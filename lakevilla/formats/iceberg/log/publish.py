@@ -17,7 +17,7 @@ from lakevilla.formats.authorship import attempt_of
 from lakevilla.formats.conditional_commit import Damaged, held
 from lakevilla.formats.iceberg.log.footprint import footprint_of
 from lakevilla.formats.iceberg.log.markers import free_next
-from lakevilla.formats.iceberg.log.next_version import land
+from lakevilla.formats.iceberg.log.next_version import make_next
 from lakevilla.formats.iceberg.log.versions import Log, Made, Version
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
 from lakevilla.formats.port import Published, Taken
@@ -30,16 +30,16 @@ def publish(
 ) -> Published | Taken:
     """Make the version after `base` of the table at the store's root."""
     base.refuse_writes()
-    landing = land(base, change, author, environment)
-    upload(store, environment, landing.objects)
+    following = make_next(base, change, author, environment)
+    upload(store, environment, following.objects)
     try:
-        in_the_way = log.create(base.at, landing.raw, author.txn)
+        in_the_way = log.create(base.at, following.raw, author.txn)
     except Damaged as error:
         return Taken(Footprint.of_damaged(base.version + 1, str(error)), error)
     if isinstance(in_the_way, Made):
         made = in_the_way
         before = base if made.before is base.at else base.advance(made.before)
-        return Published(base.advance(made.version, landing.manifests), before)
+        return Published(base.advance(made.version, following.manifests), before)
     if in_the_way.is_pending:
         raise held(store, in_the_way.number)
     if attempt_of(in_the_way.info) == author.attempt:
@@ -53,9 +53,9 @@ def publish(
 
 def encode_first(base: IcebergSnapshot, first: Change, author: Author, environment: Environment) -> bytes:
     """The first version with all that it needs, as bytes that any client can publish."""
-    landing = land(base, first, author, environment)
-    objects = {key: base64.b64encode(data).decode() for key, data in landing.objects.items()}
-    return json.dumps({"metadata": landing.raw, "objects": objects}, separators=(",", ":")).encode()
+    following = make_next(base, first, author, environment)
+    objects = {key: base64.b64encode(data).decode() for key, data in following.objects.items()}
+    return json.dumps({"metadata": following.raw, "objects": objects}, separators=(",", ":")).encode()
 
 
 def publish_first(log: Log, store: Store, environment: Environment, data: bytes, attempt: str) -> bool:
@@ -97,9 +97,9 @@ def publish_notice(
                 return None
             base = base.advance(version)
         author = replace(author, put=environment.new_id())
-        landing = land(base, change, author, environment)
-        upload(store, environment, landing.objects)
-        in_the_way = log.create(base.at, landing.raw, author.txn)
+        following = make_next(base, change, author, environment)
+        upload(store, environment, following.objects)
+        in_the_way = log.create(base.at, following.raw, author.txn)
         if isinstance(in_the_way, Made):
             return in_the_way.version.number, author.put
         if attempt_of(in_the_way.info) == author.attempt:

@@ -35,9 +35,9 @@ class Keeper(Enum):
 class Version:
     """One metadata file. `key` is relative to the table's root, or a URL.
 
-    `landed` says that our commit which the metadata tells of made this version, whichever it had expected to
-    make: only a catalog brings a commit further up than that. A version that was held by a marker and freed
-    is the one below it once more, under another number: `freed_above` is the number of that one.
+    `published` says that our commit which the metadata tells of made this version, whichever it had expected
+    to make: only a catalog brings a commit further up than that. A version that was held by a marker and
+    freed is the one below it once more, under another number: `freed_above` is the number of that one.
     """
 
     number: int
@@ -45,7 +45,7 @@ class Version:
     raw: Raw
     keeper: Keeper = Keeper.FILES
     compressed: bool = False
-    landed: bool = False
+    published: bool = False
     freed_above: int | None = None
 
     @staticmethod
@@ -95,11 +95,11 @@ class Version:
         count, because one below it may have been filled since it was made."""
         if self.marker is None:
             return self
-        return replace(before, number=self.number, landed=False, freed_above=before.state_of)
+        return replace(before, number=self.number, published=False, freed_above=before.state_of)
 
     @property
     def _ours(self) -> Info:
-        return self.told if self.landed or self.told.get("version") == self.number else {}
+        return self.told if self.published or self.told.get("version") == self.number else {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
-from lakevilla.store.answers import Answer
+from lakevilla.store.adapters.answers import Answer
+from lakevilla.store.adapters.ordered_listing import in_key_order, just_below
 from lakevilla.store.keys import check_folder, check_key
-from lakevilla.store.ordered_listing import in_key_order, just_below
 from lakevilla.store.port import Changed, Created, Exists, Meta, Object, Replaced
 
 PAGE = 1000
