@@ -12,7 +12,6 @@ import pytest
 import lakevilla as lv
 from lakevilla.model import ReadSet
 from lakevilla.predicates import Compare
-from lakevilla.transaction.workspace import Workspace
 from tests.golden.tables import GOLDEN, needed
 from tests.spark.both import content
 
@@ -96,10 +95,8 @@ def test_filters_of_a_frame_prune_files_and_are_noted_as_read(spark: Any, tmp_pa
         lake.append("t", spark.range(start, start + 100, 1, 1).selectExpr("id", "id AS v"))
     tx = lake.transaction()
     frame = tx.read("t").where("id = 150")
-    workspace: Workspace = tx._workspace
     assert frame.collect()[0].v == 150
-    read: ReadSet | None = workspace.reads.of("t")
-    assert read is not None
+    read: ReadSet = tx._operations.read_of("t")
     assert len(read.files) == 1
     assert any(Compare(("id",), "=", 150) in getattr(p, "parts", (p,)) for p in read.predicates)
     tx.abort()
