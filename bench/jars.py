@@ -5,12 +5,14 @@ fetches them from Maven Central once and keeps them in the user's home. Dependen
 itself are left out: its own classes would win anyway, and a first run fetches a third of the files.
 """
 
+import fcntl
 import hashlib
 import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
@@ -61,11 +63,23 @@ def resolve(packages: Iterable[str]) -> list[Path]:
     listed = Path.home() / ".ivy2" / "cache" / f"lakevilla-{digest}.jars"
     known = _read(listed)
     if known is None:
-        _fetch(wanted, listed)
-        known = _read(listed)
+        with _alone(listed.parent):
+            known = _read(listed)
+            if known is None:
+                _fetch(wanted, listed)
+                known = _read(listed)
     if known is None:
         raise JarsMissing(f"Ivy names jars that are not there: remove {listed} and try again")
     return known
+
+
+@contextmanager
+def _alone(cache: Path) -> Iterator[None]:
+    """Let one process at a time fetch into Ivy's cache: two that start with an empty one break each other."""
+    cache.mkdir(parents=True, exist_ok=True)
+    with (cache / "lakevilla.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _read(listed: Path) -> list[Path] | None:
@@ -97,8 +111,7 @@ def _fetch(packages: list[str], listed: Path) -> None:
             raise JarsMissing(_unreachable(packages, f"no end after {_RESOLVE_SECONDS} s")) from None
         if done.returncode or not (folder / "jars").exists():
             raise JarsMissing(_unreachable(packages, _reason(done.stdout + done.stderr)))
-        listed.parent.mkdir(parents=True, exist_ok=True)
-        # Renamed into place, because two processes may fetch at once.
+        # Renamed into place, because other processes read the list without the lock.
         complete = listed.with_suffix(f".{os.getpid()}")
         shutil.copy(folder / "jars", complete)
         complete.rename(listed)
