@@ -1,4 +1,4 @@
-"""Everything public beside the errors, with the libraries that it needs: PyArrow, NumPy and sqlglot.
+"""Everything public except the errors, with the libraries that it needs: PyArrow, NumPy and sqlglot.
 
 `lakevilla/__init__.py` imports this module when one of these names is first asked for, so that
 `import lakevilla` and `lakevilla --help` stay fast. DuckDB, PySpark and PyIceberg come later still: with

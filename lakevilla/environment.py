@@ -1,4 +1,4 @@
-"""Clock, randomness, ids and fan-out: all that the core may know of the world beside the store.
+"""Clock, randomness, ids and fan-out: all that the core may know of the world, apart from the store.
 
 The core takes an `Environment` and nothing else, so that the same code runs in production and under
 the simulator, where one seed decides everything. `time`, `random`, `uuid` and threads are banned
@@ -53,8 +53,8 @@ class Environment(Protocol):
         ...
 
     def background(self, task: Callable[[], None]) -> Callable[[], None]:
-        """Run the task beside the caller. The function that is given back waits for its end and raises
-        what it raised; a caller that never calls it never learns of a failure.
+        """Run the task in the background. The returned function waits for its end and raises what it
+        raised; a caller that never calls it never learns of a failure.
         """
         ...
 
@@ -127,7 +127,7 @@ class SystemEnvironment:
 
 
 class _Daemons:
-    """Threads for what runs beside the caller, as many at once as there are tasks.
+    """Threads for background tasks, as many at once as there are tasks.
 
     Daemons, so that a forgotten transaction does not keep a finished program from ending. One that is done
     waits some seconds for another task: to start a thread takes longer than many a statement.

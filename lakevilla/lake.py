@@ -86,7 +86,7 @@ class Lake(Verbs):
     ) -> None:
         if not isinstance(root, str | PurePath) or not str(root):
             raise InvalidInput(
-                f"a lake lies in a directory or at a URL such as s3://bucket/path; found {root!r}"
+                f"cannot open a lake at {root!r}: expected a directory, or a URL such as s3://bucket/path"
             )
         self._environment = environment or SystemEnvironment()
         self._features = guarantees(features, "serializable", 0).features
@@ -144,14 +144,15 @@ class Lake(Verbs):
         start = resume(self._catalog, self._engine, self._environment, self._leases, self._background, txn)
         if start is None:
             raise InvalidInput(
-                f"transaction {txn} has left nothing to resume. {self.outcome(txn).advice}", transaction=txn
+                f"transaction {txn} cannot be resumed: it left no records. {self.outcome(txn).advice}",
+                transaction=txn,
             )
         return Transaction(start, self._leases)
 
     def outcome(self, txn: str) -> Outcome:
         """The outcome of a transaction, after a crash or an unknown commit. `tx.id` and receipts name it.
 
-        Takes up to a lease time (10 s) if there are signs that its client is still alive.
+        Takes up to a lease time (10 s) if its client may still be alive.
         """
         check_id(txn)
         return find_outcome(self._catalog, self._environment, self._leases, txn)
@@ -199,7 +200,7 @@ class Lake(Verbs):
         """The versions of a table, newest first. Without a name, the entries of the global log:
         `lake.at(seq=...)` shows the instant after each."""
         if limit is not None and limit < 0:
-            raise InvalidInput(f"limit is {limit}: it cannot be negative")
+            raise InvalidInput(f"limit cannot be negative; found {limit}")
         if name is None:
             return Cuts(self._catalog.log(Meter())).history(limit)
         return list(self._catalog.pin(name, Meter()).table.history(limit))
@@ -267,8 +268,8 @@ class Lake(Verbs):
         Waiting clients do the same; a second call finds nothing to do.
 
         `give_up` names a table that a decided transaction cannot be published on and never will be, for
-        example because its bucket is gone. The transaction is then rolled back on its other tables, and this
-        table is marked as torn. A table whose log is deleted or damaged is given up automatically.
+        example because its bucket was deleted. The transaction is then rolled back on its other tables, and
+        this table is marked as torn. A table whose log is deleted or damaged is given up automatically.
         """
         return recover(self._view, name, give_up)
 

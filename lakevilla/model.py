@@ -84,7 +84,7 @@ class DataFile:
     name under which the table's log knows the file: conflicts and removals go by it. `partition`
     holds typed Python values by logical column name; they count where the file does not hold the column. A
     day or moment that Python's calendar does not have is the number that Arrow counts it as.
-    `format` is parquet, orc or avro. `entry` belongs to the format that made the file; no other client looks
+    `format` is parquet, orc or avro. `entry` belongs to the format that made the file; no other code looks
     into it.
     """
 
@@ -235,7 +235,7 @@ class Change:
 class Author:
     """What commits: the transaction, its attempt, and the id of this very write (the put-id).
 
-    `ticket` is the place in the table's queue of writers that the commit uses up, if it had one. `slot` is
+    `ticket` is the ticket in the table's writer queue that the commit uses up, if it had one. `slot` is
     the entry of the lake's global log that decided the commit, if one did.
     """
 
@@ -272,10 +272,10 @@ class LakeEntry:
     """One entry of the lake's global log, for people: `lake.at(seq=...)` shows the lake as it was after it.
 
     `kind` is `commit`, `adopt` (versions that other clients wrote became part of the lake's instant),
-    `create`, `register`, `rename`, `drop`, `tag`, `untag`, `expire` or `void`; `published` is False if it had
-    to be taken back. `tables` are those that it changed, by name, with their versions; None where that is
-    not known, and for a name that went. `tags` are names of instants that it gave, with their entries; None
-    for one that it took back.
+    `create`, `register`, `rename`, `drop`, `tag`, `untag`, `expire` or `void`; `published` is False if it was
+    rolled back. `tables` are those that it changed, by name, with their versions; None where that is
+    not known, and for a name that was dropped. `tags` are the tags that it set, with their entries; None for
+    one that it deleted.
     """
 
     seq: int
@@ -292,11 +292,11 @@ class Receipt:
     """What a committed transaction did.
 
     `versions` maps each written table to its new version; `requests` counts store requests by kind, without
-    those that were made beside the transaction (leases and sublogs).
+    those of background tasks (leases and sublogs).
     `seq` is None where the global log was not involved. `redone` counts statements that ran again because
     another commit came first, `saved_bytes` what was uploaded before that and did not have to be written
-    again, `attempts` how often `lake.run` called its function, `shifts` how often the transaction gave its
-    places in the queues of several tables back to take them again in order.
+    again, `attempts` how often `lake.run` called its function, `shifts` how often the transaction released
+    tickets to claim them again in the order of the tables.
     """
 
     id: str
@@ -314,8 +314,8 @@ class Outcome:
     """What became of a transaction, as far as its lake tells.
 
     `state` is `committed`, `aborted` or `torn` (part of it is visible and could not be rolled back), which
-    are final; `live`, if its client shows signs of life; `undecided`: no log says that it is committed, and
-    nothing shows that its client lives; or `unknown`: logs that would tell have expired. `undecided` never
+    are final; `live`, if its client is alive; `undecided`: no log says that it is committed, and
+    nothing shows that its client is alive; or `unknown`: logs that would tell have expired. `undecided` never
     becomes `aborted` by age: a client that slept reads again what its commit builds on, and may then publish
     it.
     `table` and `version` say where it was committed, `seq` as which entry of the global log, where there is

@@ -135,7 +135,7 @@ def _compare(bounds: Bounds, operator: Operator, value: Any) -> np.ndarray[Any, 
         if operator in ("=", "<", "<="):
             below = pc.less if operator == "<" else pc.less_equal
             keep &= _not_false(below(minimum, literal))
-        # A file may hold a NaN that its bounds do not tell of, and a NaN is above every value.
+        # A file may hold a NaN that its bounds do not show, and a NaN is above every value.
         if operator == "=" or (operator in (">", ">=") and not pa.types.is_floating(maximum.type)):
             above = pc.greater if operator == ">" else pc.greater_equal
             keep &= _not_false(above(maximum, literal))

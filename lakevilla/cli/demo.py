@@ -1,4 +1,4 @@
-"""The demo: a small bank on a local directory, told step by step to a newcomer."""
+"""The demo: a small bank on a local directory, explained step by step to a newcomer."""
 
 import tempfile
 from pathlib import Path
@@ -22,7 +22,7 @@ def demo(where: str | None = None, engine: str | None = None) -> None:
 
 def _tell(lake: Lake, where: str) -> None:
     print(f"A lake is a place for tables: a directory here, or a bucket of an object store.\n  {where}")
-    print(f"Data work is done by: {lake.engine}\n")
+    print(f"Engine: {lake.engine}\n")
 
     _say("Create a table. It is a plain Delta table; every Delta client can read it.")
     lake.create("accounts", "id BIGINT NOT NULL, owner STRING, balance DECIMAL(12, 2)")
@@ -43,7 +43,7 @@ def _tell(lake: Lake, where: str) -> None:
     print(f"  merge: {counts.updated} row updated, {counts.inserted} row inserted")
     lake.sql("SELECT * FROM accounts ORDER BY id").show()
 
-    _say("A rule of the table holds for every writer. A wrong row is refused, and nothing is changed.")
+    _say("A CHECK constraint holds for every writer. A statement that violates it changes nothing.")
     lake.sql("ALTER TABLE accounts ADD CONSTRAINT no_debt CHECK (balance >= 0)")
     try:
         lake.sql("UPDATE accounts SET balance = balance - 1000 WHERE id = 1")
@@ -84,4 +84,7 @@ def _say(sentence: str) -> None:
 
 def _refuse_full(folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InvalidInput(f"{folder} is not an empty directory: the demo wants one of its own")
+        raise InvalidInput(
+            f"cannot create the demo lake in {str(folder)!r}: it is not an empty directory; choose another "
+            "one"
+        )

@@ -30,7 +30,7 @@ exit codes: 0 done, 1 failed (the reason is on standard error), 2 wrong argument
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code, see EXAMPLES; wrong arguments exit by themselves."""
+    """Run one command and return its exit code, see EXAMPLES; wrong arguments exit at once, with 2."""
     options = build_parser().parse_args(arguments)
     if options.verbose:
         # Ours alone: at this level PySpark logs each call to the JVM, with the secrets that a read needs.
@@ -47,10 +47,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:
-        print("lakevilla: interrupted; a change under way was made as a whole or not at all", file=sys.stderr)
+        print(
+            "lakevilla: interrupted; a statement that was running is either committed or has no effect",
+            file=sys.stderr,
+        )
         return 130
     except Exception as error:
-        # Spark makes the rows of a query when they are shown, and fails in words of its own.
+        # Spark computes the rows of a query when they are shown, and raises its own exceptions.
         if options.verbose:
             raise
         print(f"lakevilla: {_first_line(error)}\n(lakevilla -v shows where)", file=sys.stderr)
@@ -71,41 +74,45 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"LakeVilla {lv.__version__}")
-    parser.add_argument("-v", "--verbose", action="store_true", help="tell what happens inside")
+    parser.add_argument("-v", "--verbose", action="store_true", help="log what LakeVilla does")
     commands = parser.add_subparsers(metavar="command", required=True)
 
-    show = _command(commands, "demo", "run the main job on a local directory and explain it")
-    show.add_argument("--lake", help="where to build the demo lake; a temporary directory if left out")
+    show = _command(commands, "demo", "run the demo on a local directory, with explanations")
+    show.add_argument("--lake", help="an empty directory for the demo lake (default: a temporary one)")
     _with_engine(show)
     show.set_defaults(run=_demo)
 
-    query = _on_lake(_command(commands, "sql", "run one statement of Spark SQL, as a transaction of its own"))
-    query.add_argument("statement", help="a query, a change or a definition")
-    query.add_argument("-n", "--rows", type=travel.count, default=20, help="how many rows to show (20)")
+    query = _on_lake(_command(commands, "sql", "run one Spark SQL statement, as one transaction"))
+    query.add_argument("statement", help="a query, DML or DDL")
+    query.add_argument(
+        "-n", "--rows", type=travel.count, default=20, help="how many rows to show (default: 20)"
+    )
     query.set_defaults(run=_sql)
 
     tables = _on_lake(_command(commands, "tables", "list the tables of a lake"))
     tables.set_defaults(run=_tables)
 
-    outcome = _on_lake(_command(commands, "outcome", "tell what became of a transaction, after a crash"))
-    outcome.add_argument("txn", help="its id, as errors, receipts and logs name it")
+    outcome = _on_lake(_command(commands, "outcome", "show the outcome of a transaction, after a crash"))
+    outcome.add_argument("txn", help="the id of the transaction; errors, receipts and logs show it")
     outcome.set_defaults(run=_outcome)
 
     travel.define_history(
         _on_lake(_command(commands, "history", "list the versions of a table, or the entries of the lake"))
     )
-    travel.define_tag(_on_store(_command(commands, "tag", "name an instant of the lake, or list the names")))
+    travel.define_tag(_on_store(_command(commands, "tag", "tag an instant of the lake, or list the tags")))
     travel.define_export(
-        _on_store(_command(commands, "export", "print an instant of the lake for other engines"))
+        _on_store(_command(commands, "export", "print the table versions of an instant, for other engines"))
     )
 
-    upkeep.define_sync(_on_store(_command(commands, "sync", "take in what other clients wrote")))
+    upkeep.define_sync(_on_store(_command(commands, "sync", "adopt what other clients wrote")))
     upkeep.define_status(
-        _on_store(_command(commands, "status", "show which clients wait to write, and for which"))
+        _on_store(_command(commands, "status", "list the writer queues and the open transactions"))
     )
     upkeep.define_explain(_on_store(_command(commands, "explain", "explain a wait or a conflict")))
-    upkeep.define_recover(_on_store(_command(commands, "recover", "free what clients left that are gone")))
-    upkeep.define_vacuum(_on_store(_command(commands, "vacuum", "delete what no client can need any more")))
+    upkeep.define_recover(_on_store(_command(commands, "recover", "release what dead clients hold")))
+    upkeep.define_vacuum(
+        _on_store(_command(commands, "vacuum", "delete files that no version or transaction needs"))
+    )
     return parser
 
 
@@ -139,7 +146,7 @@ def _on_store(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
         type=_option,
         metavar="NAME=VALUE",
         help="an option of the store, such as AWS_ENDPOINT_URL=http://localhost:9000; may be repeated. "
-        "Give secrets by environment variables instead: others on this machine can read a command line",
+        "Pass secrets as environment variables: other users of this machine can read a command line",
     )
     return parser
 
@@ -148,7 +155,7 @@ def _with_engine(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--engine",
         choices=["spark", "local"],
-        help="what does the data work: spark (needs PySpark and Java), or local (in this process)",
+        help="the engine: spark (needs PySpark and Java), or local (in this process)",
     )
 
 

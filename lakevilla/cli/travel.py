@@ -16,38 +16,38 @@ def define_history(parser: argparse.ArgumentParser) -> None:
         "List the versions of a table, newest first; without a table, the entries of the lake, each of which "
         "left all tables at one instant."
     )
-    parser.add_argument("table", nargs="?", help="its name, as `lakevilla tables` lists it")
-    parser.add_argument("-n", "--limit", type=count, help="only so many, the newest ones")
+    parser.add_argument("table", nargs="?", help="the name of the table, see `lakevilla tables`")
+    parser.add_argument("-n", "--limit", type=count, help="show only so many, newest first")
     parser.set_defaults(run=_history)
 
 
 def define_tag(parser: argparse.ArgumentParser) -> None:
     """The options of `lakevilla tag`."""
     parser.description = (
-        "Give an instant of the lake a name: vacuum keeps what it needs as long as it has one. Without a "
-        "name the tags are listed."
+        "Tag an instant of the lake: vacuum keeps what it needs until the tag is deleted. Without a name, "
+        "list the tags."
     )
     parser.add_argument("name", nargs="?", help="such as month-end; not a number, and not a time")
-    parser.add_argument("--at", metavar="INSTANT", help=f"{_AT}; now, if left out")
-    parser.add_argument("--delete", action="store_true", help="take the name back")
+    parser.add_argument("--at", metavar="INSTANT", help=f"{_AT} (default: now)")
+    parser.add_argument("--delete", action="store_true", help="delete the tag")
     parser.set_defaults(run=_tag)
 
 
 def define_export(parser: argparse.ArgumentParser) -> None:
     """The options of `lakevilla export`."""
     parser.description = (
-        "Print which version of which table belongs to an instant of the lake, so that readers who know "
-        "nothing of LakeVilla see all tables at one instant: as JSON, or as SQL that makes a view of each."
+        "Print which version of which table belongs to an instant of the lake, so that readers without "
+        "LakeVilla see all tables at one instant: as JSON, or as SQL that creates a view of each table."
     )
-    parser.add_argument("--at", metavar="INSTANT", help=f"{_AT}; the newest instant, if left out")
+    parser.add_argument("--at", metavar="INSTANT", help=f"{_AT} (default: the newest instant)")
     parser.add_argument(
-        "--format", choices=["json", "duckdb", "spark", "trino"], default="json", help="json if left out"
+        "--format", choices=["json", "duckdb", "spark", "trino"], default="json", help="default: json"
     )
     parser.set_defaults(run=_export)
 
 
 def count(text: str) -> int:
-    """A number of things that an option gives."""
+    """The value of an option that is a number of things."""
     number = int(text)
     if number < 0:
         raise argparse.ArgumentTypeError(f"{number} is negative")
@@ -80,11 +80,11 @@ def _export(options: argparse.Namespace) -> None:
     print(export.json() if options.format == "json" else export.sql(options.format).rstrip())
     if export.unknown:
         told = ", ".join(export.unknown)
-        print(f"lakevilla: no version known, run `lakevilla sync` first: {told}", file=sys.stderr)
+        print(f"lakevilla: the instant has no version of {told}; run `lakevilla sync` first", file=sys.stderr)
 
 
 def _kind(entry: "lv.LakeEntry") -> str:
-    return entry.kind if entry.published else "taken back"
+    return entry.kind if entry.published else "rolled back"
 
 
 def _about(entry: "lv.LakeEntry") -> str:

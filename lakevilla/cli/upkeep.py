@@ -15,14 +15,14 @@ def define_vacuum(parser: argparse.ArgumentParser) -> None:
         "LakeVilla left behind, and records of transactions that ended. Without --delete it only says what "
         "it would delete. Versions older than the retention cannot be read afterwards."
     )
-    parser.add_argument("table", nargs="?", help="one table; all of them if left out")
+    parser.add_argument("table", nargs="?", help="one table (default: all)")
     parser.add_argument("--delete", action="store_true", help="delete; without it nothing is changed")
     parser.add_argument(
         "--retention-hours",
         type=float,
         metavar="N",
-        help="how long removed files are kept, 24 or more; if left out, what each table says in "
-        "delta.deletedFileRetentionDuration, else 168 (7 days)",
+        help="how long removed files are kept, 24 or more (default: the table's "
+        "delta.deletedFileRetentionDuration, else 168, which is 7 days)",
     )
     parser.add_argument(
         "--foreign",
@@ -33,18 +33,18 @@ def define_vacuum(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dropped", action="store_true", help="also the whole folders of tables that were dropped"
     )
-    parser.add_argument("--list", action="store_true", help="name every file")
+    parser.add_argument("--list", action="store_true", help="list every file")
     parser.set_defaults(run=_vacuum)
 
 
 def define_recover(parser: argparse.ArgumentParser) -> None:
     """The options of `lakevilla recover`."""
     parser.description = (
-        "Let writers go on who wait behind clients that are gone, and list the transactions that those left. "
-        "Takes about ten seconds if a client is at work: only a client that is silent for so long counts "
-        "as dead. Safe at any time; deletes nothing."
+        "Release the tickets of dead clients, complete their decided commits, and list the transactions that "
+        "they left. Takes about ten seconds if a client holds a ticket: a client counts as dead only after "
+        "its lease has expired. Safe at any time; deletes no data."
     )
-    parser.add_argument("table", nargs="?", help="one table; all of them if left out")
+    parser.add_argument("table", nargs="?", help="one table (default: all)")
     parser.add_argument(
         "--give-up",
         metavar="TABLE",
@@ -58,15 +58,15 @@ def define_recover(parser: argparse.ArgumentParser) -> None:
 def define_sync(parser: argparse.ArgumentParser) -> None:
     """The options of `lakevilla sync`."""
     parser.description = (
-        "Make what other clients wrote part of the instant at which transactions with isolation see the "
-        "lake. They do it by themselves for the tables that they touch; this is for tables declared "
-        "exclusive, and before a tag or an export. Completes what a client that is gone left half done."
+        "Adopt what other clients wrote into the lake's instant. Transactions with isolation do this "
+        "automatically for the tables that they touch; use it for tables declared exclusive, and before a "
+        "tag or an export. Also completes commits that dead clients left half done."
     )
-    parser.add_argument("table", nargs="?", help="one table; all of them if left out")
+    parser.add_argument("table", nargs="?", help="one table (default: all)")
     parser.add_argument(
         "--accept-torn",
         action="store_true",
-        help="take tables that lakevilla explain calls torn as they are now: they can be changed again",
+        help="accept torn tables (see lakevilla explain) as they are now: they can be changed again",
     )
     parser.set_defaults(run=_sync)
 
@@ -75,10 +75,10 @@ def define_status(parser: argparse.ArgumentParser) -> None:
     """The options of `lakevilla status`."""
     parser.description = (
         "Show which clients wait to write which table, for how long and for which one, and which "
-        "transactions are open or were left behind. Ages compare the clocks of several machines, so they "
-        "are about right at best."
+        "transactions are open or were left by dead clients. Ages compare the clocks of several machines, so "
+        "they are approximate."
     )
-    parser.add_argument("--json", action="store_true", help="as one JSON object, for programs")
+    parser.add_argument("--json", action="store_true", help="print one JSON object, for programs")
     parser.set_defaults(run=_status)
 
 
@@ -86,16 +86,16 @@ def define_explain(parser: argparse.ArgumentParser) -> None:
     """The options of `lakevilla explain`."""
     parser.description = (
         "Explain a wait or a conflict: which transaction, which table, which file, since when, and what "
-        "happens next. Takes about ten seconds if a client holds a place in a queue of writers: only who is "
-        "silent for so long counts as dead. Changes nothing."
+        "happens next. Takes about ten seconds if a client holds a ticket: a client counts as dead only "
+        "after its lease has expired. Changes nothing."
     )
     parser.add_argument(
         "what",
         nargs="?",
-        help="the id of a transaction, as errors and receipts name it, or the name of a table; all that "
-        "waits or is half done if left out",
+        help="the id of a transaction (errors and receipts show it), or the name of a table (default: all "
+        "that waits or is half done)",
     )
-    parser.add_argument("--json", action="store_true", help="as one JSON object, for programs")
+    parser.add_argument("--json", action="store_true", help="print one JSON object, for programs")
     parser.set_defaults(run=_explain)
 
 
@@ -127,7 +127,7 @@ def _sync(options: argparse.Namespace) -> None:
     for name, version in found.items():
         print(f"{name}: version {version}")
     if not found:
-        print("nothing is new")
+        print("nothing to adopt")
 
 
 def _status(options: argparse.Namespace) -> None:

@@ -27,8 +27,8 @@ class Hit:
 def decide_conflict(change: Change, theirs: Footprint) -> Hit | None:
     """The first rule that the two break, or None.
 
-    Schema, partitioning and protocol changes stop everybody, blind appends too: the files were
-    written for another schema. Otherwise a blind append conflicts with nobody.
+    Schema, partitioning and protocol changes conflict with every change, blind appends too: the files were
+    written for another schema. Otherwise a blind append never conflicts.
     """
     hit = _decide(change, theirs)
     return None if hit is None else replace(hit, winner=theirs)

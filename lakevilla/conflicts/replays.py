@@ -1,7 +1,7 @@
 """Which operations of a transaction still stand after other commits came first. Pure.
 
-An operation stands if no commit that came between concerns it, and no operation before it that was redone
-does now something else that it would have seen. One that stands keeps its files; one that does not is redone.
+An operation stands if no commit that came between concerns it, and no earlier operation that was redone now
+does something else that it would have seen. One that stands keeps its files; one that does not is redone.
 """
 
 from collections.abc import Iterable

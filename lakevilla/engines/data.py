@@ -55,7 +55,7 @@ def arrow_of(data: object) -> pa.Table | pa.RecordBatchReader:
     try:
         return _arrow_of(data)
     except (pa.ArrowException, TypeError, ValueError) as error:
-        raise InvalidInput(f"these rows cannot be read as a table: {_told(error)}") from error
+        raise InvalidInput(f"cannot read these rows as a table: {_told(error)}") from error
 
 
 def _told(error: Exception) -> str:
@@ -130,7 +130,8 @@ def table_type(data_type: pa.DataType, name: str) -> pa.DataType:
         return pa.list_(pa.field("element", table_type(data_type.value_type, name)))
     if pa.types.is_null(data_type):
         raise InvalidInput(
-            f"column {name} has no type: all its values are missing; give a schema", column=name
+            f"cannot infer the type of column {name!r}: all its values are missing; give a schema",
+            column=name,
         )
     return data_type
 
@@ -165,8 +166,8 @@ def _refuse_index(data: object, schema: pa.Schema) -> None:
     unknown = [name for name in named if str(name).lower() not in known]
     if unknown:
         raise InvalidInput(
-            f"the index of the pandas DataFrame is named {str(unknown[0])!r}, and the table has no such "
-            "column; rename it, or leave it out with reset_index(drop=True)",
+            f"unknown column {str(unknown[0])!r}, which is the index of the pandas DataFrame: rename it, or "
+            "drop it with reset_index(drop=True)",
             column=str(unknown[0]),
         )
 
@@ -188,21 +189,22 @@ def _from_rows(rows: Any, schema: pa.Schema | None = None) -> pa.Table:
                 _refuse_cuts(values, wanted, str(name))
             columns.append(pa.array(values, wanted))
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            raise InvalidInput(f"column {name}: {error}", column=name) from error
+            raise InvalidInput(f"column {name!r}: {error}", column=name) from error
     if not names:
         return pa.table({}) if schema is None else together([], schema)
     return pa.table(columns, names=[str(name) for name in names])
 
 
 def _refuse_cuts(values: Iterable[Any], data_type: pa.DataType, name: str) -> None:
-    """InvalidInput for values that Arrow would cut to the type without a word: 1.5 for an integer, say."""
+    """InvalidInput for values that Arrow would silently cut to the type: 1.5 for an integer, say."""
     present = [value for value in values if value is not None]
     if pa.types.is_struct(data_type):
         rows = [value for value in present if isinstance(value, Mapping)]
         unknown = {key for row in rows for key in row} - {field.name for field in data_type}
         if unknown:
             raise InvalidInput(
-                f"column {name} has no field {', '.join(sorted(map(str, unknown)))}", column=name
+                f"unknown field {', '.join(sorted(map(repr, map(str, unknown))))} in column {name!r}",
+                column=name,
             )
         for field in data_type:
             _refuse_cuts((row.get(field.name) for row in rows), field.type, f"{name}.{field.name}")
@@ -216,7 +218,7 @@ def _refuse_cuts(values: Iterable[Any], data_type: pa.DataType, name: str) -> No
         odd = [kind for kind in set(map(type, present)) if _is_cut(kind, data_type)]
         if odd:
             raise InvalidInput(
-                f"column {name}: a {odd[0].__name__} cannot be stored as {data_type} without loss",
+                f"column {name!r}: a {odd[0].__name__} cannot be stored as {data_type} without loss",
                 column=name,
             )
 
@@ -234,12 +236,13 @@ def _matched(given: pa.Schema, schema: pa.Schema) -> list[int | None]:
     positions: dict[str, int] = {}
     for position, name in enumerate(given.names):
         if name.lower() in positions:
-            raise InvalidInput(f"the data has two columns {name}", column=name)
+            raise InvalidInput(f"duplicate column {name!r} in the data", column=name)
         positions[name.lower()] = position
     unknown = [name for name in given.names if name.lower() not in {n.lower() for n in schema.names}]
     if unknown:
         raise InvalidInput(
-            f"the table has no column {', '.join(unknown)}; it has {', '.join(schema.names)}",
+            f"unknown column {', '.join(map(repr, unknown))}; available: "
+            f"{', '.join(map(repr, schema.names))}",
             column=unknown[0],
         )
     return [positions.get(name.lower()) for name in schema.names]
@@ -260,7 +263,7 @@ def _casted(column: pa.Array | pa.ChunkedArray, field: pa.Field) -> pa.Array | p
         return column
     if not _lossless(column.type, field.type):
         raise InvalidInput(
-            f"column {field.name}: {column.type} cannot be stored as {field.type} without loss",
+            f"column {field.name!r}: {column.type} cannot be stored as {field.type} without loss",
             column=field.name,
         )
     try:
@@ -271,7 +274,7 @@ def _casted(column: pa.Array | pa.ChunkedArray, field: pa.Field) -> pa.Array | p
             column = column.cast(pa.decimal256(76, field.type.scale))
         return column.cast(field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise InvalidInput(f"column {field.name}: {error}", column=field.name) from error
+        raise InvalidInput(f"column {field.name!r}: {error}", column=field.name) from error
 
 
 def _lossless(given: pa.DataType, wanted: pa.DataType) -> bool:

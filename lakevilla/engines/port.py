@@ -43,11 +43,11 @@ class Source:
     """A pinned table as an engine reads it, under the name by which expressions call it.
 
     `schema` is the logical Arrow schema; field metadata carries physical names and ids (see
-    `files.mapping`). `files` prunes by a predicate and records it. `open` finds the store and the key
+    `files.column_mapping`). `files` prunes by a predicate and records it. `open` finds the store and the key
     of a data file, which may lie outside the table's root. `about_bytes` estimates the size of the whole
     table, for plans; `has_deletes` is False where no file can have deleted rows; `formats` are those of its
-    data files. `unstored` are columns beside `partition_columns` that some files may not hold: in a file that
-    does not, the column has the value of `DataFile.partition`.
+    data files. `unstored` are columns other than `partition_columns` that some files may not hold: in a file
+    that does not, the column has the value of `DataFile.partition`.
     """
 
     name: str

@@ -29,7 +29,7 @@ _THREADS_BYTES = 1024 * 1024
 class ParquetObject:
     """An opened Parquet object. Row groups and columns are fetched when they are read.
 
-    One of up to `whole_bytes` is fetched whole; FOOTER_BYTES is for who wants its footer alone.
+    One of up to `whole_bytes` is fetched whole; FOOTER_BYTES is for callers that need only its footer.
     """
 
     def __init__(self, store: Store, key: str, size: int | None, whole_bytes: int | None = None) -> None:
@@ -90,7 +90,7 @@ class ParquetObject:
         return portions
 
     def batches(self, columns: Sequence[str], row_groups: Sequence[int]) -> Iterator[pa.RecordBatch]:
-        """These columns of these row groups, in batches that are small beside them."""
+        """These columns of these row groups, in batches that are small in comparison."""
         for group in row_groups:
             self._prepare(columns, [group])
             with self._honest():

@@ -1,4 +1,4 @@
-"""What a partition value tells of the column that it comes from, for pruning. Pure.
+"""Bounds of a column by the partition values that come from it, for pruning. Pure.
 
 Everything here may say less than is true, never more: an unknown bound is null, and an unknown set of buckets
 is None.
@@ -29,7 +29,7 @@ def source_bounds(transform: str, values: pa.Array, source_type: pa.DataType) ->
     """The least and the greatest value that a column can have in each partition.
 
     `values` are partition values as `apply` gives them; `source_type` is the column's type. None if the
-    transform tells nothing of the order, or is not known.
+    transform does not keep the order, or is not known.
     """
     try:
         what = parsed(transform)
@@ -63,8 +63,8 @@ def buckets(
 
 
 def _bucket(value: Any, count: int, source_type: pa.DataType) -> int | None:
-    """The bucket of a value; None if it is none of the column's type, as only the engine knows what equals
-    what then."""
+    """The bucket of a value; None if it is not of the column's type: only the engine knows what equals what
+    then."""
     fits = next((kinds for test, kinds in _KINDS if test(source_type)), ())
     if type(value) not in fits:
         return None

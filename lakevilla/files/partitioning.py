@@ -73,8 +73,8 @@ class Division:
             yield found, arranged.slice(start, end - start)
 
     def texts(self, values: Values) -> tuple[str | None, ...]:
-        """The values as text. That tells NaN from NaN and 0.0 from -0.0 as a log does; Python's equality
-        does not."""
+        """The values as text. Text makes NaN equal to NaN and 0.0 different from -0.0, as a log does;
+        Python's equality does not."""
         return tuple(self._text(values[field.name], field) for field in self.partitioning.fields)
 
     def folder(self, values: Values) -> str:

@@ -1,8 +1,9 @@
 """From the columns of a data file to those of the table: found by name or id, renamed, widened, filled in.
 
 A data file may be older than the table's schema: columns may be missing (they read as their default, mostly
-null), renamed (see `files.mapping`) or of a narrower type. It may also spell the same values in another
-way (INT96, large strings, dictionaries, other units of time). Rows are never dropped or reordered here.
+null), renamed (see `files.column_mapping`) or of a narrower type. It may also spell the same values in
+another way (INT96, large strings, dictionaries, other units of time). Rows are never dropped or reordered
+here.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -58,7 +59,7 @@ def find(field: pa.Field, stored: Iterable[pa.Field], match: Match) -> pa.Field 
     exact = next((found for found in candidates if found.name == name), None)
     if exact is not None:
         return exact
-    # Spark, which wrote most tables, does not tell cases apart.
+    # Spark, which wrote most tables, ignores case.
     similar = [found for found in candidates if found.name.lower() == name.lower()]
     return similar[0] if len(similar) == 1 else None
 

@@ -22,7 +22,7 @@ def conform(rows: pa.RecordBatch | pa.Table, schema: pa.Schema) -> pa.Table:
     unknown = [name for name in rows.schema.names if schema.get_field_index(name) < 0]
     if unknown:
         raise InvalidInput(
-            f"the rows to write have columns that the table does not: {', '.join(unknown)}", column=unknown[0]
+            f"unknown column in the rows to write: {', '.join(map(repr, unknown))}", column=unknown[0]
         )
     columns = {field.name: _column(rows, field) for field in schema}
     for field in schema:
@@ -67,7 +67,8 @@ def _column(rows: pa.RecordBatch | pa.Table, field: pa.Field) -> pa.ChunkedArray
     position = rows.schema.get_field_index(field.name)
     if position < 0:
         raise InvalidInput(
-            f"column {field.name!r} is missing from the rows to write, or there twice", column=field.name
+            f"column {field.name!r} is missing from the rows to write, or is there more than once",
+            column=field.name,
         )
     column = rows.column(position)
     wanted = _rebuild(field, lambda field: field.name, _no_metadata).type
@@ -159,7 +160,7 @@ def _refuse_nulls(field: pa.Field, column: pa.ChunkedArray | pa.Array, path: str
     """A required field may be null only where the struct around it is null."""
     if not field.nullable and column.null_count:
         raise InvalidInput(
-            f"column {path} is NOT NULL, but {column.null_count} of the rows to write have no value in it",
+            f"column {path!r} is NOT NULL, but {column.null_count} of the rows to write have no value in it",
             column=path,
             rule=NOT_NULL,
         )

@@ -1,9 +1,9 @@
-"""Bounds and null counts of a data file's columns, as its Parquet footer tells them.
+"""Bounds and null counts of a data file's columns, from its Parquet footer.
 
 The Parquet writer has looked at every value already, so the footer costs nothing. It says nothing of
 NaN, which it leaves out of its bounds, while to Spark NaN is larger than any number: a reader that trusts
 such bounds misses rows. So NaN is looked for while the rows pass by, and a leaf that holds one gets no
-statistics in the footer. Bounds here are exact; how a format rounds or shortens them is the format's affair.
+statistics in the footer. Bounds here are exact; formats round or shorten them as they need.
 """
 
 from collections.abc import Mapping

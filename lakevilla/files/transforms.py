@@ -41,7 +41,7 @@ def parsed(transform: str) -> Transform:
     """The transform of this spelling; Unsupported for one that the specification does not have (yet)."""
     found = _SPELLING.fullmatch(transform)
     if found is None:
-        raise Unsupported(f"the partition transform {transform!r} is not known")
+        raise Unsupported(f"unknown partition transform {transform!r}")
     if found[2] is None:
         return Transform(transform)
     if int(found[3]) > _LARGEST_WIDTH:

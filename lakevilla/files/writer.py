@@ -41,7 +41,7 @@ def write_files(
     file_bytes: int = 128 * 1024 * 1024,
     file_rows: int = 8_000_000,
 ) -> tuple[WrittenFile, ...]:
-    """Write all rows, and tell of each file what a table's log wants to know.
+    """Write all rows, and return for each file what a table's log needs.
 
     `schema` is the logical schema with its mapping metadata; batches have its columns, in any order.
     Files have about `file_bytes` and at most `file_rows`.
@@ -127,7 +127,7 @@ class _Writing:
     def _encode(self, partition: _Partition) -> None:
         """Turn the waiting rows into row groups, beginning new files where one gets too large."""
         rows = partition.take()
-        # Statistics of a leaf cannot be taken back from a file: the first NaN in it begins a new file.
+        # Statistics of a leaf cannot be removed from a file: the first NaN in it begins a new file.
         found = frozenset(leaf for leaf in self._leaves if holds_nan(rows, leaf))
         if not found <= partition.with_nan:
             partition.with_nan |= found

@@ -17,7 +17,7 @@ ENGINE = f"LakeVilla/{version_of('lakevilla')}"
 FORMAT = 1
 """The number of our part."""
 FREED = "FREED MARKER"
-"""The operation of a version that was held and given back: it is empty for good."""
+"""The operation of a version whose marker was freed: it stays empty."""
 
 Ours = Mapping[str, Any]
 """Our part of a version; empty if another client wrote it."""
@@ -74,7 +74,7 @@ def marker_of(ours: Ours) -> Mapping[str, Any] | None:
 
 
 def marker_operation(record: Mapping[str, Any]) -> str:
-    """What a marker calls itself, for people."""
+    """The operation that a marker shows, for people."""
     return "MARKER" if record["live"] else FREED
 
 
@@ -122,7 +122,7 @@ def in_words(version: int, operation: str, engine: str, timestamp_ms: Any, txn: 
 
 
 def texts(values: Any) -> dict[str, str]:
-    """Parameters or metrics of an operation, as a version tells them."""
+    """Parameters or metrics of an operation, as a version records them."""
     if not isinstance(values, dict):
         return {}
     return {str(name): str(value) for name, value in values.items()}

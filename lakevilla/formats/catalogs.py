@@ -43,8 +43,8 @@ class KnownCatalogs:
         for name, options in given.items():
             if not isinstance(name, str) or not isinstance(options, Mapping):
                 raise InvalidInput(
-                    f"catalogs is a mapping of names to options, such as {{'prod': {{'type': 'sql', 'uri': "
-                    f"'sqlite:///catalog.db'}}}}; found {name!r}"
+                    "catalogs must be a mapping of names to options, such as "
+                    f"{{'prod': {{'type': 'sql', 'uri': 'sqlite:///catalog.db'}}}}; found {name!r}"
                 )
         self._given = {name: dict(options) for name, options in given.items()}
         self._opened: Catalogs | None = None
@@ -56,7 +56,7 @@ class KnownCatalogs:
         current = self.opened.table(place.catalog, place.table).current()
         if current is None:
             raise InvalidInput(
-                f"the catalog {place.catalog!r} has no table {place.table!r}", table=place.table
+                f"unknown table {place.table!r} in catalog {place.catalog!r}", table=place.table
             )
         return url_of(current.location)
 
@@ -72,7 +72,7 @@ class KnownCatalogs:
 
 @contextmanager
 def needed_packages() -> Iterator[None]:
-    """Only who has Iceberg tables needs what reads them: Unsupported if it is not installed."""
+    """Only a lake with Iceberg tables needs these packages: Unsupported if they are not installed."""
     try:
         yield
     except ImportError as error:

@@ -16,7 +16,7 @@ def check_columns(fields: Iterable[pa.Field], inside: str = "") -> None:
             raise InvalidInput("a column has an empty name")
         if field.name.lower() in seen:
             raise InvalidInput(
-                f"column {where!r} is there twice; names that differ only in case are the same", column=where
+                f"duplicate column {where!r}; names that differ only in case are the same", column=where
             )
         seen.add(field.name.lower())
         _check_type(field.type, where)

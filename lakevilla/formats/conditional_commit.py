@@ -55,8 +55,8 @@ def fill_version(store: Store, key: str, data: bytes, etag: str, version: int, t
 
 def displaced(version: int, pending: bool) -> str:
     """Why our marker, which is no longer there, cannot be filled."""
-    held = "another client goes on at" if pending else "another client freed"
-    return f"{held} our marker, version {version}, because we showed no sign of life"
+    held = "resumed the transaction at" if pending else "freed"
+    return f"another client {held} our marker, version {version}, because our lease had expired"
 
 
 def read_back(store: Store, key: str, version: int, txn: str) -> Object | None:
@@ -69,9 +69,10 @@ def read_back(store: Store, key: str, version: int, txn: str) -> Object | None:
 
 
 def gone(store: Store, version: int) -> Corrupt:
-    """The error for a version that vanished."""
+    """The error for a version that disappeared."""
     return Corrupt(
-        f"entry {version} of {store.url} was there and is gone: no client may remove it so soon",
+        f"entry {version} of {store.url} disappeared after it was read; log entries must not be deleted "
+        "within the retention",
         version=version,
     )
 
@@ -79,17 +80,17 @@ def gone(store: Store, version: int) -> Corrupt:
 def held(store: Store, version: int) -> Unsupported:
     """The error for a marker in the log of a table that says that it has none there."""
     return Unsupported(
-        f"version {version} of {store.url} is held by a marker in the log, and the table says that it "
-        "has none there: another client changed lakevilla.markers; run `lakevilla recover` first",
+        f"version {version} of {store.url} is held by a marker in the log, but the table's lakevilla.markers "
+        "is not 'log': another client changed it. Run `lakevilla recover` first",
         version=version,
     )
 
 
 def unknown(store: Store, version: int, txn: str) -> CommitUnknown:
-    """The error for a commit whose fate the store does not tell."""
+    """The error for a commit whose outcome the store did not say."""
     return CommitUnknown(
         f"the store did not say whether transaction {txn} was committed as version {version} of {store.url}: "
-        f"once the store answers again ask lake.outcome({txn!r}), and do not rerun it blindly",
+        f"ask lake.outcome({txn!r}) when the store answers again; do not rerun it blindly",
         transaction=txn,
         version=version,
     )
@@ -108,9 +109,9 @@ SKEW_MS = 60_000
 def was_used(ours: Meta, covering: Mapping[int, Meta], version: int, has_base: bool) -> bool:
     """Whether the number of our log entry had been used before, and that one was cleaned away.
 
-    `covering` are the other objects of the log that tell of this version or a later one, each by the last
-    version that it tells of. They come after our entry, unless its number had been used: then they are older,
-    by the store's times, or the entry right after ours is gone too, and logs are cleaned up from below.
+    `covering` are the other objects of the log that cover this version or a later one, each by the last
+    version that it covers. They come after our entry, unless its number had been used: then they are older,
+    by the store's times, or the entry right after ours is missing too, and logs are cleaned up from below.
     Without any, the version that ours builds on must still be there (`has_base`).
     """
     if not covering:

@@ -16,7 +16,7 @@ TRUST_DIRECTORY_SECONDS = 0.0
 
 
 class Recreated(Conflict):
-    """The table that was read is gone, and another one may lie in its place."""
+    """The table that was read was deleted, and another one may lie in its place."""
 
 
 def must_look(environment: Environment, seen_at: float) -> bool:
@@ -33,6 +33,6 @@ def must_look_before_publish(environment: Environment, seen_at: float, url: str)
 def recreated(url: str, version: int) -> Recreated:
     """The error for a table that is not the one that was read any more."""
     return Recreated(
-        f"the table at {url} was deleted or recreated: version {version}, which was read there, is gone. "
-        "Nothing was changed; run the transaction again to work on the table that is there now"
+        f"the table at {url} was deleted or recreated after version {version} of it was read. Nothing was "
+        "changed; run the transaction again on the table that is there now"
     )

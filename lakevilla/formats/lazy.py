@@ -1,7 +1,7 @@
 """Values that an immutable object computes when they are first asked for.
 
 `functools.cached_property` holds one lock for all instances while it computes (before Python 3.12): a
-value that reads from the store would make every other thread wait for that request. Here nobody waits;
+value that reads from the store would make every other thread wait for that request. Here no thread waits;
 two threads may compute the same value, and both get the same.
 """
 

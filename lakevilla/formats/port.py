@@ -43,12 +43,13 @@ class Snapshot(Protocol):
 
     @property
     def timestamp_ms(self) -> int:
-        """When this version was committed, as the format tells it."""
+        """When this version was committed, as the format records it."""
         ...
 
     @property
     def schema(self) -> pa.Schema:
-        """The logical schema: names and types as users see them; metadata as `files.mapping` reads it."""
+        """The logical schema: names and types as users see them; metadata as `files.column_mapping` reads
+        it."""
         ...
 
     @property
@@ -93,7 +94,7 @@ class Snapshot(Protocol):
         ...
 
     def unstored(self) -> frozenset[str]:
-        """Columns beside `partition_columns` that some live file may not hold, although the log has their
+        """Columns other than `partition_columns` that some live file may not hold, although the log has their
         value for that file: there the log's value counts, see `DataFile.partition`."""
         ...
 
@@ -161,7 +162,7 @@ class MarkerEntries(Protocol):
     def encode(self, version: int, record: Mapping[str, Any]) -> bytes:
         """The entry that is this marker: valid and empty for every client that knows no markers.
 
-        May read what lies below it, where an entry tells the whole state of the table.
+        May read what lies below it, where an entry holds the whole state of the table.
         """
         ...
 
@@ -204,7 +205,8 @@ class References(Protocol):
         ...
 
     def removed(self, keys: pa.Array) -> pa.BooleanArray:
-        """Which of these files the log removed, as far as it still tells; ask only for those not needed."""
+        """Which of these files the log removed, as far as it still records that; only for files not
+        needed."""
         ...
 
     def named_since(self, keys: pa.Array) -> pa.BooleanArray:
@@ -225,8 +227,8 @@ class FormatTable(Protocol[S]):
 
     @property
     def first_version(self) -> int:
-        """The number of the first version of a table that we make: the one that other clients give it too,
-        so that of all who make one in the same place only one does."""
+        """The number of the first version of a table that we create: the one that other clients give it too,
+        so that only one of the clients that create a table in the same place succeeds."""
         ...
 
     def open(self, file: DataFile) -> tuple[Store, str]:
@@ -270,7 +272,7 @@ class FormatTable(Protocol[S]):
         ...
 
     def publish_notice(self, base: int, notice: Notice, txn: str, attempt: str) -> tuple[int, str] | None:
-        """Publish an empty entry that tells of a new name or of none, at the first free version above base.
+        """Publish a notice of a rename or a drop, an empty entry, at the first free version above base.
 
         Every version on the way is read; one that names this attempt ends the walk. The version and put-id
         that this call created, or None if another client's call had.
@@ -315,7 +317,7 @@ class FormatTable(Protocol[S]):
         ...
 
     def decode_change(self, record: Mapping[str, Any]) -> Change:
-        """The change of such an object; Corrupt if it is none."""
+        """The change of such an object; Corrupt if it is malformed."""
         ...
 
     def since(self, base: S) -> Sequence[Taken]:
@@ -356,13 +358,13 @@ class FormatTable(Protocol[S]):
         """The files that any version needs which was current at this moment, by the store's clock, or later.
 
         `snapshot` is the newest version, `also` are older ones that are still needed; those that the log does
-        not tell of any more are not for reading.
+        not have any more cannot be read.
         """
         ...
 
     def expiry(self, snapshot: S, since_ms: int, also: Collection[int] = ()) -> Change | None:
         """The change by which the newest version forgets what no client needs that reads versions that were
-        current at this moment or later, or one of `also`; None if it holds nothing of the kind."""
+        current at this moment or later, or one of `also`; None if it holds nothing like that."""
         ...
 
     def maintain(self, snapshot: S) -> None:
@@ -380,7 +382,7 @@ class FormatTable(Protocol[S]):
         self, limit: int | None = None, before: int | None = None, *, brief: bool = False
     ) -> Sequence[HistoryEntry]:
         """The versions whose log entries still exist, newest first: so many, and none from `before` on.
-        Where that costs requests, a brief one does not tell which files came and went."""
+        Where that costs requests, a brief one does not list which files came and went."""
         ...
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from lakevilla.errors import InvalidInput, Unsupported
 
 MARKERS = "lakevilla.markers"
-"""Where the markers of the table's writers lie: `side` (beside the log) or `log` (in it)."""
+"""Where the markers of the table's writers lie: `side` (outside of the log) or `log` (in it)."""
 EXCLUSIVE = "lakevilla.exclusive"
 """Whether only transactions that the global log decides change the table."""
 
@@ -31,20 +31,20 @@ def check_own(properties: Mapping[str, str]) -> None:
         for own, values in _VALUES.items():
             if name.lower() == own and (name != own or value not in values):
                 choice = " or ".join(map(repr, values))
-                raise InvalidInput(f"{name} cannot be {value!r}: write {own} = {choice}")
+                raise InvalidInput(f"invalid value {value!r} of property {name!r}; write {own} = {choice}")
 
 
 def check_together(properties: Mapping[str, str]) -> None:
     """Markers in the log do not go with a table that only the global log's transactions change: those hold
     no versions."""
     if markers_in_log(properties) and is_true(properties, EXCLUSIVE):
-        raise Unsupported(f"{MARKERS} = 'log' does not go together with {EXCLUSIVE}: use 'side'")
+        raise Unsupported(f"{MARKERS} = 'log' cannot be combined with {EXCLUSIVE}: use 'side'")
 
 
 def check_markers_stay(before: Mapping[str, str], after: Mapping[str, str]) -> None:
     """InvalidInput if markers would leave the log: transactions may hold versions there."""
     if markers_in_log(before) and not markers_in_log(after):
         raise InvalidInput(
-            f"{MARKERS} cannot go back from 'log': transactions may hold versions by markers there; copy the "
-            "table into a new one"
+            f"{MARKERS} cannot be changed from 'log': transactions may hold versions by markers there; copy "
+            "the table into a new one"
         )

@@ -23,7 +23,7 @@ MARKS = {"delta": (LOG,), "iceberg": ("metadata/v", "metadata/0")}
 def check_format(name: str) -> None:
     """Raise Unsupported if there is no format of this name."""
     if name not in FORMATS:
-        raise Unsupported(f"tables of format {name!r} are not supported; use format='delta' or 'iceberg'")
+        raise Unsupported(f"unknown table format {name!r}; available: 'delta', 'iceberg'")
 
 
 def open_table(

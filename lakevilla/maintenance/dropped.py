@@ -4,7 +4,7 @@ A dropped table can be registered again as long as its files are there. So vacuu
 which folders it deletes (`Expire.doomed`), and then deletes them: a client that would register or make a
 table there before that entry keeps the folder from it, and one that comes after it is refused. HEAD's list of
 dropped folders shrinks by those that are empty then, but for folders that have the name of a table: that one
-stays on the list, because a client which slept could take a new table there for the one that it knew.
+stays on the list, because a suspended client could take a new table there for the one that it knew.
 """
 
 import logging

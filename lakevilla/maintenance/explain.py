@@ -1,8 +1,8 @@
-"""Explain: why a transaction waits or had to give way, and what happens next, in sentences for people.
+"""Explain: why a transaction waits or was refused, and what happens next, in sentences for people.
 
-Looks at the queues of writers, at the signs of life of those in them, at the global log and at the logs of
-the tables. Changes nothing. Which client is dead is only known after a lease time, so it takes that
-long where another client holds a place.
+Reads the writer queues, the leases of the ticket holders, the global log and the logs of the tables. Changes
+nothing. Which client is dead is only known after a lease time, so it takes that long where another client
+holds a ticket.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from lakevilla.transaction.outcomes.outcome import is_id
 
 
 def explain(view: LakeView, what: str | None = None) -> Explanation:
-    """What goes on with this transaction, with this table, or in the whole lake."""
+    """What this transaction waits for or did, or what happens on this table or in the whole lake."""
     if what is not None and is_id(what):
         return _of_transaction(view, what)
     if what is not None:
@@ -51,7 +51,7 @@ def _of_table(view: LakeView, name: str) -> Explanation:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A place in the queue of a table. `silent` says that its owner showed no sign of life."""
+    """A ticket in the writer queue of a table. `silent` says that its owner's lease has expired."""
 
     table: str
     ticket: int
@@ -62,7 +62,7 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class _Waits:
-    """Which clients stand in which queue, the first one first, by the table's name."""
+    """The tickets of each writer queue, the first one first, by the table's name."""
 
     lease_seconds: float
     queues: Mapping[str, Sequence[_Place]]
@@ -112,7 +112,7 @@ def _place(queued: Queued, now_ms: int, silent: set[tuple[str, str]]) -> _Place:
 
 
 def _places(waits: _Waits, only: set[str] | None = None) -> Iterator[Finding]:
-    """What there is to say of every place in a queue, or of those of these transactions."""
+    """A finding for every ticket, or for those of these transactions."""
     for places in waits.queues.values():
         for number, place in enumerate(places):
             if only is None or place.txn in only:
@@ -120,12 +120,12 @@ def _places(waits: _Waits, only: set[str] | None = None) -> Iterator[Finding]:
 
 
 def _told(waits: _Waits, place: _Place, before: Sequence[_Place], behind: int) -> Finding:
-    since = f"place {place.ticket}, for about {age_text(place.seconds)}"
+    since = f"ticket {place.ticket}, for about {age_text(place.seconds)}"
     seconds = f"{waits.lease_seconds:g} seconds"
-    life = f"has shown no sign of life for {seconds}" if place.silent else "shows signs of life"
+    life = f"is dead: its lease did not change for {seconds}" if place.silent else "is alive"
     if not before:
         text = (
-            f"Transaction {place.txn} is the first in the queue of writers of {place.table!r} ({since}); its "
+            f"Transaction {place.txn} is the first in the writer queue of {place.table!r} ({since}); its "
             f"client {life}."
         )
         kind, coming = "first", _coming_first(place, behind)
@@ -137,9 +137,9 @@ def _told(waits: _Waits, place: _Place, before: Sequence[_Place], behind: int) -
             f"{last.txn}{others}; its client {life}."
         )
         coming = (
-            "those behind it go on without it"
+            "the transactions behind it do not wait for it"
             if place.silent
-            else f"it goes on as soon as {last.txn} has written, gives up, or is silent for {seconds}"
+            else f"it continues as soon as {last.txn} has committed or aborted, or its lease has expired"
         )
         kind = "waits"
     txns = (place.txn, *dict.fromkeys(other.txn for other in reversed(before)))
@@ -149,10 +149,10 @@ def _told(waits: _Waits, place: _Place, before: Sequence[_Place], behind: int) -
 def _coming_first(place: _Place, behind: int) -> str:
     if not place.silent:
         waiting = f"; {behind} behind it {'waits' if behind == 1 else 'wait'} until then" if behind else ""
-        return f"it writes the table, or gives the place back when it ends{waiting}"
+        return f"it writes the table, or releases its ticket when it ends{waiting}"
     if behind:
-        return "the next in the queue takes the place away from it and goes on, on its own"
-    return "the next who wants the place goes on without it; `lakevilla recover` frees it now"
+        return "the next client in the queue releases this ticket and continues"
+    return "the next writer releases its ticket; `lakevilla recover` releases it now"
 
 
 def _rings(waits: _Waits, only: set[str] | None = None) -> Iterator[Finding]:
@@ -170,15 +170,15 @@ def _rings(waits: _Waits, only: set[str] | None = None) -> Iterator[Finding]:
         yield Finding(
             "ring",
             f"Transactions wait for each other in a ring: {waiting}.",
-            "if one of their clients is gone, the others go on by themselves; otherwise end one of them. "
-            "Clients of this version take their places in one order, and cannot come into this",
+            "if one of their clients is dead, the others continue when its lease has expired; otherwise end "
+            "one of them. Clients of this version claim tickets in one order and cannot cause this",
             tables,
             tuple(ring),
         )
 
 
 def _ring(edges: Mapping[str, Mapping[str, str]], start: str) -> list[str] | None:
-    """A shortest way from a transaction back to itself."""
+    """A shortest cycle through this transaction."""
     ways = [[start]]
     seen = {start}
     for way in ways:

@@ -6,16 +6,16 @@ files of its tables go together, in this order:
 1. The slots tell by the store's clock when each instant ended. The first that is kept becomes the
    **horizon**, by an entry of the global log. From then on older instants can neither be read nor tagged.
 2. The HEAD after that entry knows every tag that counts: a client that tags later is refused what was
-deleted. 3. Files go that no version of a kept instant needs; then slots and states that no kept instant
-needs.
+   deleted.
+3. Files go that no version of a kept instant needs; then slots and states that no kept instant needs.
 
 **Why the versions of the horizon and of tags are enough.** A later instant differs from the horizon by
 versions that entries brought. Those were the newest when their slot was created, or at most an hour before
 (no client builds on older premises). So what they lost since, they lost within the retention, if the horizon
 is some hours younger than that; and such files stay whatever the instants are.
 
-**Why a slot may go.** Who would create it anew stands on a HEAD of days ago, and finds out
-(`GlobalLog.create_slot`).
+**Why a slot may go.** A client that would create it anew has a HEAD of days ago, and
+`GlobalLog.create_slot` detects that.
 """
 
 from collections.abc import Callable, Mapping
@@ -56,7 +56,7 @@ class Kept:
 
 
 def keep_instants(view: LakeView, since_ms: int, dry_run: bool) -> Kept:
-    """Move the horizon, unless this is a dry run, and tell what has to stay. `since_ms` is where the
+    """Move the horizon, unless this is a dry run, and return what has to stay. `since_ms` is where the
     retention begins, by the store's clock."""
     read = view.log.read_head()
     if read is None:

@@ -191,7 +191,7 @@ def _done(view: LakeView, txn: str) -> _Done:
     try:
         left = read_sublogs(view.store, view.environment, txn)
     except Corrupt as damage:
-        logger.warning("what transaction %s did cannot be told: %s", txn, damage)
+        logger.warning("the records of transaction %s cannot be read: %s", txn, damage)
         return _Done(obstacle=str(damage))
     if not left:
         return _Done(obstacle="it has left no records")

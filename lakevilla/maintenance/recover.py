@@ -1,10 +1,10 @@
-"""Recover and status: what clients that are gone left behind, put right or only looked at.
+"""Recover and status: what dead clients left behind, released or only listed.
 
-Recover does what a waiting client would do, on demand: it frees the tickets of owners that show no sign of
-life, and completes a change of the lake's tables that is decided and not visible yet. Both are safe at any
-moment: a freed owner that wakes up queues again, and settling is the same for every client. Nothing is
-deleted, and a second run finds nothing to do. It also renews the hint of the newest version, where a format
-has one: the client that published it may have died before, or a client that slept may have set the hint back.
+Recover does what a waiting client would do, on demand: it releases the tickets of dead owners, and completes
+a commit that is decided and not visible yet. Both are safe at any moment: an owner that wakes up after its
+ticket was released queues again, and settling is the same for every client. Nothing is deleted, and a second
+run finds nothing to do. It also updates the hint of the newest version, where a format has one: the client
+that published the version may have died before, or a suspended client may have set the hint back.
 """
 
 from functools import partial
@@ -51,7 +51,7 @@ def recover(view: LakeView, name: str | None = None, lost: str | None = None) ->
     def watch() -> None:
         silent.extend(find_stale([(folder.txn, "") for folder in folders], view.leases, view.environment))
 
-    # Side by side: each takes a lease time.
+    # In parallel: each takes a lease time.
     view.environment.fan_out([free, watch])
     view.environment.fan_out([partial(one.table.renew_hint, one.snapshot) for one in queues.tables])
     found = open_transactions(view, folders, [not is_silent for is_silent in silent])

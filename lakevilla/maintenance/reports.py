@@ -29,8 +29,8 @@ class TableVacuum:
     """What vacuum deleted (or would delete) of one table.
 
     `expired` are files that the log removed longer ago than the retention, `orphans` files of LakeVilla
-    transactions that have ended without them, `foreign` files of unknown origin. `tickets` are places in the
-    queue of writers that were given back. `kept_undecided` files belong to a transaction that may still
+    transactions that have ended without them, `foreign` files of unknown origin. `tickets` are released
+    tickets whose tombstones were deleted. `kept_undecided` files belong to a transaction that may still
     commit, `kept_foreign` files are old and of unknown origin. `keys` names every file.
     """
 
@@ -109,7 +109,7 @@ class VacuumReport:
         if self.horizon:
             yield f"instants of the lake are kept from entry {self.horizon} on, and older ones that have tags"
         for name, reason in self.failed.items():
-            yield f"{name}: left alone: {reason}"
+            yield f"{name}: skipped: {reason}"
         yield f"in all: {verb} {self.files}"
         if self.dry_run:
             yield "nothing was deleted: this was a dry run"
@@ -117,10 +117,10 @@ class VacuumReport:
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """A place in a table's queue of writers.
+    """A ticket in a table's writer queue.
 
     `waits_for` holds the ids of the transactions that precede its owner. `age_seconds` compares the owner's
-    clock with ours, so it is about right at best.
+    clock with ours, so it is approximate.
     """
 
     table: str
@@ -132,11 +132,11 @@ class Ticket:
 
 @dataclass(frozen=True, slots=True)
 class OpenTransaction:
-    """A transaction that left records: it is open, or its client is gone.
+    """A transaction that left records: it is open, or its client died.
 
     `statements` counts those that it finished. `silent_seconds` is the time since it last wrote one of its
-    records, by the store's clock and ours. `alive` is None where no client watched for long enough to say.
-    `obstacle` says why `lake.resume` cannot go on with it; empty if it can.
+    records, by the store's clock and ours. `alive` is None where its lease was not watched for a lease time.
+    `obstacle` says why `lake.resume` cannot continue it; empty if it can.
     """
 
     transaction: str
@@ -151,9 +151,9 @@ class OpenTransaction:
 class RecoverReport:
     """What recover found and did.
 
-    `freed` are tickets whose owners are gone, `waiting` those of owners that are alive. `transactions` are
-    those that left records; `lake.resume(id)` goes on with one that is not alive and has no `obstacle`.
-    `settled` says that a change of the lake's tables, which its client left half done, was completed.
+    `freed` are tickets whose owners are dead, `waiting` those of owners that are alive. `transactions` are
+    those that left records; `lake.resume(id)` continues one that is not alive and has no `obstacle`.
+    `settled` says that a decided commit, which its client left half done, was completed.
     """
 
     freed: tuple[Ticket, ...] = ()
@@ -167,15 +167,21 @@ class RecoverReport:
 
     def _lines(self) -> Iterator[str]:
         if self.settled:
-            yield "completed a change of the lake's tables that another client left half done"
+            yield "completed a decided commit that another client left half done"
         for ticket in self.freed:
-            yield f"freed ticket {ticket.ticket} of {ticket.table}: transaction {ticket.transaction} is gone"
+            yield (
+                f"freed ticket {ticket.ticket} of {ticket.table}: the client of transaction "
+                f"{ticket.transaction} is dead"
+            )
         for ticket in self.waiting:
-            yield f"left ticket {ticket.ticket} of {ticket.table}: transaction {ticket.transaction} is alive"
+            yield (
+                f"left ticket {ticket.ticket} of {ticket.table}: the client of transaction "
+                f"{ticket.transaction} is alive"
+            )
         for found in self.transactions:
             yield _transaction_line(found)
         for name, reason in self.failed.items():
-            yield f"{name}: left alone: {reason}"
+            yield f"{name}: skipped: {reason}"
         if not (self.settled or self.freed):
             yield "nothing to recover"
 
@@ -203,7 +209,7 @@ class Status:
         for found in self.transactions:
             yield _transaction_line(found)
         for name, reason in self.failed.items():
-            yield f"{name}: cannot be looked at: {reason}"
+            yield f"{name}: cannot be read: {reason}"
         if not (self.tickets or self.transactions):
             yield "no client waits to write, and no transaction left records"
 
@@ -212,10 +218,10 @@ class Status:
 class Finding:
     """One thing that explains what happens, in sentences: `text` what is so, `next` what comes of it.
 
-    `kind` is `first` or `waits` (a place in a queue of writers), `ring` (transactions that wait for each
-    other), `unsettled`, `void`, `committed` or `taken back` (what became of a commit), `open` (none yet),
+    `kind` is `first` or `waits` (a ticket in a writer queue), `ring` (transactions that wait for each
+    other), `unsettled`, `void`, `committed` or `rolled back` (the outcome of a commit), `open` (none yet),
     `torn` (a table) or `version` (any commit). `transactions` holds the one that it is about, then those
-    that it waits for or that were in its way; `since_seconds` compares clocks: about right at best.
+    that it waits for or that were in its way; `since_seconds` compares clocks of machines: approximate.
     """
 
     kind: str
@@ -229,7 +235,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a transaction waits or had to give way, what it did, or what goes on with a table or the lake."""
+    """Why a transaction waits or was refused, what it did, or what happens on a table or in the lake."""
 
     about: str
     findings: tuple[Finding, ...] = ()
@@ -248,7 +254,7 @@ class Explanation:
             if finding.next:
                 yield f"  next: {finding.next}"
         for name, reason in self.failed.items():
-            yield f"{name}: cannot be looked at: {reason}"
+            yield f"{name}: cannot be read: {reason}"
         if not self.findings:
             yield f"{self.about}: no client waits, and nothing is left half done"
 
@@ -287,7 +293,7 @@ def _table_lines(table: TableVacuum, verb: str) -> Iterator[str]:
         if files.count:
             yield f"  {what}: {files}"
     if table.tickets:
-        yield f"  places in the queue that were given back: {len(table.tickets):,}"
+        yield f"  tombstones of released tickets: {len(table.tickets):,}"
     if table.kept_undecided.count:
         yield f"  kept, their transaction may still commit: {table.kept_undecided}"
     if table.kept_foreign.count:
@@ -295,16 +301,14 @@ def _table_lines(table: TableVacuum, verb: str) -> Iterator[str]:
 
 
 def _advice(found: OpenTransaction) -> str:
-    return (
-        f"there is nothing to resume ({found.obstacle})" if found.obstacle else "lake.resume goes on with it"
-    )
+    return f"it cannot be resumed ({found.obstacle})" if found.obstacle else "lake.resume continues it"
 
 
 def _transaction_line(found: OpenTransaction) -> str:
     state = {
         True: "is alive",
         False: f"its client is dead; {_advice(found)}, vacuum removes it after the retention",
-        None: f"last heard of about {age_text(found.silent_seconds)} ago",
+        None: f"its last record was written about {age_text(found.silent_seconds)} ago",
     }[found.alive]
     return (
         f"transaction {found.transaction} on {', '.join(found.tables) or 'an unknown table'}, begun "

@@ -26,7 +26,7 @@ DEFAULT_MS = 7 * FLOOR_MS
 
 @dataclass(frozen=True, slots=True)
 class Sorted:
-    """The files that no version needs, by why they are there; tables of `listing.FILES`.
+    """The files that no version needs, by why they are there; tables of `file_listing.FILES`.
 
     `orphans` have one column more, `txn`.
     """
@@ -37,21 +37,21 @@ class Sorted:
 
 
 def retention_ms(hours: float | None) -> int | None:
-    """A retention that the caller gave, in milliseconds; InvalidInput if it is none."""
+    """A retention that the caller gave, in milliseconds; InvalidInput if it is not valid."""
     if hours is None:
         return None
     if not isinstance(hours, int | float) or isinstance(hours, bool) or not 0 <= hours < 24 * 365 * 1000:
-        raise InvalidInput(f"retention_hours is {hours!r}: expected a number of hours")
+        raise InvalidInput(f"retention_hours must be a number of hours; found {hours!r}")
     if hours * HOUR_MS < FLOOR_MS:
         raise InvalidInput(
-            f"retention_hours is {hours:g}, and the least is 24: a statement or reader that is still at work "
-            "may need files that are younger than a day"
+            f"retention_hours must be at least 24; found {hours:g}: a running statement or reader may need "
+            "files that are younger than a day"
         )
     return int(hours * HOUR_MS)
 
 
 def sort_files(files: pa.Table, removed: pa.BooleanArray) -> Sorted:
-    """Sort files that no version needs. `removed` says which of them the log tells of."""
+    """Sort files that no version needs. `removed` says which of them the log names."""
     txns = pc.struct_field(pc.extract_regex(files.column("key"), keys.DATA_FILE), "txn")
     ours = pc.is_valid(txns)
     known = files.append_column("txn", txns)

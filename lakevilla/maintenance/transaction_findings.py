@@ -1,4 +1,4 @@
-"""What transactions did, and what became of it: told from the global log and the logs of the tables."""
+"""What transactions did, and their outcomes, from the global log and the logs of the tables."""
 
 import logging
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ def unsettled(view: LakeView) -> list[Finding]:
 
 
 def torn(view: LakeView) -> Iterator[Finding]:
-    """Tables on which another client built on a commit before it was taken back."""
+    """Tables on which another client built on a commit before it was rolled back."""
     head = view.catalog.head(view.meter, fresh=True)
     if head is None:
         return
@@ -83,8 +83,8 @@ def _of_entry(view: LakeView, evidence: Evidence, entry: Entry) -> Finding:
             return Finding(
                 "void",
                 f"The store did not answer when transaction {entry.txn} tried to decide its commit as entry "
-                f"{entry.seq} of the global log ({utc_text(entry.time_ms)}). The entry was given up.",
-                "it decides nothing, and can be ignored",
+                f"{entry.seq} of the global log ({utc_text(entry.time_ms)}). The entry is void.",
+                "nothing: it decides nothing and can be ignored",
                 transactions=(entry.txn,),
             )
         case Commit() as commit if evidence.is_settled(entry):
@@ -111,7 +111,7 @@ def _committed(view: LakeView, evidence: Evidence, entry: Entry, commit: Commit)
         version = None if seen is None else seen.of(entry.attempt)
         name = write.table.name
         if version is None:
-            parts.append(f"{name!r}, whose log does not tell any more")
+            parts.append(f"{name!r}, whose log entry was cleaned up")
         else:
             parts.append(f"version {version.version} of {name!r} ({version.operation}, {_files(version)})")
             files += [f"{name}: {file}" for file in _named(version)]
@@ -120,7 +120,7 @@ def _committed(view: LakeView, evidence: Evidence, entry: Entry, commit: Commit)
         "committed",
         f"Transaction {entry.txn} is committed since {utc_text(entry.time_ms)}, as entry {entry.seq} of the "
         f"global log: {', '.join(parts)}.",
-        "nothing, it is done; a client that had read what it changed is redone, or has a conflict with it",
+        "nothing, it is done; transactions that read the changed data are re-executed, or fail with Conflict",
         _tables(entry),
         (entry.txn,),
         tuple(files),
@@ -129,7 +129,7 @@ def _committed(view: LakeView, evidence: Evidence, entry: Entry, commit: Commit)
 
 
 def _taken_back(view: LakeView, evidence: Evidence, entry: Entry, commit: Commit) -> Finding:
-    """Which client was in the way is found as settling found it."""
+    """Finds the commit in the way by the same walk as settling."""
     tasks = [partial(_in_the_way, view, write, entry.attempt) for write in commit.writes]
     reasons, winners, files = [], list[str](), list[str]()
     for write, refused in zip(commit.writes, view.environment.fan_out(tasks), strict=True):
@@ -144,14 +144,14 @@ def _taken_back(view: LakeView, evidence: Evidence, entry: Entry, commit: Commit
         for seen in evidence.tables.values()
         if (done := seen.of(entry.attempt)) and (back := seen.of(entry.attempt + INVERSE))
     ]
-    told = "; ".join(reasons) or "the logs do not tell any more who was in its way"
-    again = f" What was published already has been taken back: {', '.join(undone)}." if undone else ""
+    told = "; ".join(reasons) or "the log entries that show the conflicting commit were cleaned up"
+    again = f" Already published parts were rolled back: {', '.join(undone)}." if undone else ""
     return Finding(
-        "taken back",
-        f"Transaction {entry.txn} had to give way at {utc_text(entry.time_ms)}, as entry {entry.seq} of the "
+        "rolled back",
+        f"Transaction {entry.txn} was refused at {utc_text(entry.time_ms)}, as entry {entry.seq} of the "
         f"global log: {told}.{again}",
         "nothing of this attempt is visible; with recovery (R) the transaction is redone as another "
-        "attempt, without it the client got a Conflict and may run it again",
+        "attempt, without it the client got a Conflict and can run it again",
         _tables(entry),
         (entry.txn, *dict.fromkeys(winners)),
         tuple(files),
@@ -160,7 +160,7 @@ def _taken_back(view: LakeView, evidence: Evidence, entry: Entry, commit: Commit
 
 
 def _in_the_way(view: LakeView, write: Write, attempt: str) -> Refused | None:
-    """None if nothing was, or if the logs do not tell any more."""
+    """None if there was none, or if the log entries that show it were cleaned up."""
     table = view.catalog.open(write.table, view.meter)
     try:
         change = replace(table.decode_change(write.change), read=write.read)
@@ -190,8 +190,8 @@ def _not_settled(view: LakeView, entry: Entry) -> Finding:
     return Finding(
         "unsettled",
         text,
-        "its client completes it, or if that is gone the next one that writes here does; it cannot get lost, "
-        "and a client that waits for it does not wait long. `lakevilla recover` completes it now",
+        "its client completes it; if that client died, the next writer does. It cannot get lost, and no "
+        "client waits long for it. `lakevilla recover` completes it now",
         _tables(entry),
         (entry.txn,),
         files,
@@ -225,8 +225,8 @@ def _torn(view: LakeView, ref: TableRef) -> Finding:
         evidence = find_evidence(view.catalog, view.environment, txn)
         if entry is not None and entry.attempt == attempt and evidence.is_whole(entry) is False:
             text = (
-                f"Table {ref.name!r} is torn: {_summary(version)} belongs to a commit that had to give way, "
-                f"and {_summary(newer)} built on it before it could be taken back."
+                f"Table {ref.name!r} is torn: {_summary(version)} belongs to a refused commit, "
+                f"and {_summary(newer)} built on it before it could be rolled back."
             )
             return _torn_finding(ref, text, (txn,))
     return _torn_finding(
@@ -238,8 +238,8 @@ def _torn_finding(ref: TableRef, text: str, txns: tuple[str, ...]) -> Finding:
     return Finding(
         "torn",
         text,
-        "nothing by itself: compare its rows with the other tables of that transaction and write what is "
-        "right; the mark stays",
+        "nothing happens automatically: compare its rows with the other tables of that transaction and "
+        "repair them; the table stays marked as torn",
         (ref.name,),
         txns,
     )
@@ -251,7 +251,7 @@ def _of_version(ref: TableRef, version: HistoryEntry, txn: str) -> Finding:
         "committed",
         f"Transaction {txn} is committed since {utc_text(version.timestamp_ms)}, as version "
         f"{version.version} of {ref.name!r} ({version.operation}, {_files(version)}).",
-        "nothing, it is done; a client that had read what it changed is redone, or has a conflict with it",
+        "nothing, it is done; transactions that read the changed data are re-executed, or fail with Conflict",
         (ref.name,),
         (txn,),
         _named(version),
@@ -259,7 +259,7 @@ def _of_version(ref: TableRef, version: HistoryEntry, txn: str) -> Finding:
 
 
 def _still_open(view: LakeView, evidence: Evidence, txn: str) -> Finding:
-    """A transaction that no log names: how far it is, and whether its client shows signs of life."""
+    """A transaction that no log names: how far it is, and whether its client is alive."""
     folder = read_folder(view.store, txn)
     outcome = outcome_of(evidence, view.catalog, view.environment, view.leases, txn)
     text, tables, since = f"Transaction {txn} is not committed.", tuple[str, ...](), None

@@ -12,9 +12,9 @@ wake up and commit it, at that very moment:
 
 A client that resumes takes the lease over before it reads the sublogs. If that was before 3, vacuum lets go,
 and every data file is still there; if it was after, there are no sublogs left to resume from. A client that
-commits files older than an hour writes its lease first and then looks for the files (`transaction.premises`):
-if its lease came before 1, vacuum lets go; if it came after, the client finds the lease of vacuum, or no
-files.
+commits files older than an hour writes its lease first and then looks for the files
+(`transaction.commit.premises`): if its lease came before 1, vacuum lets go; if it came after, the client
+finds the lease of vacuum, or no files.
 """
 
 import logging
@@ -89,7 +89,7 @@ class Transactions:
         """Make sure that no client goes on with the transaction; see above. False if one does."""
         etag = self._fence(dead)
         if etag is None:
-            logger.info("transaction %s came back to life: its files are kept", dead.txn)
+            logger.info("transaction %s is alive again: its files are kept", dead.txn)
             return False
         self._environment.fan_out([partial(self._store.delete, meta.key) for meta in dead.folder.sublogs])
         found = self._store.get(keys.lease(dead.txn))
@@ -127,5 +127,5 @@ def _is_vacuums(lease: Object | None, txn: str) -> bool:
     try:
         return Lease.decode(lease.data, f"the lease of {txn}").attempt == VACUUM
     except Corrupt as damage:
-        logger.warning("taken for a lease like any other: %s", damage)
+        logger.warning("a damaged lease is not taken for one of vacuum: %s", damage)
         return False

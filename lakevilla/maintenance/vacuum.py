@@ -1,6 +1,6 @@
 """Vacuum: delete what no reader and no transaction can need any more (docs/operating.md).
 
-Every delete stands for itself and is safe by itself, so a run that was interrupted is simply repeated. Log
+Every delete is safe on its own, so a run that was interrupted is simply repeated. Log
 entries are never deleted, nor anything outside of the table's folder, nor files of other tables below it.
 """
 
@@ -59,7 +59,7 @@ class VacuumOptions:
 def vacuum(view: LakeView, name: str | None, options: VacuumOptions, progress: Progress) -> VacuumReport:
     """Vacuum one table, or the whole lake."""
     if not options.dry_run:
-        # To take a commit back that is half published adds the files again that it removed.
+        # To roll back a commit that is half published adds the files again that it removed.
         settle_all(view)
     # Transactions that hold tickets, or whose commit is being settled, may need what they uploaded.
     waiting = {queued.seen.marker.txn for queued in survey_queues(view).live}
@@ -75,7 +75,7 @@ def vacuum(view: LakeView, name: str | None, options: VacuumOptions, progress: P
 
 
 def _shortest_ms(view: LakeView, name: str | None, dropped: bool) -> int:
-    """The shortest retention of these tables: an instant of the lake is gone with the first file of it."""
+    """The shortest retention of these tables: an instant cannot be read without the first file of it."""
     names = view.catalog.names(view.meter) if name is None else [name]
     found = [DEFAULT_MS]
     for each in names:
@@ -162,7 +162,9 @@ class Vacuum:
         everything = list_files(store)
         newest = pinned.table.latest()
         if newest is None:
-            raise Corrupt(f"the table {ref.name!r} was there and is gone", table=ref.name)
+            raise Corrupt(
+                f"table {ref.name!r} disappeared while vacuum ran; nothing of it was deleted", table=ref.name
+            )
         newest.refuse_writes()
         retention_ms = self._options.retention_ms or max(newest.retention_ms, FLOOR_MS)
         others = tables_below(everything, FORMATS.values()) | self._registered_below(ref.location)
@@ -192,7 +194,7 @@ class Vacuum:
     def _without_past(self, table: Table, newest: Snapshot, since_ms: int, also: Collection[int]) -> Snapshot:
         """The newest version without what it holds of versions that are not needed.
 
-        A table that only the global log's transactions change keeps it: this is none of them.
+        A table that only the global log's transactions change keeps it: vacuum is not such a transaction.
         """
         while not newest.coordination.exclusive:
             change = table.expiry(newest, since_ms, also)
@@ -262,7 +264,7 @@ class Vacuum:
     def _delete(
         self, what: str, store: Store, doomed: Sequence[str], references: References | None = None
     ) -> list[str]:
-        """Delete all of these, but for what was committed meanwhile: that is given back."""
+        """Delete all of these, except for what was committed meanwhile, which is returned."""
         spared: list[str] = []
         for start in range(0, 0 if self._options.dry_run else len(doomed), BATCH):
             batch = doomed[start : start + BATCH]

@@ -1,9 +1,9 @@
 """The leases of one client's transactions: one per transaction that holds tickets, however many tables.
 
 A lease says that its owner is alive (docs/protocol.md, section 5). It is renewed in the background while a
-statement runs and a bounded time after, so that a forgotten notebook blocks no client. The first beat comes
-after a third of the lease time: a short holder writes no lease at all. Nothing that must be right rests on
-a lease; one that runs out too early costs its owner the place in the queue.
+statement runs and a bounded time after, so that a forgotten notebook blocks no client. The first renewal
+comes after a third of the lease time: a short holder writes no lease at all. Nothing that must be right rests
+on a lease; one that runs out too early costs its owner the place in the queue.
 
 One background loop renews everything that is held, and ends when nothing is left to renew. No lock is held
 while a request or a sleep runs.
@@ -58,7 +58,8 @@ class _Holder:
         return self.statements > 0 or now - self.active_at < idle_seconds
 
     def leaves_lease(self) -> bool:
-        """Whether its end leaves a lease to delete. The lease of one who took over stays, as a fence."""
+        """Whether its end leaves a lease to delete. The lease of a client that took over stays, as a
+        fence."""
         return (self.etag is not None or self.doubtful) and not self.took_over
 
 
@@ -348,8 +349,8 @@ class Leases:
             return answer.etag, False
         found = self._store.get(key)
         if found is None:
-            # Gone. We had one: only vacuum deletes the lease of another, of one that it takes for dead.
-            # The owner that we took over from deletes it once, when it ends.
+            # Deleted, and we had one: only vacuum deletes another client's lease, of a transaction that it
+            # takes for dead. The owner that we took over from deletes it once, when it ends.
             return None, old is not None and not holder.took_over
         # A beat of our own whose answer was lost is not a take-over.
         ours = Lease.decode(found.data, f"{self._store.url}/{key}").attempt in holder.attempts

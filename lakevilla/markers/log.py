@@ -1,4 +1,4 @@
-"""The queue of writers of one table in its log (module 1, placement `log`, the paper's; protocol section 3).
+"""The writer queue of one table in its log (module 1, placement `log`, the paper's; protocol section 3).
 
 A ticket is a version of the table, and its marker is the log entry of that version: valid and empty for
 every other client. Its holder replaces it by the commit, when no live marker lies below it. Freeing replaces
@@ -57,7 +57,7 @@ class LogQueue(Queue):
         return False
 
     def _search(self, latest: int) -> None:
-        """Without competition: one create. Otherwise as beside the log."""
+        """Without competition: one create. Otherwise as with markers outside of the log."""
         first = latest + 1
         mine = self._marker()
         answer = self._create(first, mine)
@@ -90,7 +90,7 @@ class LogQueue(Queue):
 
 
 def understand(store: Store, entries: Entries, version: int, found: Object | None) -> ReadMarker | None:
-    """The marker that this log entry is, pending or freed; None if it is none."""
+    """The marker that this log entry is, pending or freed; None if it is not a marker."""
     record = None if found is None else entries.decode(version, found.data)
     if found is None or record is None:
         return None

@@ -1,14 +1,14 @@
-"""The queue of writers of one table, wherever its markers lie (module 1; docs/protocol.md, section 3).
+"""The writer queue of one table, wherever its markers lie (module 1; docs/protocol.md, section 3).
 
-A marker at ticket k says that its owner wants to publish after the owners of all live tickets below k. The
-places of markers, beside the log or in it, are the business of the subclasses. These errors leave a queue:
+A marker at ticket k says that its owner wants to publish after the owners of all live tickets below k. Where
+markers lie, in the table's log or outside of it, is up to the subclasses. These errors leave a queue:
 
 - `Unavailable`: the store cannot be reached; nothing was decided. `free` logs it instead, because it runs
-  after a commit or while an error is on its way up: others free the ticket when its owner's lease is stale.
+  after a commit or while an error propagates: others free the ticket when its owner's lease is stale.
 - `Unsupported`: a marker of a newer record format; this client refuses.
 - `Fenced`: a beat of our lease found that another client resumed the transaction.
 
-A lost race is taken for what it is. A ticket is never reused: freeing puts a tombstone.
+A lost race is not an error. A ticket is never reused: freeing writes a tombstone.
 """
 
 import logging
@@ -36,7 +36,7 @@ _log = logging.getLogger("lakevilla.markers")
 
 
 class Queue(ABC):
-    """One transaction's place in the queue of writers of one table. For one thread at a time.
+    """One transaction's place in the writer queue of one table. For one thread at a time.
 
     `store` is the table's root. `claim` makes the transaction hold a lease; a client that ends the
     transaction releases it.
@@ -124,7 +124,7 @@ class Queue(ABC):
         """Give our place up, by a tombstone (one replace). Nothing if we hold none, or if another client
         freed it.
 
-        Also after the commit was published, so that those who wait for us need not look at the log.
+        Also after the commit was published, so that waiting clients need not look at the log.
         """
         held = self.used()
         if held is None:
@@ -186,7 +186,7 @@ class Queue(ABC):
     def _adopt(self, found: ReadMarker) -> bool:
         """Go on at the place of an earlier attempt of this transaction; False if another client freed it.
 
-        Otherwise we would queue behind those who wait for that ticket, whose lease we renew ourselves.
+        Otherwise we would queue behind clients that wait for that ticket, whose lease we renew ourselves.
         """
         mine = self._marker()
         data = self._encode(found.ticket, mine)
@@ -290,7 +290,7 @@ class Queue(ABC):
         # If another waiter was faster, or the owner came back, the next look tells.
         if self._bury(found):
             _log.warning(
-                "freed ticket %d: its owner, transaction %s, shows no sign of life",
+                "freed ticket %d: its owner, transaction %s, is dead",
                 found.ticket,
                 found.marker.txn,
             )

@@ -1,4 +1,4 @@
-"""The records of module 1: a marker (one place in a table's queue of writers) and a transaction's lease.
+"""The records of module 1: a marker (one ticket in a table's writer queue) and a transaction's lease.
 
 JSON with a format number, a put-id that makes every write unique, and explicit encode and decode, like
 all our records. A marker is replaced once, by its tombstone; a lease is replaced by every beat.

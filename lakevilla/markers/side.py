@@ -1,4 +1,4 @@
-"""The queue of writers of one table, beside its log (module 1, placement `side`; protocol section 3).
+"""The writer queue of one table, with markers outside of its log (module 1, `side`; protocol section 3).
 
 The commit itself is the create of a log entry, and the conflict check decides whether it may stand: **order
 is fairness, safety is not ours**. So nothing here may lose a commit: a damaged marker is taken for absent,
@@ -25,12 +25,12 @@ _PROBES = 4
 
 
 class SideQueue(Queue):
-    """A place in the queue beside the log."""
+    """A place in a writer queue whose markers are objects outside of the log."""
 
     holds_versions = False
 
     def probe(self, version: int, dead: int = 0) -> bool:
-        """The courtesy of a short transaction: does somebody else wait to publish this version? One GET.
+        """The courtesy of a short transaction: does another client wait to publish this version? One GET.
 
         `dead` as in `claim`. Tickets run ahead of versions where some were given up: a tombstone makes us
         look at the next number, a few times at most.

@@ -1,4 +1,4 @@
-"""When an owner is taken for gone: its lease did not change for the lease time, as one observer saw it.
+"""When an owner counts as dead: its lease did not change for the lease time, as one observer saw it.
 
 Only the observer's own clock counts (docs/protocol.md, section 1): what machines say the time is, and what
 they wrote into a record, is never compared. What is observed are the tag of the lease, which every beat
@@ -7,7 +7,7 @@ holder writes none.
 
 A transaction that was found dead stays dead for this observer as long as its lease does not change, whatever
 other tickets of it are met: its client would have renewed the lease before it took another ticket. So a dead
-transaction is waited for once, not once for each of its tables.
+transaction delays an observer once, not once for each of its tables.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """All markers of a table, for people and for `recover`: which client holds which ticket, and which owner is
 dead.
 
-Wherever they lie: beside the table's log, or in it.
+Wherever they lie: in the table's log, or outside of it.
 """
 
 import logging
@@ -28,7 +28,7 @@ _log = logging.getLogger("lakevilla.markers")
 @dataclass(frozen=True, slots=True)
 class Seen:
     """One marker of a table. `modified_ms` is the store's clock, for people. `entries` is the log that it
-    lies in, if it does not lie beside it."""
+    lies in; None if it lies outside of the log."""
 
     ticket: int
     marker: Marker
@@ -68,11 +68,11 @@ def free_stale(
     environment: Environment,
     refused: Callable[[Store, Seen, LakeVillaError], None] | None = None,
 ) -> list[tuple[Store, Seen]]:
-    """Free those of the surveyed tickets whose owner shows no sign of life, and say which.
+    """Free those of the surveyed tickets whose owner is dead, and say which.
 
     Takes one lease time, however many tables and tickets; no time where no ticket is live. A marker that
-    has changed since the survey is left alone. `refused` is told of a marker that could not be written, and
-    the others are freed all the same; without it the error is raised.
+    has changed since the survey is left alone. `refused` is called with a marker that could not be written,
+    and the others are freed all the same; without it the error is raised.
     """
     suspects = [(store, seen) for store, seen in found if seen.marker.live]
     stale = find_stale([(seen.marker.txn, seen.marker.put) for _, seen in suspects], leases, environment)
@@ -89,7 +89,7 @@ def free_stale(
 
 
 def find_stale(suspects: Sequence[tuple[str, str]], leases: Leases, environment: Environment) -> list[bool]:
-    """Which of these transactions (each with a sign, see `Leases.is_stale`) show no sign of life.
+    """Which of these transactions (each with a sign, see `Leases.is_stale`) are dead.
 
     Takes one lease time, however many there are; no time if there are none.
     """
@@ -109,7 +109,7 @@ def _free(store: Store, environment: Environment, seen: Seen) -> bool:
         freed = log.write_tombstone(store, environment, seen.entries, read)
     if freed:
         _log.warning(
-            "freed ticket %d of %s: its owner, transaction %s, shows no sign of life",
+            "freed ticket %d of %s: its owner, transaction %s, is dead",
             seen.ticket,
             store.url,
             seen.marker.txn,

@@ -1,4 +1,4 @@
-"""Settling a commit on several tables: publish all of it, or take back what was published.
+"""Settling a commit on several tables: publish all of it, or roll back what was published.
 
 Rounds, each in parallel. First the tables on which an outside writer could be in the way, all of them,
 never stopping early: a helper that stopped at the first refusal while another goes on would publish a
@@ -30,7 +30,7 @@ OpenAt = Callable[[TableRef, int], tuple[Table, Snapshot]]
 """A table and its snapshot at a version."""
 
 INVERSE = "-inverse"
-"""What the attempt of an inverse commit has behind the attempt that it takes back."""
+"""The suffix of an inverse commit's attempt, after the attempt that it rolls back."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class _Walked:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a commit: the tables after it by location, or the commit in the way, or the locations
-    of its tables that are out of reach."""
+    """The result of settling a commit: the tables after it by location, or the commit in the way, or the
+    locations of its tables that are out of reach."""
 
     settled: Settled
     snapshots: Mapping[str, Snapshot]
@@ -78,7 +78,7 @@ class CommitSettler:
     given_up: frozenset[str] = frozenset()
 
     def settle(self, commit: Commit) -> Outcome:
-        """Publish the commit, or take it back. Raises OutOfReach if a table is."""
+        """Publish the commit, or roll it back. Raises OutOfReach if a table is out of reach."""
         lost = self.given_up & {write.table.location for write in commit.writes}
         reached = [write for write in commit.writes if write.table.location not in lost]
         walked: list[_Walked] = []
@@ -86,7 +86,7 @@ class CommitSettler:
             part = [write for write in reached if _is_certain(write) is later]
             walked += self.environment.fan_out([partial(self._publish, write) for write in part])
             refused = next((w.outcome for w in walked if isinstance(w.outcome, Refused)), None)
-            # With a table out of reach all others are published before they are taken back: a client that
+            # With a table out of reach all others are published before they are rolled back: a client that
             # does not know yet may be about to publish any of them, and must find that done.
             if refused is not None and not lost:
                 return Outcome(self._take_back(walked), {}, refused)

@@ -32,7 +32,7 @@ Settle = Callable[[frozenset[str]], Settled]
 def complete(
     log: GlobalLog, environment: Environment, read: ReadHead, entry: Entry, settle: Settle
 ) -> tuple[ReadHead, Settled]:
-    """HEAD at this entry or beyond it, and what became of the entry. `read` is HEAD before it.
+    """HEAD at this entry or beyond it, and the result of the entry. `read` is HEAD before it.
 
     LakeRecreated if the lake was deleted meanwhile: its entry means nothing to another lake. Corrupt if
     HEAD was set back.
@@ -64,7 +64,8 @@ def _is_before(read: ReadHead, entry: Entry) -> bool:
     """Whether HEAD is right before the entry; False if it has come past it."""
     if read.head.seq < entry.seq - 1:
         raise Corrupt(
-            f"the lake's HEAD was set back to entry {read.head.seq} while entry {entry.seq} was settled",
+            f"the lake's HEAD was set back to entry {read.head.seq} while entry {entry.seq} was settled; "
+            "restore the newest HEAD.json from a backup",
             entry=read.head.seq,
         )
     return read.head.seq < entry.seq
@@ -104,15 +105,15 @@ def move_head(
 
 
 def _as_told(log: GlobalLog, read: ReadHead, entry: Entry, settled: Settled | None) -> Settled:
-    """What became of an entry that another client moved HEAD past: as HEAD tells, if that differs from what
-    we found. It does if a table was given up after we had published on it."""
+    """The result of an entry that another client moved HEAD past: as HEAD records it, if that differs from
+    what we found. It does if a table was given up after we had published on it."""
     step = log.step_of(read, entry.seq)
     if settled is not None and (step is None or step.published == settled.published):
         return settled
     if step is None or step.txn != entry.txn:
         raise CommitUnknown(
-            f"transaction {entry.txn} was entry {entry.seq} of the global log, which does not tell any more "
-            "what became of it: look at the data before you run it again",
+            f"the outcome of transaction {entry.txn} is unknown: it was entry {entry.seq} of the global log, "
+            "which has expired. Look at the data before you run it again",
             transaction=entry.txn,
             entry=entry.seq,
         )

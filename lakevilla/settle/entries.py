@@ -84,8 +84,9 @@ def help_next(log: GlobalLog, environment: Environment, read: ReadHead, places: 
     except (Unavailable, Unsupported) as error:
         kind = Unavailable if isinstance(error, Unavailable) else Unsupported
         raise kind(
-            f"transaction {entry.txn} is decided, its client has not completed it, and this one cannot: "
-            f"{error}. Nothing of ours was changed. Run lakevilla recover with a client that can write all "
+            f"the lake cannot be written: transaction {entry.txn} is decided and not complete, and this "
+            f"client cannot complete it: {error}. Nothing was changed by the statement. Run lakevilla "
+            "recover with a client that can write all "
             f"of its tables ({', '.join(repr(ref.name) for ref in entry.tables)}); if one of them is lost "
             "for good, lakevilla recover --give-up TABLE completes the transaction without it"
         ) from error
@@ -196,7 +197,7 @@ def hold_slot(log: GlobalLog, environment: Environment, entry: Entry) -> bool:
     try:
         return isinstance(log.create_slot(entry), Created)
     except Ambiguous:
-        logger.warning("the create of entry %d went unanswered; making sure", entry.seq)
+        logger.warning("the create of entry %d went unanswered; reading the slot", entry.seq)
     void = replace(entry, put=environment.new_id(), change=Void())
     try:
         passed = log.passed(entry)
@@ -209,13 +210,14 @@ def hold_slot(log: GlobalLog, environment: Environment, entry: Entry) -> bool:
     except Unavailable as error:
         raise CommitUnknown(
             f"the store did not say whether transaction {entry.txn} was written as entry {entry.seq} of the "
-            f"global log: ask lake.outcome({entry.txn!r}) once it answers again, and do not rerun it blindly",
+            f"global log: ask lake.outcome({entry.txn!r}) when the store answers again; do not rerun it "
+            "blindly",
             transaction=entry.txn,
             entry=entry.seq,
         ) from error
     if found is not None:
         return found.attempt == entry.attempt and not isinstance(found.change, Void)
-    # It was settled, and its slot was cleaned away: what HEAD kept of it tells whose it was.
+    # It was settled, and its slot was cleaned up: what HEAD kept of it shows whose it was.
     if passed is None or passed.step is None:
         raise untold(entry)
     return passed.tells_of(entry)
@@ -233,7 +235,7 @@ def _finish(
 
 
 def decided_but_unseen(entry: Entry, error: LakeVillaError) -> CommitUnknown:
-    """The error of an owner that cannot see what becomes of its decided entry."""
+    """The error for an owner that cannot complete its decided entry."""
     if isinstance(error, LakeRecreated):
         return lost_with_its_lake(entry)
     return CommitUnknown(

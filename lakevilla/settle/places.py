@@ -1,4 +1,4 @@
-"""What settling needs of a lake: its tables, where they lie, and to whom they belong."""
+"""What settling needs of a lake: its tables, their locations, and the lakes that own them."""
 
 from typing import Protocol
 
@@ -27,7 +27,7 @@ class Places(Protocol):
 
 
 def owner_of(store: Store) -> Owner | None:
-    """The lake that the table in this folder belongs to; None if it belongs to none."""
+    """The lake that owns the table in this folder; None if no lake does."""
     found = store.get(keys.OWNER)
     return None if found is None else Owner.decode(found.data, f"{store.url}/{keys.OWNER}")
 
@@ -43,6 +43,6 @@ def claim(store: Store, environment: Environment, lake: str, url: str) -> Owner:
     found = owner_of(store)
     if found is None:
         raise Corrupt(
-            f"{store.url}/{keys.OWNER} was there and is gone: only remove it while no client writes"
+            f"{store.url}/{keys.OWNER} disappeared while it was read; delete it only while no client writes"
         )
     return found

@@ -5,12 +5,12 @@ day later its tables may have moved on and their logs may be cleaned up. A clien
 between would then create numbers that had been used, or make tables again that were dropped. So a client that
 settles looks at HEAD again when its last look is an hour old, before each write and after it:
 
-- HEAD has come past the entry: the client stops (`Overtaken`), and learns from HEAD what became of the entry.
+- HEAD has come past the entry: the client stops (`Overtaken`), and reads the result of the entry from HEAD.
 - The number that it created had been used: it deletes that log entry again. A client that completes an old
   entry of another looks for that too.
 
 An entry whose slot was created long after it was made may name uploads that vacuum deleted in between: then
-they are looked for before they are published, and if some are gone the table cannot take its part.
+they are looked for before they are published; if some are missing, the table's part cannot be published.
 """
 
 from dataclasses import dataclass
@@ -144,11 +144,11 @@ class _Guarded:
         self._table.renew_hint(snapshot)
 
     def _refuse_missing(self, change: Change) -> None:
-        """Vacuum deletes nothing of an entry that is decided, so all who settle it find the same."""
+        """Vacuum deletes nothing of an entry that is decided, so all clients that settle it find the same."""
         missing = self._table.missing(change.added)
         if missing:
             raise Corrupt(
-                f"{missing[0]}, which a decided commit adds to the table {self._ref.name!r}, was deleted "
+                f"{missing[0]}, which a decided commit adds to table {self._ref.name!r}, was deleted "
                 "before the commit was decided",
                 table=self._ref.name,
             )
@@ -165,7 +165,7 @@ class _Guarded:
             raise Overtaken(read)
         if used:
             raise Corrupt(
-                f"log entries of the table {self._ref.name!r} from version {version} on were cleaned away "
+                f"log entries of table {self._ref.name!r} from version {version} on were cleaned up "
                 "before a decided commit could be published there",
                 table=self._ref.name,
                 version=version,

@@ -1,9 +1,9 @@
 """The walk: bring a decided change to the first version of its table that it can have (docs/protocol.md, 7).
 
-From the version after its base upward: create the entry; if the number is taken, read who holds it. It names
-our attempt: published. It conflicts: refused. Otherwise the next number. No number is skipped unread, so the
-result is fixed by the table's log, and every client that walks reaches the same one. Identity is the attempt,
-never the bytes: a client that helps writes others.
+From the version after its base upward: create the entry; if the number is taken, read the entry that is
+there. It names our attempt: published. It conflicts: refused. Otherwise the next number. No number is skipped
+unread, so the result is fixed by the table's log, and every client that walks reaches the same one. Identity
+is the attempt, never the bytes: a helper writes other bytes.
 """
 
 import logging
@@ -50,7 +50,7 @@ FOR_GOOD = (Corrupt, InvalidInput, CatalogRefusal, Recreated)
 
 
 def tell(table: Table, base: int, notice: Notice, txn: str, attempt: str) -> None:
-    """Publish what the table's log is told of its name, at the first version after `base` that is free.
+    """Publish a notice about the table's name in its log, at the first version after `base` that is free.
 
     A log that cannot take it is left as it is: the name is decided already, and no client can write there.
     """
@@ -59,11 +59,11 @@ def tell(table: Table, base: int, notice: Notice, txn: str, attempt: str) -> Non
     except CommitUnknown as error:
         raise _unanswered(error) from error
     except FOR_GOOD as error:
-        logger.warning("the table's log was not told of its name: %s", error)
+        logger.warning("the notice about the table's name could not be published: %s", error)
 
 
 def _unanswered(error: CommitUnknown) -> Unavailable:
-    """It is decided elsewhere whether the entry stands; that a request of ours went unanswered is not it."""
+    """Whether the entry stands is decided elsewhere; an unanswered request of ours does not decide it."""
     return Unavailable(str(error))
 
 

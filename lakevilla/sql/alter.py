@@ -103,7 +103,8 @@ def _add(columns: list[exp.Expr]) -> AddColumns:
     for column in columns:
         if column.args.get("position") is not None:
             raise Unsupported(
-                f"column {column.name}: FIRST and AFTER are not supported; columns are added last",
+                f"cannot add column {column.name!r}: FIRST and AFTER are not supported; columns are added "
+                "last",
                 column=column.name,
             )
     return AddColumns(tuple(field_of(column) for column in columns))

@@ -30,11 +30,13 @@ def create_table(tree: exp.Create) -> CreateTable:
     clauses = _clauses(tree.args.get("properties"))
     query = tree.args.get("expression")
     if query is not None and not isinstance(query, exp.Query):
-        raise InvalidInput(f"CREATE TABLE ... AS wants a query, found {spark_text(query)}")
+        raise InvalidInput(f"CREATE TABLE ... AS needs a query; found {spark_text(query)}")
     if query is None and not fields:
-        raise InvalidInput("CREATE TABLE wants columns or AS SELECT")
+        raise InvalidInput("CREATE TABLE needs columns or AS SELECT")
     if query is not None and fields:
-        raise InvalidInput("CREATE TABLE ... AS SELECT takes its columns from the query")
+        raise InvalidInput(
+            "CREATE TABLE ... AS SELECT takes its columns from the query: leave the columns out"
+        )
     columns, partitioned_by = _partitioned(fields, clauses.pop("partitioned_by", []))
     return CreateTable(
         table_name(target),
@@ -54,7 +56,9 @@ def constraint_of(constraint: exp.Constraint) -> tuple[str, str]:
     if len(kinds) != 1 or not isinstance(kinds[0], exp.CheckColumnConstraint):
         raise Unsupported(f"only CHECK constraints are supported, found {spark_text(constraint)}")
     if kinds[0].find(exp.Query):
-        raise InvalidInput(f"a CHECK constraint looks at one row, not at tables: {spark_text(constraint)}")
+        raise InvalidInput(
+            f"a CHECK constraint can use columns of its row only, not a subquery: {spark_text(constraint)}"
+        )
     return constraint.name, spark_text(kinds[0].this)
 
 
@@ -63,7 +67,7 @@ def property_pairs(expressions: list[exp.Expr]) -> dict[str, str]:
     pairs = {}
     for entry in expressions:
         if not isinstance(entry, exp.Property) or entry.args.get("value") is None:
-            raise InvalidInput(f"a property is 'key' = 'value', found {spark_text(entry)}")
+            raise InvalidInput(f"a property must be 'key' = 'value'; found {spark_text(entry)}")
         key = entry.this
         name = key.sql() if isinstance(key, exp.Dot) else key.name
         value = entry.args["value"]

@@ -26,7 +26,7 @@ def merge(tree: exp.Merge) -> Merge:
         else:
             not_matched.append(_not_matched(when, target_alias))
     if any(clause.set == "*" for clause in by_source):
-        raise InvalidInput("WHEN NOT MATCHED BY SOURCE has no source row for UPDATE SET *")
+        raise InvalidInput("WHEN NOT MATCHED BY SOURCE cannot use UPDATE SET *: there is no source row")
     for clauses in (matched, not_matched, by_source):
         if any(clause.condition is None for clause in clauses[:-1]):
             raise InvalidInput("only the last clause of its kind in a MERGE may be without a condition")
@@ -55,7 +55,7 @@ def _matched(when: exp.When, alias: str) -> MatchedClause:
     pairs = []
     for assignment in then.expressions:
         if not isinstance(assignment, exp.EQ):
-            raise InvalidInput(f"SET wants column = value, found {spark_text(assignment)}")
+            raise InvalidInput(f"SET needs column = value; found {spark_text(assignment)}")
         pairs.append((_column(assignment.this, alias), assignment.expression))
     return MatchedClause(condition, _distinct(pairs))
 
@@ -67,7 +67,7 @@ def _not_matched(when: exp.When, alias: str) -> NotMatchedClause:
     if isinstance(then.this, exp.Star):
         return NotMatchedClause(condition, "*")
     if not isinstance(then.this, exp.Tuple) or then.expression is None:
-        raise InvalidInput("INSERT in a MERGE wants (columns) VALUES (values), or *")
+        raise InvalidInput("INSERT in a MERGE needs (columns) VALUES (values), or *")
     columns, values = then.this.expressions, then.expression.expressions
     if len(columns) != len(values):
         raise InvalidInput(f"INSERT in a MERGE names {len(columns)} columns and gives {len(values)} values")
@@ -81,7 +81,9 @@ def _column(column: exp.Expr, alias: str) -> str:
     if len(names) > 1 and names[0].lower() == alias.lower():
         names = names[1:]
     if len(names) > 1:
-        raise Unsupported(f"{'.'.join(names)}: a field of a struct cannot be set alone; set the whole column")
+        raise Unsupported(
+            f"cannot set {'.'.join(names)!r}: fields of structs cannot be set alone; set the whole column"
+        )
     return names[0]
 
 

@@ -19,13 +19,13 @@ def bind(tree: exp.Expr, parameters: Mapping[str, Any]) -> exp.Expr:
     for placeholder in list(tree.find_all(exp.Placeholder)):
         name = placeholder.name
         if not name:
-            raise InvalidInput("parameters have names: write :name, not ?")
+            raise InvalidInput("parameters need names: write :name, not ?")
         if name not in parameters:
-            raise InvalidInput(f"no value is given for parameter :{name}")
+            raise InvalidInput(f"missing value for parameter :{name}")
         unused.discard(name)
         _replace(placeholder, parameters[name])
     if unused:
-        raise InvalidInput(f"the text has no parameter :{', :'.join(sorted(unused))}")
+        raise InvalidInput(f"unknown parameter :{', :'.join(sorted(unused))}: the statement does not use it")
     return tree
 
 
@@ -102,7 +102,7 @@ def literal(value: Any) -> exp.Expr:
             return exp.cast(exp.Literal.string(value.isoformat()), exp.DType.DATE)
         case list() | tuple():
             return exp.Anonymous(this="array", expressions=[literal(item) for item in value])
-    raise InvalidInput(f"a parameter cannot be a {type(value).__name__}")
+    raise InvalidInput(f"unsupported type {type(value).__name__!r} of a parameter")
 
 
 def _replace(placeholder: exp.Placeholder, value: Any) -> None:

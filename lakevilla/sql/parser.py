@@ -1,7 +1,7 @@
 """From text to a statement.
 
 One text is one statement. What the grammar allows and we do not mean is refused here with a sentence;
-which functions and constructs an engine can run is the engine's business.
+the engine decides which functions and constructs it can run.
 """
 
 from collections.abc import Mapping
@@ -104,7 +104,7 @@ def _tree(tokens: list[Token], text: str) -> exp.Expr:
         raise InvalidInput(_sentence(error)) from error
     if len(trees) != 1:
         found = "no statement" if not trees else f"{len(trees)} statements"
-        raise InvalidInput(f"one text is one statement; found {found}")
+        raise InvalidInput(f"expected one statement; found {found}")
     tree: exp.Expr = trees[0]
     _unfold_negations(tree)
     _sign_smallest(tree)
@@ -174,7 +174,7 @@ def _insert(tree: exp.Insert) -> Insert:
     if isinstance(query, exp.Values):
         query = exp.select("*").from_(query)
     if not isinstance(query, exp.Query):
-        raise InvalidInput("INSERT wants VALUES or a query")
+        raise InvalidInput("INSERT needs VALUES or a query")
     if tree.args.get("with_") is not None:
         query.set("with_", tree.args["with_"])
     return Insert(
@@ -195,7 +195,7 @@ def _update(tree: exp.Update) -> Update:
     assigned = {}
     for assignment in tree.expressions:
         if not isinstance(assignment, exp.EQ) or not isinstance(assignment.this, exp.Column):
-            raise InvalidInput(f"SET wants column = value, found {spark_text(assignment)}")
+            raise InvalidInput(f"SET needs column = value; found {spark_text(assignment)}")
         assigned[_assigned(assignment.this, tree.this)] = assignment.expression
     if len(assigned) != len(tree.expressions):
         raise InvalidInput("UPDATE sets a column twice")
@@ -208,7 +208,9 @@ def _assigned(column: exp.Column, target: exp.Table) -> str:
     if len(names) > 1 and names[0].lower() == target.alias_or_name.lower():
         names = names[1:]
     if len(names) > 1:
-        raise Unsupported(f"{'.'.join(names)}: a field of a struct cannot be set alone; set the whole column")
+        raise Unsupported(
+            f"cannot set {'.'.join(names)!r}: fields of structs cannot be set alone; set the whole column"
+        )
     return names[0]
 
 

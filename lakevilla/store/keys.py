@@ -63,7 +63,7 @@ def past_head(seq: int) -> str:
 
 
 def past_seq_of(key: str) -> int | None:
-    """The sequence number up to which an object tells earlier states; None for anything else."""
+    """The sequence number up to which an object holds earlier states; None for anything else."""
     return _number_in(key, HEADS)
 
 
@@ -108,7 +108,7 @@ def attempt_of(key: str) -> str | None:
 
 
 def marker(ticket: int) -> str:
-    """A marker beside a table's log, below the table's root."""
+    """A marker outside of a table's log, below the table's root."""
     return f"{MARKERS}{ticket:020d}.json"
 
 

@@ -16,10 +16,10 @@ _RULE = (
 def check_table_name(name: str) -> str:
     """The name itself, if a table may have it; otherwise `InvalidInput` that says what is allowed."""
     if not isinstance(name, str):
-        raise InvalidInput(f"a table's name is text; found {name!r}")
+        raise InvalidInput(f"the name of a table must be text; found {name!r}")
     fault = _fault(name)
     if fault:
-        raise InvalidInput(f"{name[:80]!r} cannot be a table's name: it {fault}; {_RULE}")
+        raise InvalidInput(f"{name[:80]!r} cannot be the name of a table: it {fault}; {_RULE}")
     return name
 
 

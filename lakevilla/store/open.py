@@ -51,7 +51,7 @@ class _Memory:
 
 _memory_lock = Lock()
 _named: dict[str, _Memory] = {}
-# Stores without a name of their own live as long as somebody uses them.
+# Unnamed stores live as long as they are used.
 _nameless: WeakValueDictionary[str, _Memory] = WeakValueDictionary()
 
 
@@ -89,8 +89,8 @@ def open_adapter(
         return _open_memory(rest, environment)
     if scheme not in _SCHEMES:
         raise InvalidInput(
-            f"{scheme}:// is not a store that LakeVilla knows: use a path, file://, memory://, s3://, gs://, "
-            "az:// or abfss://"
+            f"unknown kind of store {scheme + '://'!r}; available: a path, file://, memory://, s3://, gs://, "
+            "az:// and abfss://"
         )
     return _open_cloud(scheme, rest, storage_options, credentials)
 

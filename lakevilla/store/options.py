@@ -81,7 +81,9 @@ def sort_options(scheme: str, storage_options: Mapping[str, object] | None) -> O
 
 def unknown(name: str) -> InvalidInput:
     """The error for an option that this kind of store does not have."""
-    return InvalidInput(f"storage_options: {name!r} is not known for this kind of store; check its spelling")
+    return InvalidInput(
+        f"storage_options: unknown option {name!r} for this kind of store; check its spelling"
+    )
 
 
 def _boolean(name: str, text: str) -> bool:

@@ -1,4 +1,4 @@
-"""The object store port: the only thing that LakeVilla stands on.
+"""The object store port: the only thing that LakeVilla needs.
 
 A store is bound to a root (a bucket and a prefix, or a directory); keys are relative to it, with `/`
 between segments, and reach the store exactly as given (no escaping, no normalisation).

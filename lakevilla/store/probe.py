@@ -1,7 +1,7 @@
-"""Does this store keep its word? A lake stands on conditional writes, so they are tried before it is made.
+"""Does this store keep its promises? A lake needs conditional writes, so they are tried before it is created.
 
 Some S3-compatible stores accept the conditions and ignore them, or check one kind and not the other.
-Such a store would lose commits without a sign, so it is refused (docs/protocol.md, section 1).
+Such a store would silently lose commits, so it is refused (docs/protocol.md, section 1).
 """
 
 from lakevilla.environment import Environment

@@ -4,7 +4,7 @@ A request that went unanswered may have applied. Reads, puts and deletes are sim
 conditional write is asked again too, and whenever one is rejected the object that it met is read: every
 record that we write under a condition carries a unique put-id, so equal bytes are proof that it is ours.
 That holds without an unanswered try as well: a proxy may have repeated the request, and handed us the
-second answer. The extra read is paid by those who lost a race, never on the uncontended path.
+second answer. Only a lost race costs the extra read, never the uncontended path.
 
 `Ambiguous` is raised when a conditional write may have applied and the budget (or the store) ends before
 it is known; everything else ends as `Unavailable`. A late copy of a write that was taken for lost can do
@@ -105,8 +105,9 @@ class Retrying:
         if found is not None and found.data == data:
             return Created(found.etag)
         if found is None and doubtful:
-            # The client that removed it removed perhaps ours: to create it again could revive what was ended.
-            raise Ambiguous(f"{key} was there and is gone; whether it was ours cannot be known")
+            # The client that deleted it may have deleted ours: to create it again could revive what was
+            # ended.
+            raise Ambiguous(f"{key} was deleted meanwhile; whether it was ours cannot be known")
         return Exists(doubtful, found)
 
     def replace(self, key: str, data: bytes, etag: str) -> Replaced | Changed:
@@ -126,14 +127,14 @@ class Retrying:
         except Unavailable as failure:
             # A refusal answers its own try only; an earlier one may have applied.
             if budget.doubtful:
-                raise Ambiguous(f"whether {key} was written is not known: {failure}") from failure
+                raise Ambiguous(f"it is not known whether {key} was written: {failure}") from failure
             raise
 
     def _read_back(self, key: str, budget: "_Budget") -> Object | None:
         try:
             return budget.ask(lambda: self._store.get(key))
         except LakeVillaError as failure:
-            raise Ambiguous(f"whether {key} was written is not known: {failure}") from failure
+            raise Ambiguous(f"it is not known whether {key} was written: {failure}") from failure
 
     def _budget(self) -> "_Budget":
         return _Budget(self._environment, self._store.url, self._tries, self._seconds)

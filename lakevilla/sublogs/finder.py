@@ -39,9 +39,9 @@ def read_sublogs(store: Store, environment: Environment, txn: str) -> list[Left]
 
 
 def newest(left: Sequence[Left], txn: str, named: str | None) -> Left:
-    """The attempt to go on with.
+    """The attempt to continue.
 
-    `named` is the attempt that the transaction's lease names. Once somebody took the transaction over that
+    `named` is the attempt that the transaction's lease names. Once a client took the transaction over, that
     is the right one; the lease of the client that began it names the first attempt for all of them, which
     are in the order of their ids.
     """
@@ -65,5 +65,5 @@ def _read(store: Store, key: str) -> Sublog | None:
     where = f"{store.url}/{key}"
     sublog = Sublog.decode(found.data, where)
     if sublog.attempt != keys.attempt_of(key):
-        raise Corrupt(f"{where} says that it belongs to attempt {sublog.attempt}")
+        raise Corrupt(f"{where} is misplaced: its record names attempt {sublog.attempt}")
     return sublog

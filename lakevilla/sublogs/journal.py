@@ -1,11 +1,11 @@
-"""Writing and removing the sublogs of one attempt, beside what the transaction does (module 2).
+"""Writing and removing the sublogs of one attempt, in the background (module 2).
 
 Nothing is stored for a transaction of one statement. When the second one starts, and it is not too early, the
 record of the first is written, and from then on every record as soon as there is one. No statement waits for
 that: a record that cannot be stored is tried again with the next one, and costs a restarted client the
 statements from there on, never a commit.
 
-One task at a time writes, in order, so what lies on the store is always a beginning of the attempt. No lock
+One task at a time writes, in order, so the store always holds a prefix of the attempt's records. No lock
 is held while a request runs.
 """
 
@@ -24,13 +24,13 @@ logger = logging.getLogger("lakevilla.sublogs")
 
 Task = Callable[[], None]
 Start = Callable[[Task], Task]
-"""Runs a task beside the caller; what it gives waits for the task's end (see `Environment.background`)."""
+"""Runs a task in the background; the returned function waits for its end (see `Environment.background`)."""
 
 
 class Journal:
     """The sublogs of one attempt of a transaction. `store` is the lake's root.
 
-    `agree` gives the terms that they tell, before the first is stored; None if it is too early for that.
+    `agree` returns the terms that they record, before the first is stored; None if it is too early for that.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Journal:
                 self._records.append(record)
 
     def write(self) -> None:
-        """Store what was noted, beside the caller, unless it is the only statement so far, or too early."""
+        """Store what was noted, in the background, unless it is the only statement so far, or too early."""
         with self._lock:
             if self._writing or self._statements < 2 or not self._waiting():
                 return
@@ -107,12 +107,12 @@ class Journal:
             self._stopped = True
 
     def remove(self, after: Task = lambda: None) -> None:
-        """The attempt has ended: remove its sublogs, beside the caller, and then do what comes after."""
+        """The attempt has ended: remove its sublogs in the background, and then do what comes after."""
         if self._end():
             self._start(partial(self._remove, after))
 
     def remove_now(self) -> None:
-        """No client may find the attempt any more when this returns; Unavailable if that cannot be had."""
+        """When this returns, no client can find the attempt; Unavailable if that cannot be guaranteed."""
         if self._end():
             self._written()
             self._delete()
@@ -154,7 +154,7 @@ class Journal:
 
     def _put(self, key: str, first: int, records: Sequence[Callable[[], Record]]) -> None:
         put, made = self._environment.new_id(), tuple(record() for record in records)
-        assert self._terms is not None, "what is stored tells its terms"
+        assert self._terms is not None, "a stored record has its terms"
         sublog = Sublog(self._txn, self._attempt, put, self._begun_ms, first, made, self._terms)
         self._store.put(key, sublog.encode())
 

@@ -1,4 +1,4 @@
-"""The records of module 2: what a transaction did so far, for a client that goes on with it.
+"""The records of module 2: what a transaction did so far, for a client that resumes it.
 
 A sublog holds records of one attempt in the order in which things happened: statements that finished, with
 their physical change and the SQL text that can redo them, statements that failed, savepoints, and rollbacks
@@ -7,7 +7,7 @@ and never changed. JSON with a format number and a put-id, like all our records:
 with R alone, and format 2, which has their terms too, for those that a slot decides.
 
 A result that was handed out is not kept: neither what its reader may have asked of it later, nor whether
-the reader has looked at a number of rows. The client that goes on must take both for known to the user.
+the reader has looked at a number of rows. The client that resumes must assume that the user knows both.
 """
 
 from collections.abc import Mapping, Sequence
@@ -52,10 +52,10 @@ class Touched:
 class Ran:
     """One statement.
 
-    `text` is None where SQL cannot say the statement, and `once` says why it cannot run again (empty if it
-    can). `counts` is its result if it gave numbers of rows; `rows` says that it gave rows, which its client
-    may read whenever it likes. `change` is what it does to the table at `target`, in the terms of the table's
-    format: it makes that table if `makes`. If `drops`, it drops the table at `target`. `seq` is, with
+    `text` is None where SQL cannot express the statement, and `once` says why it cannot run again (empty if
+    it can). `counts` is its result if it gave numbers of rows; `rows` says that it gave rows, which its
+    client may read whenever it likes. `change` is what it does to the table at `target`, in the terms of the
+    table's format: it makes that table if `makes`. If `drops`, it drops the table at `target`. `seq` is, with
     isolation, the entry whose instant the transaction had pinned after it. `over` says that nothing is left
     of it, but for what its client has learned: it failed, or it was rolled back.
     """
@@ -247,7 +247,7 @@ def _decode_ran(record: Mapping[str, Any]) -> Ran:
         raise TypeError(f"expected a change, found {change!r}")
     drops = flag(record.get("drops", False))
     if (change is None and not drops) != (record["target"] is None):
-        raise TypeError("a change needs a target, and a target a change")
+        raise TypeError("expected both a change and its target, found only one of them")
     return Ran(
         touched=tuple(_decode_touched(touched) for touched in record["touched"]),
         text=None if record["text"] is None else text(record["text"]),

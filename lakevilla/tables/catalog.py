@@ -118,7 +118,7 @@ class Catalog:
         return self.resolve(name, meter, head)
 
     def known(self, name: str) -> tuple[TableRef, Snapshot] | None:
-        """Where this name led last time, and the newest version that we saw there; asks nobody."""
+        """Where this name led last time, and the newest version that we saw there; no request."""
         found = self._known(name)
         return None if found is None else (found[0], found[1].snapshot)
 
@@ -132,7 +132,7 @@ class Catalog:
         return None if ref is None or newest is None else (ref, newest)
 
     def recent(self, name: str, meter: Meter) -> Pinned | None:
-        """The table as somebody in this client saw it a moment ago, without asking whether it has moved."""
+        """The table as this client saw it a moment ago, without asking whether it has moved."""
         known = self._known(name)
         if known is None:
             return None
@@ -184,8 +184,8 @@ class Catalog:
         url = canonical_location(self._catalogs.location(place))
         if "/" not in self.place_of(url):
             raise InvalidInput(
-                f"the table {place.table!r} lies at {url}, right below the lake's root, where a folder is a "
-                "table of the lake: give the catalog's tables a place of their own",
+                f"cannot register table {place.table!r}: it lies at {url}, right below the lake's root, "
+                "where every folder is a table of the lake. Move the catalog's tables to another location",
                 table=place.table,
             )
         return TableRef(name, url, place.format)
@@ -195,7 +195,7 @@ class Catalog:
         found = self.format_at(location, meter)
         if found is None:
             raise InvalidInput(
-                f"there is no table at {location!r}: expected a Delta log in the folder _delta_log, or "
+                f"no table found at {location!r}: expected a Delta log in the folder _delta_log, or "
                 "Iceberg's metadata files in the folder metadata"
             )
         return found
@@ -321,7 +321,7 @@ class Catalog:
 
     def settle_up_to(self, seq: int, meter: Meter) -> bool:
         """Settle up to this entry of the global log, before a client builds on a log entry that it decides:
-        until then that one may be taken back. Asks nothing if we know already that it is: then False."""
+        until then that one may be rolled back. No request if it is known to be settled: then False."""
         with self._lock:
             if seq == 0 or (self._head is not None and self._head.seq >= seq):
                 return False
@@ -369,8 +369,8 @@ class Catalog:
 def _news(snapshot: Snapshot, head: Head | None, fresh: bool) -> Notice | None:
     """A notice in the table's log that this HEAD is too old to have heard of.
 
-    A notice of another lake, from where the table was brought here, is none; but where we know no HEAD
-    yet, only a fresh look tells whose it is.
+    A notice of another lake, from where the table was moved here, does not count; but where we know no HEAD
+    yet, only a fresh look shows whose it is.
     """
     notice = snapshot.coordination.notice
     if notice is None:

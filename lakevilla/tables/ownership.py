@@ -1,4 +1,4 @@
-"""Before a global log decides a commit on a table: the table belongs to that lake (docs/protocol.md, 2)."""
+"""Before a global log decides a commit on a table, its lake must own the table (docs/protocol.md, 2)."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -14,9 +14,9 @@ from lakevilla.versions.records import Head
 
 
 class Owning:
-    """Sees to it for one transaction that the tables which it changes are its lake's.
+    """Ensures for one transaction that its lake owns the tables which it changes.
 
-    HEAD tells which are, so that this is asked once in the life of a table.
+    HEAD lists the owned tables, so that this is asked once in the life of a table.
     """
 
     def __init__(self, places: Places, environment: Environment) -> None:
@@ -25,7 +25,7 @@ class Owning:
         self._known: set[str] = set()
 
     def ensure(self, head: Head, commit: Commit) -> None:
-        """Take those tables for this lake that belong to none yet.
+        """Make this lake the owner of those tables that no lake owns yet.
 
         Raises Unsupported if one belongs to another lake; then nothing was written.
         """
@@ -51,10 +51,10 @@ class Owning:
         for ref, owner in zip(refs, owners, strict=True):
             if owner is not None and owner.lake != head.lake:
                 raise Unsupported(
-                    f"the table {ref.name!r} ({ref.location}) belongs to the lake at {owner.url} (id "
-                    f"{owner.lake}), and only that lake's transactions may change it together with other "
-                    "tables, or at one instant with them: run this one there, or change the table in a "
-                    "transaction of its own with lakevilla.R. If that lake is no more, delete "
+                    f"cannot change table {ref.name!r} ({ref.location}) with lakevilla.CT or lakevilla.I: it "
+                    f"belongs to the lake at {owner.url} (id {owner.lake}). Run the transaction on that "
+                    "lake, or change the table in a separate transaction with lakevilla.R. If that lake was "
+                    "deleted for good, delete "
                     "_lakevilla/owner.json in the table's folder",
                     table=ref.name,
                 )

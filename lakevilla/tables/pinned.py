@@ -28,5 +28,5 @@ class Pinned:
 
 
 def seen(ref: TableRef, version: int) -> int | None:
-    """The version of a table below the root, whose log is told of its name; None elsewhere."""
+    """The version of a table below the root, whose log gets a notice about its name; None elsewhere."""
     return version if ref.is_inside else None

@@ -1,4 +1,4 @@
-"""Errors about a table that a statement names: it does not exist, its log is gone, or it is torn."""
+"""Errors about a table that a statement names: it does not exist, its log was deleted, or it is torn."""
 
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -13,15 +13,15 @@ def no_such_table(name: str, names: Sequence[str]) -> InvalidInput:
     hint = (
         f"did you mean {' or '.join(repr(found) for found in close)}?"
         if close
-        else f"it has {list(names) or 'none'}"
+        else f"available: {', '.join(map(repr, names)) or 'none'}"
     )
-    return InvalidInput(f"the lake has no table {name!r}: {hint}", table=name)
+    return InvalidInput(f"unknown table {name!r}; {hint}", table=name)
 
 
 def log_gone(name: str, url: str) -> Corrupt:
     """The error for a registered table whose folder was deleted."""
     return Corrupt(
-        f"table {name!r} is registered, but nothing is left of its log in {url}: restore the folder, or "
+        f"table {name!r} cannot be read: it is registered, but its log in {url} was deleted. Restore it, or "
         f"DROP TABLE {sql_name(name)}",
         table=name,
     )
@@ -30,7 +30,7 @@ def log_gone(name: str, url: str) -> Corrupt:
 def another_table(name: str, known: int, newest: int) -> Corrupt:
     """The error for a table whose versions went back: another one was created in its place."""
     return Corrupt(
-        f"another table lies in the place of {name!r}: its newest version is {newest}, and the lake's "
+        f"table {name!r} was replaced by another table: its newest version is {newest}, but the lake's "
         f"instant has version {known} of the old one. DROP TABLE {sql_name(name)}, then register "
         "the new table",
         table=name,
@@ -39,7 +39,7 @@ def another_table(name: str, known: int, newest: int) -> Corrupt:
 
 
 def torn(name: str) -> Torn:
-    """The error for a write to a torn table, or for a read if its last clean version is gone."""
+    """The error for a write to a torn table, or for a read if its last clean version was deleted."""
     return Torn(
         f"table {name!r} is torn: a refused commit on several tables could not be rolled back here, because "
         "another client had built on it, or because the table's log could not be read. lakevilla explain "

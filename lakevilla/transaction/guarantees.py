@@ -1,4 +1,4 @@
-"""What a transaction picked: modules, isolation, slack."""
+"""What a transaction asks for: modules, isolation, slack."""
 
 from dataclasses import dataclass
 
@@ -37,12 +37,14 @@ class Guarantees:
 
 
 def guarantees(features: Features, isolation: str, slack: int) -> Guarantees:
-    """What a user asked for; InvalidInput if there is no such thing."""
+    """What a user asked for; InvalidInput if it is not valid."""
     if not isinstance(features, Features):
-        raise InvalidInput(f"features cannot be {features!r}: write lakevilla.R | lakevilla.CT | lakevilla.I")
+        raise InvalidInput(
+            f"features must be flags such as lakevilla.R | lakevilla.CT | lakevilla.I; found {features!r}"
+        )
     known = ISOLATIONS.get(isolation)
     if known is None:
-        raise InvalidInput(f"isolation cannot be {isolation!r}: it is {' or '.join(map(repr, ISOLATIONS))}")
+        raise InvalidInput(f"isolation must be {' or '.join(map(repr, ISOLATIONS))}; found {isolation!r}")
     if not isinstance(slack, int) or slack < 0:
-        raise InvalidInput(f"slack cannot be {slack!r}: it is a number of versions, 0 or more")
+        raise InvalidInput(f"slack must be a number of versions, 0 or more; found {slack!r}")
     return Guarantees(features, known, slack)

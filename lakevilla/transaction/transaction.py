@@ -131,7 +131,7 @@ class Transaction(Verbs):
                 self._journal.remove(partial(self._leases.lift, self.id))
 
     def step_back(self) -> None:
-        """End our part in the transaction: another client goes on with it, perhaps from our records."""
+        """End our part in the transaction: another client continues it, perhaps from our records."""
         if self._state is not State.ABORTED:
             self._move(State.ABORTED)
             if not self._is_forked:
@@ -183,7 +183,7 @@ class Transaction(Verbs):
             raise
         self._move(State.COMMITTED)
         self._queues.free()
-        # Where a slot decided, the global log tells every other client of the transaction.
+        # Where a slot decided, every other client finds the transaction in the global log.
         lift = partial(self._leases.lift, self.id) if self._guarantees.by_slots else _nothing
         self._journal.remove(lift)
         self.receipt = Receipt(
@@ -211,12 +211,12 @@ class Transaction(Verbs):
             raise
         if self._state in (State.ABORTED, State.COMMITTING):
             self.abort()
-            raise InvalidInput("the function aborted its transaction: lake.run has nothing to commit")
+            raise InvalidInput("lake.run has nothing to commit: the function aborted its transaction")
         with self._serial.running(COMMIT, self._abort):
             return self.receipt or self._commit()
 
     def rewind(self) -> None:
-        """Start again from the beginning as a new attempt; our place in the queue of writers stays."""
+        """Start again from the beginning as a new attempt; our tickets stay."""
         if self._serial.abort_after(STATEMENT):
             raise InvalidInput(
                 "a statement of the transaction is still running in another thread, so the transaction "
@@ -323,8 +323,8 @@ class Transaction(Verbs):
         others = [p.ref.name for p in self._operations.targets if p.ref.name.casefold() != name.casefold()]
         if others:
             raise InvalidInput(
-                f"the transaction changes {others[0]!r} already, and R alone is one table: add lakevilla.CT "
-                f"to change {name!r} with it",
+                f"cannot change table {name!r}: the transaction has already changed {others[0]!r}, and with "
+                "lakevilla.R alone it can change one table. Add lakevilla.CT to change both",
                 table=name,
             )
         if self._table is not None and self._table.casefold() != name.casefold():
@@ -340,8 +340,8 @@ class Transaction(Verbs):
         """
         if self._start.table is not None:
             raise InvalidInput(
-                f"a transaction that was resumed changes {self._start.table!r} only: change {name!r} in a "
-                "transaction of its own",
+                f"cannot change table {name!r}: the transaction was resumed, and with lakevilla.R alone it "
+                f"can change only {self._start.table!r}. Change {name!r} in a separate transaction",
                 table=name,
             )
         self._leave_records()
@@ -361,14 +361,15 @@ class Transaction(Verbs):
         lease = lease_of(self._workspace.catalog.root(self._workspace.meter), self.id)
         if lease is not None and lease.attempt != self._start.attempt:
             raise Fenced(
-                f"another client resumed transaction {self.id} and goes on with it", transaction=self.id
+                f"transaction {self.id} was resumed by another client, which continues it",
+                transaction=self.id,
             )
         # A client that has committed what it took over may have deleted its lease.
         self._start.fence.check_newest(self._workspace.catalog.log(self._workspace.meter))
 
     def _check_open(self) -> None:
         if self._state is not State.OPEN:
-            raise InvalidInput(f"the transaction is {self._state.value}: start a new one")
+            raise InvalidInput(f"the transaction has ended ({self._state.value}): start a new one")
         self._refuse_forked()
         self._refuse_halfway()
 
@@ -380,16 +381,16 @@ class Transaction(Verbs):
     def _refuse_forked(self) -> None:
         if self._is_forked:
             raise InvalidInput(
-                f"transaction {self.id} was begun by process {self._pid}, of which this one is a fork: only "
-                "that process can go on with it; begin a transaction of its own here",
+                f"transaction {self.id} cannot be used in this process, a fork of process {self._pid} which "
+                "began it: start another transaction here",
                 transaction=self.id,
             )
 
     def _refuse_halfway(self) -> None:
         if self._redo.halfway:
             raise Conflict(
-                "a statement of the transaction met commits of others and could not be brought past them: "
-                "nothing was changed; run the transaction again"
+                "the transaction conflicts with commits of others, and an earlier statement could not be "
+                "redone: nothing was changed; run the transaction again"
             )
 
     def _require_recovery(self, what: str) -> None:
@@ -398,7 +399,7 @@ class Transaction(Verbs):
 
     def _move(self, after: State) -> None:
         if not may_follow(self._state, after):
-            raise InvalidInput(f"the transaction is {self._state.value}: it cannot become {after.value}")
+            raise InvalidInput(f"the transaction cannot become {after.value}: it is {self._state.value}")
         self._state = after
         if after in (State.COMMITTED, State.ABORTED, State.UNKNOWN):
             self._operations.forget_results()

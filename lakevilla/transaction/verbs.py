@@ -43,7 +43,7 @@ class Verbs(ABC):
         """Run one statement and give its result."""
 
     def _kept(self, data: object) -> object:
-        """The data as a statement takes it that may have to run again when the client has gone on."""
+        """The data for a statement that may have to run again after the client has changed its own copy."""
         return data
 
     def _change(self, run: Callable[[Workspace], Effect], data: object, *tables: str) -> Counts:
@@ -177,7 +177,7 @@ class Verbs(ABC):
         elif location is None and catalog is not None and table is not None:
             self._name(lambda w: ddl.register_in_catalog(w, name, catalog, table))
         else:
-            raise InvalidInput("register takes either a location, or the names of a catalog and of its table")
+            raise InvalidInput("register needs either a location, or the names of a catalog and of its table")
 
     def rename(self, name: str, to: str) -> None:
         """Give a table another name; it stays where it is."""

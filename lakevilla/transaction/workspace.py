@@ -154,14 +154,14 @@ class Workspace:
         self._targets.add(pinned.ref.location)
         if pinned.snapshot.coordination.markers_in_log and not self._guarantees.is_alone:
             raise Unsupported(
-                f"the markers of {name!r} lie in its log (lakevilla.markers = 'log'): only transactions with "
-                "lakevilla.R, and nothing else, can change it",
+                f"cannot change table {name!r}: its markers are in its log (lakevilla.markers = 'log'), so "
+                "only transactions with lakevilla.R and no other feature can change it",
                 table=name,
             )
         if pinned.snapshot.coordination.exclusive and not self.by_slots:
             raise Unsupported(
-                f"{name!r} is exclusive (lakevilla.exclusive = 'true'): only transactions with lakevilla.I "
-                "or lakevilla.CT change it",
+                f"cannot change table {name!r}: it is exclusive (lakevilla.exclusive = 'true'), so only "
+                "transactions with lakevilla.I or lakevilla.CT can change it",
                 table=name,
             )
         if self.instant is not None and pinned.ref.location in self.instant.head.torn:
@@ -386,5 +386,5 @@ def _nothing(_name: str, _blind: bool) -> None:
 
 def _not_there(name: str, past: bool) -> str:
     if past:
-        return f"the transaction has made or dropped {name!r}, which has no earlier versions for it"
-    return f"the transaction has dropped {name!r}: there is no such table for it any more"
+        return f"table {name!r} has no earlier versions: this transaction has created or dropped it"
+    return f"unknown table {name!r}: this transaction has dropped it"

@@ -1,4 +1,4 @@
-"""An instant of the lake for engines that know nothing of us: which version of which table, and SQL for it.
+"""An instant of the lake for engines without LakeVilla: which version of which table, and SQL for it.
 
 A reader that goes by such a list sees all tables at one instant, as our own readers do: versions of a table
 never change. They stay readable as long as vacuum keeps them; tag the instant where it has to last.
@@ -67,13 +67,13 @@ class Export:
         """
         if engine not in _DIALECTS:
             raise InvalidInput(
-                f"there is no SQL for {engine!r}: choose one of {', '.join(sorted(_DIALECTS))}"
+                f"unknown engine {engine!r}; available: {', '.join(map(repr, sorted(_DIALECTS)))}"
             )
         for table in self.tables:
             if table.format not in _FORMATS[engine]:
                 raise InvalidInput(
-                    f"there is no SQL of {engine} for {table.name!r}, which has the format {table.format!r}: "
-                    "use the JSON text",
+                    f"cannot write SQL of {engine!r} for table {table.name!r} of format {table.format!r}: "
+                    "use export.json()",
                     table=table.name,
                 )
         statements = _DIALECTS[engine](self, catalog, schema)
@@ -144,7 +144,7 @@ _DIALECTS: Mapping[str, Callable[[Export, str, str], list[str]]] = {
 
 
 _FORMATS = {"duckdb": ("delta", "iceberg"), "spark": ("delta", "iceberg"), "trino": ("delta",)}
-"""Trino finds versions of Iceberg tables by ids of snapshots, which the global log does not tell."""
+"""Trino finds versions of Iceberg tables by ids of snapshots, which the global log does not have."""
 
 
 def _metadata(place: str, table: ExportedTable) -> str:

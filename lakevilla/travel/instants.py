@@ -21,7 +21,7 @@ def find(catalog: Catalog, when: Any = None, seq: int | None = None, tag: str | 
     ISO text.
     """
     if sum(value is not None for value in (when, seq, tag)) != 1:
-        raise InvalidInput("say which instant: give one of a time, seq=... and tag=...")
+        raise InvalidInput("expected exactly one of a time, seq=... and tag=...")
     cuts = Cuts(catalog.log(Meter()))
     if tag is not None:
         return cuts.at_tag(check_tag_name(tag))
@@ -45,7 +45,7 @@ def tag_instant(catalog: Catalog, environment: Environment, name: str, at: Head 
 
 
 def untag_instant(catalog: Catalog, environment: Environment, name: str) -> None:
-    """Take the name of an instant back; vacuum may then remove what is older than the retention."""
+    """Delete the tag of an instant; vacuum may then delete what is older than the retention."""
     _decide(catalog, environment, lambda _: Untag(check_tag_name(name)))
 
 
@@ -56,5 +56,5 @@ def _decide(catalog: Catalog, environment: Environment, change: Callable[[Head],
 
 def _whole(seq: object) -> int:
     if not isinstance(seq, int) or isinstance(seq, bool):
-        raise InvalidInput(f"the number of an entry is a whole number; found {seq!r}")
+        raise InvalidInput(f"seq must be a whole number, the number of an entry; found {seq!r}")
     return seq

@@ -1,6 +1,6 @@
 """The lake at an earlier instant: every table at the version that it had there, for reading alone.
 
-Nothing is validated and nothing is written: an instant is consistent by itself, and it does not change. A
+Nothing is validated and nothing is written: an instant is consistent and does not change. A
 statement that would change something is refused before it sends anything.
 """
 
@@ -29,7 +29,7 @@ from lakevilla.versions.records import Head
 
 
 class PastLake(Verbs):
-    """The lake as it was at one instant, read-only: `lake.at(...)` gives it.
+    """The lake as it was at one instant, read-only; `lake.at(...)` returns it.
 
         then = lake.at(tag="month-end")
         then.sql("SELECT sum(balance) FROM accounts").show()
@@ -120,10 +120,10 @@ class PastLake(Verbs):
             )
 
     def refuse(self) -> InvalidInput:
-        """The error of who would change what is past."""
+        """The error for a write to an earlier instant."""
         return InvalidInput(
-            f"the lake at entry {self.seq} is past and cannot be changed: run this on the lake itself; rows "
-            "of the past can be read here and given to it as data",
+            f"cannot change the lake at entry {self.seq}: an earlier instant is read-only. Run the statement "
+            "on the lake itself; rows that are read here can be passed to it as data",
             entry=self.seq,
         )
 
@@ -131,13 +131,18 @@ class PastLake(Verbs):
         at = f"entry {self.seq}"
         if registered:
             return (
-                f"the lake had a table {name!r} at {at}, but no version of it was part of that instant: "
-                "no client had used it with lakevilla.I or lakevilla.CT by then, nor called lake.sync()"
+                f"cannot read table {name!r} at {at}: the lake had it, but no version of it was part of that "
+                "instant, because no client had used it with lakevilla.I or lakevilla.CT or called "
+                "lake.sync()"
             )
         names = self.tables()
         close = get_close_matches(name, names, n=3)
-        hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"it had {names or 'none'}"
-        return f"the lake had no table {name!r} at {at}: {hint}"
+        hint = (
+            f"did you mean {' or '.join(map(repr, close))}?"
+            if close
+            else f"available: {', '.join(map(repr, names)) or 'none'}"
+        )
+        return f"unknown table {name!r} at {at}; {hint}"
 
     def _run(self, statement: Statement) -> Any:
         workspace = _PastWorkspace(self, self._catalog, self._engine, self._environment)
@@ -161,8 +166,8 @@ class _PastWorkspace(Workspace):
     def pin(self, table: TableName) -> Pinned:
         if table.version is not None or table.timestamp_ms is not None:
             raise InvalidInput(
-                f"the lake is seen at entry {self._past.seq}: ask the lake itself for another version of "
-                f"{table.name!r}, or leave the version out",
+                f"cannot read another version of {table.name!r}: the lake is opened at entry "
+                f"{self._past.seq}. Leave the version out, or read it from the lake itself",
                 entry=self._past.seq,
             )
         return self._past.pin(table.name)

@@ -13,7 +13,7 @@ from lakevilla.model import ReadSet, TableRef
 from lakevilla.store.records import number, optional_number, text
 
 NEW = -1
-"""The version on which the change is validated that makes a table: there was nothing."""
+"""The base version of a change that creates a table: there was nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +22,9 @@ class Write:
 
     Where `base` is `NEW` the change makes the table: nothing lay in its place. `blind` says that it only
     appends and nothing was read of the table for it: no outside writer can be in its way except by altering
-    the table. `exclusive` says that the table has no outside writers. `ticket` is the place in the table's
-    queue that it uses up, if any. `table_id` is the id that the format gave the table which it was validated
-    on; empty if that is not known.
+    the table. `exclusive` says that the table has no outside writers. `ticket` is the ticket in the table's
+    writer queue that it uses up, if any. `table_id` is the id that the format gave the table which it was
+    validated on; empty if that is not known.
     """
 
     table: TableRef
@@ -117,12 +117,12 @@ class Void:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What became of an entry on its tables, fixed by their logs: alike for every client that settles it.
+    """The result of an entry on its tables, fixed by their logs: the same for every client that settles it.
 
-    `published` is False if it had to be taken back or found its place taken. `versions` are the newest
+    `published` is False if it was rolled back or found its place taken. `versions` are the newest
     versions of its tables that came from it, or that it met in its way, by location; `torn` are tables where
-    another client built on what had to be taken back, before it was. `dropped` are tables below the root that
-    it made and had to take back, `owned` those that it made and that belong to the lake from then on.
+    another client built on a version before it could be rolled back. `dropped` are tables below the root that
+    it created and rolled back, `owned` those that it created and that belong to the lake from then on.
     """
 
     published: bool

@@ -52,7 +52,7 @@ class Packed:
 
     @property
     def seq(self) -> int:
-        """The last entry that it tells of."""
+        """The last entry that it holds."""
         return self.steps[-1].seq if self.steps else self.base.seq
 
     @property
@@ -127,7 +127,7 @@ def unpack_past(data: bytes, where: str) -> Packed:
         _check(packed.base.seq, packed.steps, number(record["seq"]))
         return packed
     except (KeyError, TypeError, AttributeError) as error:
-        raise Corrupt(f"{where} does not tell earlier states of the lake: {error!r}") from error
+        raise Corrupt(f"{where} is not a valid record of earlier states: {error!r}") from error
 
 
 def _encode(
@@ -153,7 +153,7 @@ def _is_told(state: Head, part: str) -> bool:
 
 
 def _decode_state(record: Mapping[str, Any], state: Mapping[str, Any]) -> Head:
-    # The first releases told less: what is not there is empty.
+    # The first releases stored less: what is not there is empty.
     told = {*state, "tables", "dropped"}
     parts: dict[str, Any] = {part: decode_map(part, state[part]) for part in MAPS if part in told}
     parts |= {part: decode_set(state[part]) for part in SETS if part in told}

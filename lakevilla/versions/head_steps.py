@@ -54,17 +54,17 @@ LATER = ("doomed", "ids")
 """Parts that earlier releases do not have: they are left out where they are empty."""
 
 NUMBERS = ("horizon", "ticket")
-"""The parts of a state that are numbers, beside those that every step changes."""
+"""The parts of a state that are numbers, except for those that every step changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """One entry of the global log as HEAD keeps it: which client made it, and what is different since.
 
-    `kind` is that of the entry; `published` is False if it came to nothing. `maps` holds per part of the
+    `kind` is that of the entry; `published` is False if it had no effect. `maps` holds per part of the
     state what was set, and None for what was removed; `added` and `removed` are members of the sets;
     `numbers` are new values. Parts that did not change are left out. `final` says that the transaction of
-    the entry has ended with it, also if it came to nothing.
+    the entry has ended with it, also if it had no effect.
     """
 
     seq: int
@@ -137,7 +137,7 @@ def encode_step(step: Step) -> dict[str, Any]:
         both = {"added": sorted(step.added.get(part, ())), "removed": sorted(step.removed.get(part, ()))}
         if any(both.values()):
             record[part] = both
-    # Of others than commits the kind tells.
+    # For entries that are not commits, the kind decides.
     if step.final and step.kind == COMMIT:
         record["final"] = True
     return {**record, **step.numbers}

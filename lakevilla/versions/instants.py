@@ -1,8 +1,8 @@
-"""Earlier instants of the lake: found by number, by time or by tag, and told as a history (module 4.1).
+"""Earlier instants of the lake: found by number, by time or by tag, and listed as a history (module 4.1).
 
-Each entry of the global log left the lake at an instant. HEAD tells the newest ones, the objects of `heads/`
-the others (see `head_encoding`): any is found by one LIST and one GET beside HEAD, by time
-with a few GETs more.
+Each entry of the global log left the lake at an instant. HEAD holds the newest ones, the objects of `heads/`
+the others (see `head_encoding`): any is found by one LIST and one GET in addition to HEAD, by time with a few
+GETs more.
 """
 
 from bisect import bisect_right
@@ -43,7 +43,8 @@ class Cuts:
     def at_tag(self, name: str) -> Head:
         """The instant of this name."""
         if name not in self.tags:
-            raise InvalidInput(f"the lake has no tag {name!r}: it has {sorted(self.tags) or 'none'}")
+            known = ", ".join(map(repr, sorted(self.tags))) or "none"
+            raise InvalidInput(f"unknown tag {name!r}; available: {known}")
         return self._at(self.tags[name])
 
     def at_time(self, time_ms: int) -> Head:
@@ -54,7 +55,7 @@ class Cuts:
         return found
 
     def earliest(self, seq: int) -> Head:
-        """The first instant from this entry on that is told of."""
+        """The first instant from this entry on that is kept."""
         if seq >= self._read.packed.base.seq:
             return self._read.packed.at(seq)
         number = next(self._log.past_numbers(seq), None)
@@ -74,7 +75,8 @@ class Cuts:
         return found
 
     def told(self) -> Iterator[Packed]:
-        """All that tells of instants, newest first; nothing where no client has written to the lake yet."""
+        """All objects that hold instants, newest first; nothing where no client has written to the lake
+        yet."""
         return iter(()) if self._look() is None else self._all()
 
     def _all(self) -> Iterator[Packed]:
@@ -111,8 +113,8 @@ class Cuts:
         past = None if number is None else self._log.read_past(number)
         if past is None:
             raise Corrupt(
-                f"entry {seq} of the lake should be kept, and no object of {keys.HEADS} tells of it: restore "
-                "it from a backup",
+                f"entry {seq} of the lake should be kept, but no object of {keys.HEADS} holds it: restore it "
+                "from a backup",
                 entry=seq,
             )
         if past.base.seq > seq:
@@ -131,7 +133,7 @@ class Cuts:
         return None if past is None else _newest(past, time_ms)
 
     def _begin_ms(self, number: int) -> int:
-        """The time of the first instant that this object tells of; what was deleted meanwhile is old."""
+        """The time of the first instant that this object holds; what was deleted meanwhile is old."""
         past = self._log.read_past(number)
         return 0 if past is None else past.base.time_ms
 

@@ -32,13 +32,13 @@ logger = logging.getLogger("lakevilla.versions")
 
 PREMISE_SECONDS = 3600.0
 """How long a HEAD, or what is known of a table, may be built on without reading it again (docs/protocol.md,
-section 1). Vacuum never deletes what is younger than `maintenance.deciding.FLOOR_MS`, many times as long."""
+section 1). Vacuum never deletes what is younger than `maintenance.retention.FLOOR_MS`, many times as long."""
 _STATES_KEPT = 4
 _SEEN_KEPT = 64
 
 
 class LakeRecreated(Conflict):
-    """The lake that was read is gone, and another one may lie in its place."""
+    """The lake that was read was deleted, and another one may lie in its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class ReadHead:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """An entry that HEAD has come past. `step` tells what became of it; None if that is not kept any more."""
+    """An entry that HEAD has come past. `step` is its result; None if that is not kept any more."""
 
     read: ReadHead
     step: Step | None
@@ -126,12 +126,13 @@ class GlobalLog:
             # A state goes only long after HEAD has left it: this client slept between the two requests.
             if outline.base_seq == gone:
                 missing = self._where(keys.past_head(gone))
-                raise Corrupt(f"{missing}, which HEAD is built on, is gone: restore it from a backup")
+                raise Corrupt(f"{missing}, which HEAD is built on, is missing: restore it from a backup")
             gone = outline.base_seq
         return None
 
     def read_head_of(self, lake: str) -> ReadHead:
-        """HEAD of the lake with this id, whichever it is if the id is empty; LakeRecreated if it is gone."""
+        """HEAD of the lake with this id, whichever it is if the id is empty; LakeRecreated if it was
+        deleted."""
         read = self.read_head()
         if read is None or lake not in ("", read.head.lake):
             raise self.recreated()
@@ -217,8 +218,8 @@ class GlobalLog:
                 return None
 
     def step_of(self, read: ReadHead, seq: int) -> Step | None:
-        """What this entry, up to which HEAD has come, changed; None if that is not told any more. No request
-        if HEAD itself tells."""
+        """What this entry, up to which HEAD has come, changed; None if that is not kept any more. No request
+        if HEAD itself holds it."""
         told: Packed | None = read.packed
         if seq <= read.packed.base.seq:
             told = self.read_past(next(self.past_numbers(seq), 0))
@@ -244,7 +245,7 @@ class GlobalLog:
         found = self._store.get(keys.past_head(seq))
         past = None if found is None else unpack_past(found.data, where)
         if past is not None and past.seq != seq:
-            raise Corrupt(f"{where} says that it is of entry {past.seq}", entry=past.seq)
+            raise Corrupt(f"{where} is misplaced: its record is of entry {past.seq}", entry=past.seq)
         return past
 
     def past_numbers(self, since: int) -> Iterator[int]:
@@ -270,9 +271,10 @@ class GlobalLog:
             self._store.delete(keys.slot(entry.seq))
         except Unavailable as error:
             raise CommitUnknown(
-                f"transaction {entry.txn} wrote entry {entry.seq} of the global log, and the store went away "
-                f"before it was clear whether that number was still free: ask lake.outcome({entry.txn!r}) "
-                "once it answers again, and do not rerun it blindly",
+                f"the outcome of transaction {entry.txn} is unknown: it wrote entry {entry.seq} of the "
+                "global log, and the store stopped answering before it was clear whether that number was "
+                f"still free. Ask lake.outcome({entry.txn!r}) when the store answers again; do not rerun it "
+                "blindly",
                 transaction=entry.txn,
                 entry=entry.seq,
             ) from error
@@ -286,8 +288,8 @@ class GlobalLog:
         return read_at is not None and self._environment.elapsed() - read_at < PREMISE_SECONDS
 
     def _passed_after_create(self, entry: Entry) -> Passed | None:
-        """The same after the slot was created. CommitUnknown if that lake is gone: it may have settled the
-        entry before it was deleted. What is left of our entry in the log of another lake is deleted."""
+        """The same after the slot was created. CommitUnknown if that lake was deleted: it may have settled
+        the entry before it was deleted. What is left of our entry in the log of another lake is deleted."""
         try:
             return self.passed(entry)
         except LakeRecreated as error:
@@ -298,7 +300,7 @@ class GlobalLog:
 
     def passed(self, entry: Entry) -> Passed | None:
         """How HEAD came past this entry; None if it has not come to it yet. LakeRecreated if it is another
-        lake's HEAD. One GET, and two more if the entry is older than what HEAD tells of."""
+        lake's HEAD. One GET, and two more if the entry is older than what HEAD holds."""
         read = self.read_head_of(entry.lake)
         if read.head.seq < entry.seq:
             return None
@@ -327,7 +329,7 @@ class GlobalLog:
                 "published stays, and the rest of that transaction is lost"
             ) from error
         if entry is not None and entry.seq != seq:
-            raise Corrupt(f"{where} says that it is entry {entry.seq}", entry=entry.seq)
+            raise Corrupt(f"{where} is misplaced: its record is of entry {entry.seq}", entry=entry.seq)
         return entry
 
     def _base(self, outline: Outline) -> Head | None:
@@ -352,19 +354,19 @@ def lost_with_its_lake(entry: Entry) -> CommitUnknown:
     """The error for an entry that may have been decided in a lake that was deleted since."""
     return CommitUnknown(
         f"transaction {entry.txn} was written as entry {entry.seq} of a lake that was deleted or recreated "
-        "since. What it wrote below the lake's root is gone; tables outside of the root may hold a part of "
-        "it. Look at the data before it is run again",
+        "since. What it wrote below the lake's root was deleted; tables outside of the root may hold a part "
+        "of it. Look at the data before you run it again",
         transaction=entry.txn,
         entry=entry.seq,
     )
 
 
 def untold(entry: Entry) -> CommitUnknown:
-    """The error of a client that slept until nothing tells any more what became of its entry."""
+    """The error for a client that was suspended until the result of its entry had expired."""
     return CommitUnknown(
-        f"transaction {entry.txn} may have been entry {entry.seq} of the global log: its client was "
-        "suspended for so long that this entry has expired, and what became of it is not known any more. "
-        "Look at the data before it is run again",
+        f"the outcome of transaction {entry.txn} is unknown: it may have been entry {entry.seq} of the "
+        "global log, and its client was suspended until this entry expired. Look at the data before you run "
+        "it again",
         transaction=entry.txn,
         entry=entry.seq,
     )

@@ -1,4 +1,4 @@
-"""Which lake a table belongs to: one record beside its log, created once (docs/protocol.md, section 2).
+"""Which lake owns a table: one record in the table's folder, created once (docs/protocol.md, section 2).
 
 Two global logs that decide commits on the same table would not know of each other. So the first commit that
 a global log decides on a table is preceded by this record, and another lake's is refused.
@@ -27,4 +27,4 @@ class Owner:
         try:
             return Owner(text(record["lake"]), text(record["url"]), text(record["put"]))
         except (KeyError, TypeError) as error:
-            raise Corrupt(f"{where} does not tell to which lake the table belongs: {error!r}") from error
+            raise Corrupt(f"{where} is not a valid owner record: {error!r}") from error

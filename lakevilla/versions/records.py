@@ -31,15 +31,15 @@ class Head:
 
     `dropped` holds locations below the root that are not tables any more, although their files still
     lie there: such a folder is not found as a table, and its name gets a new folder. `versions` are the
-    versions of this instant, by location: what entries made or adopted; `torn` are tables where a commit that
-    had to be taken back could not be, because another client had built on it. `owned` are locations of tables
+    versions of this instant, by location: what entries made or adopted; `torn` are tables where a refused
+    commit could not be rolled back, because another client had built on it. `owned` are locations of tables
     that are known to belong to this lake, so that no client has to ask them again. `time_ms` is when the last
     entry was written, never earlier than the one before; 0 where that is not known. `tags` are names of
-    entries whose instants are kept; of others, those before the entry `horizon` may be gone. `ticket` is the
-    newest place in the queue for the lake's slots that an entry used up. `doomed` are dropped locations whose
-    files vacuum deletes, or has deleted: no table can be there any more. `ids` are the ids that formats gave
-    the tables of `versions`, by location, where they are known: a location may hold another table later. On
-    the store it is packed, see `head_encoding`; a new part is added in `head_steps` too. `given_up` is not
+    entries whose instants are kept; of others, those before the entry `horizon` may be deleted. `ticket` is
+    the newest ticket in the queue for the lake's slots that an entry used up. `doomed` are dropped locations
+    whose files vacuum deletes, or has deleted: no table can be there any more. `ids` are the ids that formats
+    gave the tables of `versions`, by location, where they are known: a location may hold another table later.
+    On the store it is packed, see `head_encoding`; a new part is added in `head_steps` too. `given_up` is not
     part of the instant: of the next entry, which is not settled yet, these locations were found out of reach
     (see `settle.completion`).
     """
@@ -62,7 +62,7 @@ class Head:
 
 
 GONE = -1
-"""The version of a table below the root whose log cannot be read any more: it cannot be told of its name."""
+"""The version of a table below the root whose log cannot be read any more: it gets no notice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +95,9 @@ class RenameTable:
 class DropTable:
     """A table loses its name.
 
-    `base` is the version at which a table below the lake's root was seen: its log gets an empty entry
-    that tells of it, so that clients which still know the old name do not go by it; `GONE` if it cannot be
-    read. None for a table elsewhere, which is not touched.
+    `base` is the version at which a table below the lake's root was seen: its log gets a notice, so that
+    clients which still know the old name do not go by it; `GONE` if it cannot be read. None for a table
+    elsewhere, which is not touched.
     """
 
     table: TableRef

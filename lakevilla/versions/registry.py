@@ -95,7 +95,7 @@ def check(
             user = next((r for r in head.tables.values() if place_of(r.location) == place), None)
             if user is not None:
                 raise InvalidInput(
-                    f"the location {ref.location!r} already belongs to the table {user.name!r} of this lake"
+                    f"location {ref.location!r} is already used by table {user.name!r} of this lake"
                     + ("" if user.location == ref.location else f", as {user.location!r}"),
                     table=user.name,
                 )
@@ -108,33 +108,35 @@ def check(
         case Tag(name=name, seq=seq):
             if name in head.tags:
                 raise InvalidInput(
-                    f"the tag {name!r} is at entry {head.tags[name]} already: lake.untag({name!r}) first, or "
-                    "choose another name",
+                    f"tag {name!r} already exists, at entry {head.tags[name]}: call lake.untag({name!r}) "
+                    "first, or choose another name",
                     entry=head.tags[name],
                 )
             refuse_expired(head, seq)
         case Untag(name=name):
             if name not in head.tags:
-                raise InvalidInput(f"the lake has no tag {name!r}: it has {sorted(head.tags) or 'none'}")
+                known = ", ".join(map(repr, sorted(head.tags))) or "none"
+                raise InvalidInput(f"unknown tag {name!r}; available: {known}")
 
 
 def refuse_doomed(head: Head | None, location: str) -> None:
     """Raise InvalidInput if vacuum deletes what lies in this folder."""
     if head is not None and location in head.doomed:
         raise InvalidInput(
-            f"vacuum deletes the files of the dropped table at {location!r}, or has deleted them: restore "
-            "them elsewhere from a backup, or choose another location"
+            f"cannot use location {location!r}: vacuum has deleted, or is deleting, the files of the dropped "
+            "table there. Restore them elsewhere from a backup, or choose another location"
         )
 
 
 def refuse_expired(head: Head, seq: int) -> None:
     """Raise InvalidInput if the instant after this entry is not there yet, or not kept any more."""
     if not 0 <= seq <= head.seq:
-        raise InvalidInput(f"the lake has no entry {seq}: its newest is {head.seq}", entry=seq)
+        raise InvalidInput(f"unknown entry {seq} of the lake; the newest is {head.seq}", entry=seq)
     if seq < head.horizon and seq not in head.tags.values():
         kept = ", ".join(f"{name!r} (entry {at})" for name, at in sorted(head.tags.items()))
         raise InvalidInput(
-            f"entry {seq} of the lake is expired, and its data may be gone: what is kept begins with entry "
+            f"entry {seq} of the lake has expired, and its data may be deleted: what is kept begins with "
+            "entry "
             f"{head.horizon}" + (f"; of older ones there are the tags {kept}" if kept else ""),
             entry=seq,
         )
@@ -268,7 +270,7 @@ def _refuse_taken(head: Head, name: str) -> None:
     taken = find(head, name)
     if taken is not None:
         raise InvalidInput(
-            f"the lake already has a table {taken.name!r}: drop it first, or choose another name",
+            f"table {taken.name!r} already exists: drop it first, or choose another name",
             table=taken.name,
         )
 
@@ -278,7 +280,7 @@ def _refuse_dropped(head: Head, ref: TableRef) -> None:
     it, perhaps under another name."""
     known = any(other.location == ref.location for other in head.tables.values())
     if ref.location in head.dropped or not (known or ref.is_inside):
-        raise InvalidInput(f"another client dropped the table {ref.name!r}", table=ref.name)
+        raise InvalidInput(f"table {ref.name!r} was dropped by another client", table=ref.name)
 
 
 def _refuse_moved(head: Head, ref: TableRef) -> None:
@@ -288,6 +290,6 @@ def _refuse_moved(head: Head, ref: TableRef) -> None:
         return
     if current is None or current.location != ref.location:
         raise InvalidInput(
-            f"the lake has no table {ref.name!r} any more: another client renamed or dropped it",
+            f"table {ref.name!r} was renamed or dropped by another client",
             table=ref.name,
         )

@@ -1,6 +1,6 @@
 """The entries of the global log after a number, from HEAD and what it put aside (see `head_encoding`).
 
-HEAD alone tells the newest ones: nothing beside it is read for a number that is not far behind it.
+HEAD alone holds the newest ones: nothing else is read for a number that is not far behind it.
 """
 
 from collections.abc import Sequence

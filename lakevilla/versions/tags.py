@@ -21,7 +21,7 @@ class Tag:
 
 @dataclass(frozen=True, slots=True)
 class Untag:
-    """A name is taken back."""
+    """A tag is deleted."""
 
     name: str
 
@@ -48,13 +48,11 @@ def check_tag_name(name: object) -> str:
     """The name itself, if it can be that of a tag: not empty, and neither a number nor a time, because those
     name instants too."""
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
-        raise InvalidInput(f"{name!r} cannot be a tag: give it a name, such as 'month-end'")
+        raise InvalidInput(f"{name!r} cannot be a tag: expected a name, such as 'month-end'")
     if len(name.encode()) > NAME_BYTES:
-        raise InvalidInput(f"the tag {name[:20]!r}... is too long: {NAME_BYTES} bytes are the most")
+        raise InvalidInput(f"tag {name[:20]!r}... is too long: at most {NAME_BYTES} bytes are allowed")
     if name.isdecimal() or _is_time(name):
-        raise InvalidInput(
-            f"{name!r} cannot be a tag: it would be taken for an entry's number, or for a time"
-        )
+        raise InvalidInput(f"{name!r} cannot be a tag: it looks like the number of an entry, or like a time")
     return name
 
 

@@ -17,6 +17,7 @@ from lakevilla.errors import (
     Fenced,
     InvalidInput,
     LakeVillaError,
+    Torn,
     Unavailable,
     Unsupported,
 )
@@ -96,9 +97,10 @@ class Obedient(Session):
             self._ask(op, failure, steps)
         except (Aborted, Unavailable, InvalidInput, Unsupported) as failure:
             self.end(op, "failed", _told(failure))
+        except Torn as failure:
+            self.end(op, "torn", _told(failure))
         except Corrupt as failure:
-            torn = "torn" in str(failure) or "taken back" in str(failure)
-            self.end(op, "torn" if torn else "unknown", _told(failure))
+            self.end(op, "unknown", _told(failure))
         return op
 
     def ask(self, txn: str) -> tuple[str, str]:

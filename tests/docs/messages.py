@@ -10,7 +10,7 @@ _VARIABLE = (
     (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ", "<time>"),
     (r"\d+:\d\d:\d\d", "<age>"),
     (r"[\d.]+ seconds", "<seconds>"),
-    (r"(place|version) \d+", r"\1 <number>"),
+    (r"(ticket|version) \d+", r"\1 <number>"),
 )
 
 

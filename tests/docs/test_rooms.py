@@ -40,3 +40,16 @@ def test_files_that_the_pages_name_exist() -> None:
         for named in re.findall(r"\b[\w/]+\.py\b", (ROOT / page).read_text()):
             found = any(file == named or file.endswith(f"/{named}") for file in files)
             assert found or (ROOT / named).exists(), f"{page} names {named}"
+
+
+def test_modules_that_docstrings_name_exist() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        for named in re.findall(r"`((?:\w+\.)+\w+)`", path.read_text()):
+            *folders, last = named.split(".")
+            if folders[0] not in ROOMS:
+                continue
+            module, member = PACKAGE.joinpath(*folders, last), PACKAGE.joinpath(*folders)
+            found = (
+                module.exists() or module.with_suffix(".py").exists() or member.with_suffix(".py").exists()
+            )
+            assert found, f"{path.relative_to(ROOT)} names {named}"

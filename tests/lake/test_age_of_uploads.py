@@ -250,7 +250,7 @@ def test_uploads_of_another_lake_that_its_owner_may_delete_are_not_published(
     tx.append("t", [{"id": 50, "v": 50}])
     tx._workspace.uploads.finish()
     clock.ahead = 1.3 * DAY
-    with pytest.raises(lv.Conflict, match="to which the table belongs, may delete"):
+    with pytest.raises(lv.Conflict, match="which owns the table, may delete"):
         tx.commit()
     assert _ids(lake) == [1, 2]
 

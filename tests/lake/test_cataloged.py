@@ -209,7 +209,7 @@ def test_table_that_was_made_anew_in_the_catalog_is_not_taken_for_the_old_one(
 ) -> None:
     assert _rows(lake)
     house.catalog.drop_table("sales.orders")
-    with pytest.raises(lv.Corrupt, match=r"'sales.orders' of the catalog 'prod' was there and is gone"):
+    with pytest.raises(lv.Corrupt, match=r"'sales.orders' of the catalog 'prod' disappeared"):
         lake.read("orders")
     sql = load_catalog(
         "prod", type="sql", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/warehouse"
@@ -243,19 +243,19 @@ def test_markers_in_the_log_are_refused_with_the_reason(lake: lv.Lake, house: Wa
 
 
 def test_new_table_in_a_catalog_is_refused_with_advice(lake: lv.Lake) -> None:
-    with pytest.raises(lv.Unsupported, match="make it by another client"):
+    with pytest.raises(lv.Unsupported, match="another client of the catalog"):
         lake.create("more", SCHEMA, format="iceberg@prod/sales.more")
 
 
 def test_register_says_what_is_wrong(house: Warehouse, tmp_path: Path) -> None:
     lake = house.lake()
-    with pytest.raises(lv.InvalidInput, match=r"'prod' has no table 'sales.nothing'"):
+    with pytest.raises(lv.InvalidInput, match=r"unknown table 'sales.nothing' in catalog 'prod'"):
         lake.register("t", catalog="prod", table="sales.nothing")
     with pytest.raises(lv.InvalidInput, match=r"'other' cannot be opened.*catalogs="):
         lake.register("t", catalog="other", table="sales.orders")
     with pytest.raises(lv.InvalidInput, match="either a location, or"):
         lake.register("t", "s3://bucket/t", catalog="prod", table="sales.orders")
-    with pytest.raises(lv.InvalidInput, match="give the name of a catalog"):
+    with pytest.raises(lv.InvalidInput, match="catalog="):
         lake.register("t", catalog="pr/od", table="sales.orders")
     with pytest.raises(lv.InvalidInput, match="mapping of names to options"):
         lv.Lake(tmp_path, engine="local", catalogs={"prod": "sqlite:///x"})  # type: ignore[dict-item]
@@ -291,7 +291,7 @@ def test_catalog_is_found_in_pyicebergs_own_configuration(
         monkeypatch.setattr(catalog, "_ENV_CONFIG", Config())
         lake = lv.Lake(tmp_path / "lake", engine="local")
         # Tables of a SQL catalog belong to its name.
-        with pytest.raises(lv.InvalidInput, match=r"'mine' has no table 'sales.orders'"):
+        with pytest.raises(lv.InvalidInput, match=r"unknown table 'sales.orders' in catalog 'mine'"):
             lake.register("orders", catalog="mine", table="sales.orders")
 
 

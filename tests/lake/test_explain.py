@@ -131,8 +131,8 @@ def test_waiting_transaction_is_explained_with_the_one_that_it_waits_for(
     waits = _only(explanation, "waits")
     assert (waits.tables, waits.transactions) == (("x",), (ids[0], first.id))
     assert waits.since_seconds is not None
-    assert f"as soon as {first.id} has written" in waits.next
-    assert "shows signs of life" in _only(explanation, "first").text
+    assert f"as soon as {first.id} has committed" in waits.next
+    assert "is alive" in _only(explanation, "first").text
     assert "1 behind it waits" in _only(explanation, "first").next
     assert _kinds(everything) == ["first", "waits"]
     assert _kinds(of_table)[:2] == ["first", "waits"]
@@ -146,14 +146,14 @@ def test_waiting_transaction_is_explained_with_the_one_that_it_waits_for(
 def test_stale_owner_is_said_to_be_passed_over(lake: lv.Lake, store: Hooked) -> None:
     _mark(store, "x", 5, DEAD)
     first = _only(lake.explain("x"), "first")
-    assert "no sign of life for 0.3 seconds" in first.text
+    assert "is dead: its lease did not change for 0.3 seconds" in first.text
     assert "recover" in first.next
     _mark(store, "x", 6, A)
     first = _only(lake.explain("x"), "first")
-    assert "takes the place away from it" in first.next
+    assert "releases this ticket" in first.next
     waits = _only(lake.explain(A), "waits")
     assert waits.transactions == (A, DEAD)
-    assert "go on without it" in waits.next
+    assert "do not wait for it" in waits.next
 
 
 def test_pair_that_takes_places_in_opposite_orders_is_a_line_and_no_ring(
@@ -257,7 +257,7 @@ def test_loser_is_told_who_was_in_the_way_and_what_was_taken_back(
     assert caught.value.transaction == ""
     assert "delta-rs" in caught.value.winner
     explanation = lake.explain(tx.id)
-    back = _only(explanation, "taken back")
+    back = _only(explanation, "rolled back")
     assert "version 2 (UPDATE by delta-rs" in back.text
     assert "version 2 of 'x' by version 3" in back.text
     assert [name.startswith("y: part-") for name in back.files] == [True]
@@ -273,7 +273,7 @@ def test_redone_transaction_is_told_attempt_by_attempt_and_is_committed(
     with _outside_update(store, tmp_path, "y"):
         receipt = tx.commit()
     assert receipt.redone == 1, "what was taken back together with its inverse concerns nobody"
-    assert _kinds(lake.explain(tx.id)) == ["taken back", "committed"]
+    assert _kinds(lake.explain(tx.id)) == ["rolled back", "committed"]
     assert f"version {receipt.versions['x']} of 'x'" in _only(lake.explain(tx.id), "committed").text
     assert (lake.outcome(tx.id).state, lake.outcome(tx.id).seq) == ("committed", receipt.seq)
 

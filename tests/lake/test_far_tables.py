@@ -110,7 +110,7 @@ def test_tables_are_made_and_dropped_outside_the_root(far: Far) -> None:
     other = lv.Lake(place, engine="local", storage_options=options)
     assert len(other.history("t")) == 1
     with (
-        pytest.raises(lv.InvalidInput, match="there is a table at"),
+        pytest.raises(lv.InvalidInput, match="a table already exists at"),
         lake.transaction(BOTH) as tx,
     ):
         tx.create("again", "id BIGINT", location=f"{place}/made")

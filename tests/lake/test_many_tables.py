@@ -119,7 +119,7 @@ def test_read_of_one_table_that_changed_stops_a_write_of_another(lake: lv.Lake) 
     total = sum(_balances(tx, "x").values())
     tx.append("y", [{"id": 3, "balance": total}])
     lake.run(lambda other: _transfer(other, 5), features=BOTH)
-    with pytest.raises(lv.Conflict, match="given has changed"):
+    with pytest.raises(lv.Conflict, match="seen has changed"):
         tx.commit()
     assert 3 not in _balances(lake, "y")
 

@@ -77,7 +77,7 @@ def test_rolling_back_undoes_what_came_after_the_savepoint(lake: lv.Lake) -> Non
         assert _value(tx, 3) == 2
         tx.rollback_to("a")
         assert _value(tx, 3) == 1
-        with pytest.raises(lv.InvalidInput, match="no savepoint 'b'"):
+        with pytest.raises(lv.InvalidInput, match="unknown savepoint 'b'"):
             tx.rollback_to("b")
         tx.update("t", {"v": "v + 5"}, where="id = 3")
     assert (_value(lake, 3), _count(lake)) == (6, 20)
@@ -143,7 +143,7 @@ def test_value_that_the_client_read_and_that_changed_is_a_conflict_with_the_reas
     value = _value(tx, 5)
     tx.update("t", {"v": value + 1}, where="id = 5")
     lake.update("t", {"v": "v + 10"}, where="id = 5")
-    with pytest.raises(lv.Conflict, match="what its client was given has changed") as caught:
+    with pytest.raises(lv.Conflict, match="a result that its client has seen has changed") as caught:
         tx.commit()
     assert (caught.value.table, f"version {begin + 3}" in caught.value.winner) == ("t", True)
     assert _value(lake, 5) == 10
@@ -230,7 +230,7 @@ def test_statement_that_fails_on_the_new_state_is_a_conflict(lake: lv.Lake) -> N
     tx.sql("MERGE INTO t USING (SELECT id, v FROM t WHERE id >= 5 AND id < 6) s ON t.id = s.id "
            "WHEN MATCHED THEN UPDATE SET v = s.v + 1")  # fmt: skip
     lake.append("t", [{"id": 5, "v": 5}])
-    with pytest.raises(lv.Conflict, match="as it is now it fails"):
+    with pytest.raises(lv.Conflict, match="it fails on the newest version"):
         tx.commit()
 
 
@@ -242,7 +242,7 @@ def test_alter_comes_before_the_rows_of_a_transaction(lake: lv.Lake) -> None:
     assert lake.sql("SELECT w FROM t WHERE id = 50").collect() == [("x",)]
     with lake.transaction(lv.R) as tx:
         tx.delete("t", where="id = 50")
-        with pytest.raises(lv.InvalidInput, match="alter a table before"):
+        with pytest.raises(lv.InvalidInput, match="cannot alter table"):
             tx.add_column("t", "z", "STRING")
     assert _count(lake, "id = 50") == 0
 

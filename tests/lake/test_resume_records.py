@@ -281,7 +281,7 @@ def test_recover_tells_which_transactions_cannot_be_resumed(root: Path) -> None:
     obstacles = {one.transaction: one.obstacle for one in report.transactions}
     assert {txn for txn, obstacle in obstacles.items() if not obstacle} == {changed.id}
     assert set(obstacles) == {changed.id, idle.id, undone.id, done.id}
-    assert str(report).count("lake.resume goes on with it") == 1
+    assert str(report).count("lake.resume continues it") == 1
     for txn in (idle.id, undone.id, done.id):
         with pytest.raises(lv.InvalidInput):
             other.resume(txn)

@@ -36,7 +36,7 @@ def test_order_that_the_client_asked_for_and_that_changed_is_a_conflict(lake: lv
     assert [row.id for row in tx.sql("SELECT id FROM x WHERE id < 3 ORDER BY v").collect()] == [1, 2]
     tx.append("x", [{"id": 10, "v": 1}])
     lake.sql("UPDATE x SET v = 3 - v WHERE id < 3")
-    with pytest.raises(lv.Conflict, match="given has changed"):
+    with pytest.raises(lv.Conflict, match="seen has changed"):
         tx.commit()
 
 
@@ -179,11 +179,11 @@ def test_transaction_goes_no_further_after_a_statement_that_met_a_conflict(lake:
     value = _rows(tx, "x")[0][1]
     later = Timer(0.2, first.commit)
     later.start()
-    with pytest.raises(lv.Conflict, match="given has changed"):
+    with pytest.raises(lv.Conflict, match="seen has changed"):
         tx.update("x", {"v": value + 1}, where="id = 1")
     later.join()
-    with pytest.raises(lv.Conflict, match="could not be brought past"):
+    with pytest.raises(lv.Conflict, match="could not be redone"):
         tx.update("x", {"v": value + 1}, where="id = 1")
-    with pytest.raises(lv.Conflict, match="could not be brought past"):
+    with pytest.raises(lv.Conflict, match="could not be redone"):
         tx.commit()
     assert _rows(lake, "x")[0] == (1, 77)

@@ -367,7 +367,7 @@ def test_rename_and_register_are_transactions_of_their_own(
 ) -> None:
     with lake.transaction(BOTH) as tx:
         tx.create("t", "id BIGINT")
-        with pytest.raises(lv.InvalidInput, match="register or rename a table is a transaction of its own"):
+        with pytest.raises(lv.InvalidInput, match="register and rename cannot be combined"):
             do(tx)
     assert lake.tables() == ["src", "t"]
 

@@ -99,7 +99,7 @@ def test_wrong_change_is_refused_by_both_and_leaves_no_trace(constrained: Both, 
 
 
 def test_check_constraint_is_named_in_the_refusal(constrained: Both) -> None:
-    with pytest.raises(InvalidInput, match=r"CHECK constraint positive \(n > 0\) is violated"):
+    with pytest.raises(InvalidInput, match=r"CHECK constraint 'positive' \(n > 0\) is violated"):
         constrained.spark.sql("INSERT INTO checked VALUES (0, 'x')")
     with pytest.raises(InvalidInput, match="positive"):
         constrained.spark.append("checked", [{"n": 0, "name": "x"}])

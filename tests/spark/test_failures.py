@@ -17,7 +17,10 @@ from tests.spark.test_tables import VECTORS
 
 
 def test_executors_without_lakevilla_are_told_to_install_it() -> None:
-    with pytest.raises(lv.InvalidInput, match="executors has no lakevilla: install it there"), explained():
+    with (
+        pytest.raises(lv.InvalidInput, match="not installed in the Python of Spark's executors"),
+        explained(),
+    ):
         raise PythonException("Traceback\nModuleNotFoundError: No module named 'lakevilla'")
 
 

@@ -58,7 +58,7 @@ def test_missing_java_is_told_with_what_to_do(tmp_path: Path, monkeypatch: pytes
     monkeypatch.delenv("JAVA_HOME", raising=False)
     told = java.trouble()
     assert told is not None
-    assert told.startswith("there is no Java on this machine. Spark needs Java 17 or 21: install it")
+    assert told.startswith("Java was not found on this machine. Spark needs Java 17 or 21: install it")
     assert told.endswith("Without Java, open the lake with engine='local'.")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nowhere"))
     told = java.trouble()
@@ -71,7 +71,7 @@ def test_missing_java_is_told_with_what_to_do(tmp_path: Path, monkeypatch: pytes
     [
         (version("1.8.0_392"), "is version 1.8.0_392. Spark needs Java 17 or 21"),
         (version("11.0.22"), "is version 11.0.22. Spark needs Java 17 or 21"),
-        ("exit 1", "does not run"),
+        ("exit 1", "does not start"),
     ],
     ids=["8", "11", "broken"],
 )

@@ -1,7 +1,7 @@
 """Arrow on its way into DuckDB and out of it.
 
-Inside, timestamps have no zone and UUIDs are bytes (see `translation.typed`), and columns have our names;
-outside, a result has exactly the types that the translation promised.
+Inside, timestamps have no zone and UUIDs are bytes (see `translation.types.typed`), and columns have our
+names; outside, a result has exactly the types that the translation promised.
 """
 
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ def as_type(column: pa.ChunkedArray | pa.Array, data_type: pa.DataType) -> pa.Ch
         return column.cast(data_type)
     except pa.ArrowInvalid as error:
         if _holds_fixed(data_type):
-            raise InvalidInput(f"a value has not as many bytes as {data_type} has: {error}") from error
+            raise InvalidInput(f"a value does not have the length of type {data_type}: {error}") from error
         raise
 
 

@@ -26,7 +26,7 @@ _CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
     "python_enable_replacements": "false",
 }
 
-# How DuckDB tells of Ctrl-C, which it catches.
+# How DuckDB reports Ctrl-C, which it catches.
 _INTERRUPTED = ("Query interrupted", "KeyboardInterrupt: ")
 
 _BATCH_ROWS = 128 * 1024
@@ -69,7 +69,7 @@ class _Database:
 
     @contextmanager
     def cursor(self, tables: Mapping[str, Any]) -> "Iterator[duckdb.DuckDBPyConnection]":
-        """A cursor that sees these tables and is nobody else's."""
+        """A cursor that sees these tables and that no other statement uses."""
         cursor = self._take()
         try:
             for name, table in tables.items():

@@ -67,7 +67,7 @@ class Change:
             return "TRUE"
         translated = self.expressions().condition(where)
         if translated.aggregate:
-            raise InvalidInput("a condition on rows cannot hold an aggregate")
+            raise InvalidInput("the condition of an UPDATE, DELETE or MERGE cannot have an aggregate")
         return f"(({translated.sql}) IS TRUE)"
 
     def old(self) -> dict[str, Typed]:
@@ -114,7 +114,7 @@ def update(change: Change, assigned: Mapping[str, exp.Expr], where: exp.Expr | N
     """UPDATE: rows that match get new values, the other rows of their files are copied."""
     assigned = nothing_but(change.target.schema, assigned)
     if not assigned:
-        raise InvalidInput("UPDATE sets no column")
+        raise InvalidInput(f"UPDATE of table {change.target.name!r} sets no column")
     condition, values = change.condition(where), change.old()
     for name, node in assigned.items():
         to = change.target.schema.field(name).type
@@ -142,7 +142,7 @@ def delete(change: Change, where: exp.Expr | None) -> Rewritten:
 
 
 def surviving(change: Change, where: exp.Expr | None) -> Iterator[pa.Table]:
-    """The rows that stay of files from which some go; `removed` and `touched` tell the rest afterwards."""
+    """The rows that stay of files from which some go; `removed` and `touched` have the rest afterwards."""
     condition = change.condition(where)
     resolve = columns_in(change.source.schema, _names(change.source))
     predicate = predicate_of(where, resolve)
@@ -214,5 +214,5 @@ def matching(change: Change, data: Iterator[pa.Table], where: exp.Expr) -> Itera
         rows = inward(piece, names).append_column(FILE, pa.nulls(piece.num_rows, pa.int32()))
         outside = f"SELECT CAST(count(*) AS BIGINT) FROM {rows_of(change.relation)} WHERE NOT {condition}"
         if change.run(outside, {change.relation.sql: rows}).column(0)[0].as_py():
-            raise InvalidInput("a row to write does not satisfy the condition of the overwrite")
+            raise InvalidInput("a new row does not satisfy the condition of the overwrite")
         yield piece

@@ -185,11 +185,11 @@ class LocalEngine:
         translated = queries.translate(query)
         names = [column_of(target.schema, name) for name in columns] or list(target.schema.names)
         if len(set(names)) != len(names):
-            raise InvalidInput("INSERT names a column twice")
+            raise InvalidInput("INSERT names a column more than once")
         if len(names) != len(translated.outputs):
             raise InvalidInput(
-                f"INSERT wants {len(names)} columns ({', '.join(names)}), "
-                f"the query gives {len(translated.outputs)}"
+                f"INSERT needs {len(names)} columns ({', '.join(map(repr, names))}); "
+                f"the query has {len(translated.outputs)}"
             )
         alias = queries.fresh("i")
         values = {
@@ -206,7 +206,7 @@ class LocalEngine:
         if isinstance(data, LocalResult):
             schema = pa.schema([(column_of(target.schema, f.name), f.type) for f in data.schema])
             if len(set(schema.names)) != len(schema.names):
-                raise InvalidInput("the rows to write have two columns of one name")
+                raise InvalidInput("the rows to write have two columns of the same name")
             pieces: Iterator[pa.Table | pa.RecordBatch] = data.batches()
         else:
             schema, pieces = target.schema, given.batches_of(data, target.schema)

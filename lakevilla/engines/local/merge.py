@@ -190,12 +190,12 @@ class Merge:
     def _refuse_two(self, rows: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> None:
         clauses = self.clauses.matched
         if len(clauses) == 1 and clauses[0].condition is None and clauses[0].set is None:
-            # A row can be deleted twice and is gone all the same.
+            # To delete a row twice is not ambiguous.
             return
         if len(np.unique(rows)) != len(rows):
             raise InvalidInput(
-                "MERGE: two rows of the source match one row of the target, so that its new value is not "
-                "determined; remove duplicates from the source"
+                "MERGE is ambiguous: two rows of the source match one row of the target; remove duplicates "
+                "from the source"
             )
 
     def _inserted(self, inserting: NewRows) -> Iterator[pa.Table]:

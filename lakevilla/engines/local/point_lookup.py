@@ -3,7 +3,7 @@
 To plan and start even the smallest query takes DuckDB one to two milliseconds, more than all else that a
 point read does. So what services ask most often does not go there. What is recognised is small on purpose,
 and means the same beyond doubt: columns of integers or strings, compared with, or set to, a literal of
-their own kind. Everything else is None here, and DuckDB's.
+their own kind. Everything else is None here, and runs on DuckDB.
 """
 
 from collections.abc import Iterator, Mapping
@@ -60,7 +60,7 @@ class Point:
         return pa.Table.from_arrays([rows.column(name) for name in names], schema=pa.schema(fields))
 
     def update(self, target: Target, assigned: Mapping[str, pa.Scalar]) -> Rewritten:
-        """Set columns to values: copy on write, as `changes.update` does it."""
+        """Set columns to values: copy on write, as `copy_on_write.update` does it."""
         removed: list[DataFile] = []
         touched = 0
 
@@ -105,7 +105,7 @@ def point_of(environment: Environment, source: Source, where: exp.Expr | None) -
             return None
         column = _column(part.this, source.schema)
         value = None if column is None else _value(part.expression, column.type)
-        # A column that is compared twice is rare, and DuckDB's.
+        # A column that is compared twice is rare, and left to DuckDB.
         if column is None or value is None or column.name in equal:
             return None
         equal[column.name] = value

@@ -128,8 +128,8 @@ def _values(name: str, column: pa.ChunkedArray) -> list[Any]:
         values: list[Any] = column.to_pylist()
     except (ValueError, OverflowError) as error:
         raise Unsupported(
-            f"column {name!r} holds a value that Python does not have ({error}), such as a date beyond the "
-            "years 1 to 9999; toArrow() gives it",
+            f"column {name!r} has a value that Python cannot represent ({error}), such as a date outside of "
+            "the years 1 to 9999; use toArrow()",
             column=name,
         ) from error
     return [_value(value, data_type) for value in values] if pa.types.is_nested(data_type) else values

@@ -76,7 +76,7 @@ def checked(
         if not pc.all(kept).as_py() and piece.num_rows:
             rule = spark_text(target.checks[name])
             raise InvalidInput(
-                f"CHECK constraint {name} ({rule}) is violated by a row for table {target.name}",
+                f"CHECK constraint {name!r} ({rule}) is violated by a row for table {target.name!r}",
                 table=target.name,
                 rule=name,
             )
@@ -96,7 +96,8 @@ def column_of(schema: pa.Schema, name: str) -> str:
     """The column of this name, ignoring case; InvalidInput if there is none."""
     found = [field.name for field in schema if field.name.lower() == name.lower()]
     if len(found) != 1:
-        raise InvalidInput(f"there is no column {name}; there is {', '.join(schema.names)}", column=name)
+        known = ", ".join(map(repr, schema.names))
+        raise InvalidInput(f"unknown column {name!r}; available: {known}", column=name)
     return str(found[0])
 
 
@@ -109,5 +110,5 @@ def nothing_but(schema: pa.Schema, given: Mapping[str, exp.Expr]) -> dict[str, e
     """Assignments by the table's spelling of its columns."""
     named = {column_of(schema, name): value for name, value in given.items()}
     if len(named) != len(given):
-        raise InvalidInput("a column is set twice")
+        raise InvalidInput("UPDATE sets a column twice")
     return named

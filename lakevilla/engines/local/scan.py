@@ -56,7 +56,7 @@ class Scan:
 class Stream:
     """Rows that DuckDB asks for, from the beginning each time.
 
-    DuckDB tells of a failure in words of its own; `failure` is the one that happened.
+    DuckDB reports a failure as its own exception; `failure` is the original one.
     """
 
     def __init__(self, schema: pa.Schema, tables: Callable[[], Iterator[pa.Table]]) -> None:
@@ -92,7 +92,7 @@ def load(
     for key in dict.fromkeys(reference.key for reference in references):
         together = [reference for reference in references if reference.key == key]
         if key not in sources:
-            raise InvalidInput(f"there is no table {key}", table=key)
+            raise InvalidInput(f"unknown table {key!r}", table=key)
         scan = _scan(environment, sources[key], together)
         rows = scan.table() if scan.bytes <= EAGER_BYTES else None
         for reference in together:

@@ -32,7 +32,8 @@ def schema_of(data: Any) -> pa.Schema:
     if any(pa.types.is_null(field.type) for field in schema):
         empty = next(field.name for field in schema if pa.types.is_null(field.type))
         raise InvalidInput(
-            f"column {empty} has no type: all its values are missing; write a CAST", column=empty
+            f"cannot infer the type of column {empty!r}: all its values are missing; write a CAST",
+            column=empty,
         )
     return schema
 
@@ -51,10 +52,11 @@ def by_name(frame: Any, schema: pa.Schema) -> Mapping[str, Value]:
         name = spelt.get(field.name.lower())
         if name is None:
             raise InvalidInput(
-                f"there is no column {field.name}; there is {', '.join(schema.names)}", column=field.name
+                f"unknown column {field.name!r}; available: {', '.join(map(repr, schema.names))}",
+                column=field.name,
             )
         if name in values:
-            raise InvalidInput("the rows to write have two columns of one name")
+            raise InvalidInput("the rows to write have two columns of the same name")
         values[name] = Value(quoted(field.name), types.arrow_type(field.dataType))
     return values
 

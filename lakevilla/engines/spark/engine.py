@@ -104,13 +104,13 @@ class SparkEngine:
         """INSERT INTO target (columns) query; without columns all of the target's, in order."""
         names = [column_of(target, name) for name in columns] or list(target.schema.names)
         if len(set(names)) != len(names):
-            raise InvalidInput("INSERT names a column twice")
+            raise InvalidInput("INSERT names a column more than once")
         with self._statement(sources, now_ms) as opened:
             frame = opened.run(opened.text(query))
             if len(names) != len(frame.columns):
                 raise InvalidInput(
-                    f"INSERT wants {len(names)} columns ({', '.join(names)}), "
-                    f"the query gives {len(frame.columns)}"
+                    f"INSERT needs {len(names)} columns ({', '.join(map(repr, names))}); "
+                    f"the query has {len(frame.columns)}"
                 )
             values = {
                 name: Value(f"c{i}", types.arrow_type(field.dataType))
@@ -179,7 +179,7 @@ class SparkEngine:
             return Merge(self._change(opened, target, source, rows.columns), clauses, rows).run()
 
     def _change(self, opened: Any, target: Target, source: Source, columns: Sequence[str] = ()) -> Change:
-        """A change of the target's rows; `columns` are those that it meets beside the target's."""
+        """A change of the target's rows; `columns` are those that it uses other than the target's."""
         names = beside(names_in(source.schema), target.schema.names, columns)
         return Change(opened, self._writer, target, source, names)
 

@@ -41,8 +41,8 @@ _FAILED_READ = re.compile(r"(\[FAILED_READ_FILE[^\n]*)")
 _CAUSE = re.compile(r"^Caused by: ([^\n]*)", re.MULTILINE)
 _UNREADABLE = "a data file cannot be read: {}"
 _NOT_INSTALLED = (
-    "the Python of Spark's executors has no lakevilla: install it there, in the version that you have here, "
-    "or let PYSPARK_PYTHON name an interpreter that has it"
+    "lakevilla is not installed in the Python of Spark's executors: install the same version there, or let "
+    "PYSPARK_PYTHON name an interpreter that has it"
 )
 
 
@@ -58,7 +58,7 @@ _ACTIONS = (
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """Work with Spark whose failures are told in our words."""
+    """Work with Spark whose failures become our exceptions."""
     try:
         yield
     except (Py4JJavaError, PySparkException) as error:

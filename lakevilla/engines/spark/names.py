@@ -1,6 +1,7 @@
 """Names of the columns that a statement adds to a table's own, none of which is a name of the table's.
 
-A format allows any name for a column. So our own are chosen for each statement, beside those that it meets.
+A format allows any name for a column. So our own are chosen for each statement, different from all that it
+uses.
 """
 
 from collections.abc import Iterable

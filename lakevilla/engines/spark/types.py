@@ -82,7 +82,7 @@ def arrow_type(data_type: spark.DataType) -> pa.DataType:
     if isinstance(data_type, spark.StructType):
         return pa.struct([pa.field(field.name, arrow_type(field.dataType)) for field in data_type.fields])
     if type(data_type) not in _TO_ARROW:
-        raise Unsupported(f"the type {data_type.simpleString()} cannot be stored in a table")
+        raise Unsupported(f"type {data_type.simpleString()} cannot be stored in a table")
     return _TO_ARROW[type(data_type)]
 
 

@@ -27,7 +27,7 @@ def unpublished(base: DeltaSnapshot, change: Change, now_ms: int) -> Commit:
 def inverse(base: DeltaSnapshot, change: Change, now_ms: int) -> Change:
     """The change that undoes this one, which was published on `base`.
 
-    Files that come back have no statistics: what a removal tells of a file has none.
+    Restored files have no statistics: a `remove` action has none.
     """
     commit = unpublished(base, change, now_ms)
     root = base.store.url
@@ -69,7 +69,7 @@ def decode_change(record: Mapping[str, Any], root: str) -> Change:
 
 
 def _actions(base: DeltaSnapshot, change: Change, now_ms: int) -> list[Action]:
-    # The time of the version before is asked for only by who publishes: to learn it may take a request.
+    # The time of the version before is asked for only when it is published: it may take a request.
     return actions_of(change, _NOBODY, context_of(base, lambda: 0), now_ms)
 
 

@@ -114,7 +114,7 @@ class DeltaSnapshot:
 
     @lazy_property
     def info(self) -> Mapping[str, Any]:
-        """The version's `commitInfo`; empty if its entry has none or is gone."""
+        """The version's `commitInfo`; empty if its entry has none or was deleted."""
         if self.state.info is not None:
             return self.state.info
         found = self.store.get(entry_key(self.version))
@@ -132,7 +132,7 @@ class DeltaSnapshot:
 
     @property
     def has_deletes(self) -> bool:
-        """The protocol tells, also where rows were deleted before the table's property was turned off."""
+        """By the protocol, also where rows were deleted before the table's property was turned off."""
         return "deletionVectors" in (self.protocol.reader_features or ())
 
     def formats(self) -> frozenset[str]:
@@ -219,7 +219,7 @@ class DeltaSnapshot:
 
 
 def _entries(batch: pa.RecordBatch) -> list[dict[str, Any]]:
-    """`add` actions as the log has them, without statistics and without what they do not tell."""
+    """`add` actions as the log has them, without statistics and without missing members."""
     entries = []
     try:
         rows = batch.to_pylist()
@@ -231,6 +231,6 @@ def _entries(batch: pa.RecordBatch) -> list[dict[str, Any]]:
             if name in entry:
                 entry[name] = dict(entry[name])
         if "size" not in entry:
-            raise Corrupt(f"the log does not tell the size of the file {entry['path']!r}")
+            raise Corrupt(f"the Delta log has no size of the file {entry['path']!r}")
         entries.append(entry)
     return entries

@@ -77,22 +77,24 @@ class DeltaTable:
 
     def at_version(self, version: int) -> DeltaSnapshot:
         if version < 0:
-            raise InvalidInput(f"a version cannot be {version}")
+            raise InvalidInput(f"a version cannot be negative; found {version}")
         now = self._environment.elapsed()
         state = open_state(self._store, self._environment, version)
         if state is None:
-            raise InvalidInput(f"there is no Delta table in {self._store.url}")
+            raise InvalidInput(f"no Delta table found in {self._store.url}")
         return self._snapshot(state, now)
 
     def at_time(self, timestamp_ms: int) -> DeltaSnapshot:
         newest = self.latest()
         if newest is None:
-            raise InvalidInput(f"there is no Delta table in {self._store.url}")
+            raise InvalidInput(f"no Delta table found in {self._store.url}")
         listing = list_log(self._store)
         version = self._version_at(newest, listing, timestamp_ms)
         oldest = listing.oldest()
         if version is None or oldest is None or version < oldest:
-            raise InvalidInput("the table has no version as old as that, or its log has been cleaned up")
+            raise InvalidInput(
+                "no version of the table is as old as this time; it is newer, or its log was cleaned up"
+            )
         # Pending markers lie above the newest version.
         return newest if version >= newest.version else self.at_version(version)
 
@@ -220,7 +222,7 @@ class DeltaTable:
         try:
             write_checkpoint(self._store, self._environment, snapshot)
         except (LakeVillaError, pa.ArrowException) as error:
-            logger.warning("no checkpoint of version %d of %s: %s", snapshot.version, self._store.url, error)
+            logger.warning("version %d of %s has no checkpoint: %s", snapshot.version, self._store.url, error)
 
     def renew_hint(self, snapshot: DeltaSnapshot) -> None:
         """Readers list what lies above the last checkpoint: they need none."""
@@ -273,7 +275,7 @@ class DeltaTable:
             time = None if commit is None else (commit.info or {}).get("inCommitTimestamp")
             if not isinstance(time, int):
                 raise Corrupt(
-                    f"entry {versions[middle]} of the Delta log does not tell its time",
+                    f"entry {versions[middle]} of the Delta log has no timestamp",
                     version=versions[middle],
                 )
             low, high = (middle + 1, high) if time <= timestamp_ms else (low, middle)
@@ -285,8 +287,8 @@ def _columns(partition_by: Sequence[PartitionField]) -> list[str]:
     for field in partition_by:
         if field.transform != "identity" or len(field.source) != 1:
             raise InvalidInput(
-                f"a Delta table is partitioned by its columns, not by {field.transform} of "
-                f"{'.'.join(field.source)!r}: use an Iceberg table for that"
+                f"a Delta table cannot be partitioned by {field.transform} of {'.'.join(field.source)!r}, "
+                "only by columns: use an Iceberg table for that"
             )
     return [field.source[0] for field in partition_by]
 
@@ -294,7 +296,7 @@ def _columns(partition_by: Sequence[PartitionField]) -> list[str]:
 def _number(snapshot: DeltaSnapshot, key: str) -> int:
     text = snapshot.properties.get(key, "0")
     if not text.isdecimal():
-        raise Corrupt(f"the table property {key} is {text!r}, not a number")
+        raise Corrupt(f"the table property {key!r} must be a number; found {text!r}")
     return int(text)
 
 

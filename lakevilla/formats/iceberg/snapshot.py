@@ -156,15 +156,15 @@ class IcebergSnapshot:
     def refuse_writes(self) -> None:
         if self.at.keeper is Keeper.UNKNOWN:
             raise Unsupported(
-                f"the table at {self.context.root} is kept by a catalog, which alone decides its versions: "
-                "to write to it, register it by that catalog, lake.register(name, catalog=..., table=...)"
+                f"cannot write to the table at {self.context.root}: a catalog decides its versions. Register "
+                "it with that catalog: lake.register(name, catalog=..., table=...)"
             )
         if self.at.keeper is Keeper.CATALOG and self.coordination.markers_in_log:
             raise Unsupported(NO_MARKERS)
         if self.places.moved:
             raise Unsupported(
-                f"the table at {self.context.root} says that it lies at {self.raw['location']}: other "
-                "clients would look for its files there. It is only read; write to it where it was made"
+                f"cannot write to the table at {self.context.root}: its metadata names another location, "
+                f"{self.raw['location']}, where other clients would look for new files. Write to it there"
             )
         refuse_write(self.raw)
 

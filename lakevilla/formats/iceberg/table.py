@@ -1,4 +1,4 @@
-"""One Iceberg table behind the format port: versions and their history, as its log tells them."""
+"""One Iceberg table behind the format port: versions and their history, found in its log."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -67,7 +67,7 @@ class IcebergTable:
 
     def at_version(self, version: int) -> IcebergSnapshot:
         if version < 0:
-            raise InvalidInput(f"a version cannot be {version}")
+            raise InvalidInput(f"a version cannot be negative; found {version}")
         try:
             top = self._newest()
         except (Corrupt, Unsupported):
@@ -89,7 +89,9 @@ class IcebergTable:
         top = self._newest()
         version = version_at(self._log, top, timestamp_ms)
         if version is None:
-            raise InvalidInput("the table has no version as old as that, or its log has been cleaned up")
+            raise InvalidInput(
+                "no version of the table is as old as this time; it is newer, or its log was cleaned up"
+            )
         return top if version == top.version else self.at_version(version)
 
     def history(
@@ -107,8 +109,8 @@ class IcebergTable:
     ) -> Change:
         if self._log.keeper is Keeper.CATALOG:
             raise Unsupported(
-                "LakeVilla makes no tables in catalogs: make it by another client of the catalog, then "
-                "lake.register(name, catalog=..., table=...)"
+                "LakeVilla cannot create tables in catalogs: create it with another client of the catalog, "
+                "then call lake.register(name, catalog=..., table=...)"
             )
         return create_table(
             schema,
@@ -147,7 +149,7 @@ class IcebergTable:
         return answer
 
     def log_markers(self, snapshot: IcebergSnapshot) -> LogMarkers | None:
-        """A catalog decides what becomes of a version: no client holds one there."""
+        """A catalog decides versions: no client can hold one there."""
         if snapshot.at.keeper is not Keeper.FILES:
             return None
         entries = IcebergMarkerEntries(self._store, self._environment, snapshot.at)
@@ -228,7 +230,8 @@ class IcebergTable:
         found = self._log.at(version, newest.at)
         if newest.version < version:
             raise Corrupt(
-                f"the table in {self._store.url} has no version {version} any more", version=version
+                f"version {version} of the table in {self._store.url} is not available any more",
+                version=version,
             )
         return newest if found is None else self._snapshot(found)
 
@@ -258,7 +261,7 @@ class IcebergTable:
     def _newest(self) -> IcebergSnapshot:
         found = self.latest()
         if found is None:
-            raise InvalidInput(f"there is no Iceberg table in {self._store.url}")
+            raise InvalidInput(f"no Iceberg table found in {self._store.url}")
         return found
 
     def _snapshot(self, version: Version) -> IcebergSnapshot:

@@ -38,7 +38,7 @@ def to_bytes(kind: PrimitiveType, value: Any) -> bytes:
 
 def from_bytes(kind: PrimitiveType, data: bytes) -> Any:
     """The Python value; None where Python has no such value (a year above 9999, nanoseconds), or the bytes
-    are none of the type: as a bound, that is none.
+    are not of the type: such a bound counts as unknown.
 
     Bounds that were written before a column got a wider type are understood.
     """

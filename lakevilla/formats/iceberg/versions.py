@@ -1,6 +1,6 @@
 """The metadata of the next version: what a commit adds to that of the version before, and what it drops.
 
-A commit bounds what only tells of the past: `metadata-log` by the table's own property, `snapshot-log` by the
+A commit bounds what only records the past: `metadata-log` by the table's own property, `snapshot-log` by the
 snapshots that are left. It never expires snapshots: as for other writers of Iceberg, that is maintenance
 (`expiry`).
 """

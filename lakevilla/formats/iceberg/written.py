@@ -74,7 +74,7 @@ def encode_entry(entry: Entry) -> dict[str, Any]:
 
 
 def decode_entry(record: Mapping[str, Any]) -> Entry:
-    """The entry of such an object; Corrupt if it is none."""
+    """The entry of such an object; Corrupt if it is malformed."""
     try:
         sequence, file_sequence, snapshot_id = map(int, record["numbers"])
         file = {

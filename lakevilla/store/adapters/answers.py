@@ -51,7 +51,7 @@ class Answer:
     def exists(self) -> bool:
         """A create met an object.
 
-        S3's 409 says that rivals met and not who won; only Azure's 409 BlobAlreadyExists decides.
+        S3's 409 says that rivals met, not which one won; only Azure's 409 BlobAlreadyExists decides.
         """
         if not isinstance(self._failure, self._exceptions.AlreadyExistsError):
             return False
@@ -79,15 +79,15 @@ class Answer:
         said = self.code or (str(self.status) if self.status else "no answer")
         refused = f"{url} refuses the {request} of {self._key or '/'!r}"
         if self.refused:
-            return Unavailable(f"{refused} ({said}): check the credentials and what they may do here")
+            return Unavailable(f"{refused} ({said}): check the credentials and their permissions")
         if self._no_bucket or isinstance(self._failure, FileNotFoundError):
-            return Unavailable(f"{url}: there is no such bucket or container ({said}); check the URL")
+            return Unavailable(f"{url}: the bucket or container does not exist ({said}); check the URL")
         if self.status == 501 or isinstance(self._failure, self._exceptions.NotSupportedError):
             return Unsupported(f"{url} does not implement the {request} ({said}); LakeVilla needs it")
         if "URL scheme is not allowed" in str(self._failure) or "BadScheme" in str(self._failure):
             return Unavailable(f"{url}: the endpoint is plain http; allow it with AWS_ALLOW_HTTP=true")
         if "incorrectly configured region" in self.line:
-            return Unavailable(f"{url} redirects to another place: check the region and the endpoint")
+            return Unavailable(f"{url} redirects to another endpoint: check the region and the endpoint")
         if 400 <= self.status < 500 and self.status not in _TRANSIENT and self.code != "RequestTimeout":
-            return Unavailable(f"{refused} for good ({said})")
+            return Unavailable(f"{refused} ({said}); a retry does not help")
         return Unanswered(f"{request} on {url}: {self.line}")

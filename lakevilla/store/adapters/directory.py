@@ -1,7 +1,7 @@
 """A local directory as an object store, safe between threads and processes and after a crash.
 
 obstore's local store has no put-if-match, so this adapter makes its own system calls. A key is a path
-below the root. Content is written to a temporary file beside its target and then appears whole:
+below the root. Content is written to a temporary file in the target's folder and then appears whole:
 
 - `create` links it (the kernel lets exactly one rival link a name);
 - `put` renames it over whatever is there;
@@ -95,7 +95,7 @@ class Directory:
         check_folder(prefix)
         with self._errors(prefix):
             names = [name[:-1] for name in self._names(prefix) if name.endswith("/")]
-        # A folder without objects is none: object stores do not have them.
+        # A folder without objects does not count: object stores do not have them.
         return sorted(name for name in names if next(self.list(f"{prefix}{name}/"), None) is not None)
 
     def put(self, key: str, data: bytes) -> None:
@@ -152,7 +152,9 @@ class Directory:
         path = self._root
         for segment in key.split("/"):
             if segment.startswith(TEMPORARY):
-                raise InvalidInput(f"{key!r}: names that begin with {TEMPORARY!r} are LakeVilla's own")
+                raise InvalidInput(
+                    f"{key!r} cannot be used as a key: names that begin with {TEMPORARY!r} are reserved"
+                )
             path = f"{path}/{segment}"
             if os.path.islink(path):
                 raise Unavailable(f"{path} is a symbolic link: links below a lake's root are not followed")
@@ -173,7 +175,7 @@ class Directory:
 
     @contextlib.contextmanager
     def _written(self, key: str, data: bytes) -> Iterator[tuple[str, str]]:
-        """A flushed temporary file with the data beside the key's path; gone when the block ends."""
+        """A flushed temporary file with the data, in the folder of the key; deleted when the block ends."""
         path = self._path(key)
         folder = os.path.dirname(path)
         self._make_folder(folder)
@@ -222,7 +224,7 @@ class Directory:
 
     @contextlib.contextmanager
     def _locked(self, folder: int, path: str) -> Iterator[None]:
-        """Alone with the folder of `path`, among all who write through this class."""
+        """Alone with the folder of `path`, among all writers of this class."""
         end = self._environment.elapsed() + LOCK_SECONDS
         while not _try_lock(folder):
             if self._environment.elapsed() > end:
@@ -231,7 +233,7 @@ class Directory:
         try:
             yield
         finally:
-            # Said aloud: a process forked meanwhile has a copy of the descriptor and would keep it. An error
+            # Explicitly: a process forked meanwhile has a copy of the descriptor and would keep it. An error
             # here would hide that the write took effect; closing the folder frees the lock too.
             with contextlib.suppress(OSError):
                 fcntl.flock(folder, fcntl.LOCK_UN)
@@ -287,7 +289,9 @@ def _translate(failure: OSError, path: str) -> LakeVillaError | Unanswered:
     if failure.errno in (errno.ENAMETOOLONG, errno.EILSEQ):
         return InvalidInput(f"{path}: {said}")
     if failure.errno in (errno.ENOTDIR, errno.EISDIR, errno.EEXIST):
-        return Unavailable(f"{path}: {said}; a file lies where a folder must be, or the other way round")
+        return Unavailable(
+            f"{path}: {said}; there is a file in place of a folder, or a folder in place of a file"
+        )
     if failure.errno in (errno.EBADF, errno.ENOTSUP, errno.ENOLCK):
         return Unsupported(f"{path}: this file system has no hard links or no locks on folders ({said})")
     if failure.errno in _PASSING:

@@ -1,7 +1,7 @@
 """Object stores through obstore: S3 and its like, GCS, Azure, and memory behind the same class.
 
-obstore's own retries are off (the opener sees to it): a retry that the caller does not see would turn
-"our first try applied" into "somebody else's object is there". `Retrying` repeats, and reads back.
+obstore's own retries are off (the opener does that): a retry that the caller does not see would turn
+"our first try applied" into "another client's object is there". `Retrying` repeats, and reads back.
 """
 
 import os

@@ -1,9 +1,9 @@
-"""What a transaction that the global log decides stands on, and how it comes to stand on a later HEAD.
+"""The base of a commit that the global log decides, and how it moves to a later HEAD.
 
-Without isolation each table was pinned by itself. A table that was changed is looked after by settling, which
-meets every version since; one that was only read is asked for newer versions in the same round as HEAD is
-read. HEAD tells by its versions whether an entry came between the pins and that. With isolation it is the
-other way round, see `instant_base`: HEAD told what to read.
+Without isolation each table was pinned separately. For a table that was changed, settling reads every version
+since; a table that was only read is asked for newer versions in the same round as HEAD is read. The versions
+in HEAD show whether an entry came between the pins and that. With isolation it is the other way round, see
+`instant_base`: HEAD said what to read.
 """
 
 from abc import ABC, abstractmethod
@@ -23,7 +23,7 @@ News = Mapping[str, Sequence[Taken]]
 
 
 class CommitBase(ABC):
-    """What one transaction stands on."""
+    """The versions that one transaction's commit builds on."""
 
     def __init__(self, parts: CommitParts) -> None:
         self._parts = parts
@@ -67,7 +67,7 @@ class CommitBase(ABC):
         return contended
 
     def line_up(self) -> None:
-        """Take a place in the queue of each table that we change by what it holds, if we can redo that."""
+        """Claim a ticket for each table that we change by what it holds, if we can redo that."""
         if self._lined_up or not self._recovers:
             return
         self._lined_up = True
@@ -95,7 +95,7 @@ class CommitBase(ABC):
 
 
 class PerTableBase(CommitBase):
-    """Each table pinned by itself."""
+    """Each table pinned separately."""
 
     _unsure = False
     """Whether something may have been committed that we have not seen."""

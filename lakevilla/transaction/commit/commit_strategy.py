@@ -1,4 +1,4 @@
-"""The commit of a transaction by what it picked: one table by itself, or all tables by the global log."""
+"""The commit of a transaction by its features: one table by its own log, or all tables by the global log."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -34,8 +34,8 @@ class CommitStrategy:
         changeable = {pinned.ref.location for pinned in workspace.changeable}
         targets = [at for at in (p.ref.location for p in self._operations.targets) if at in changeable]
         by_slot = self._is_decided_by_slot(targets)
-        # A client that found no row to change is a writer too: what it read decided that. At one instant it
-        # was true.
+        # A transaction that found no row to change is a writer too: its reads decided that. With isolation
+        # they were true at one instant.
         idle = by_slot and self._operations.meant_to_change and not guarantees.isolates
         if not targets and not defines and not idle:
             self._refuse_no_op_on_a_stale_instant()

@@ -76,8 +76,8 @@ class InstantBase(CommitBase):
         now = head.versions.get(pinned.ref.location)
         if now is None:
             raise Conflict(
-                f"the table was dropped: the lake has no table {name!r} any more, which the transaction has "
-                "used, or could not make it part of its instant. Nothing was changed; run it again",
+                f"table {name!r}, which the transaction used, was dropped, or could not become part of the "
+                "lake's instant. Nothing was changed; run the transaction again",
                 table=name,
             )
         return Stand(name, version, version + 1 if written else None, hidden=now, log=now)
@@ -102,13 +102,13 @@ class InstantBase(CommitBase):
 def _invalid(failure: Failure | None) -> Aborted:
     if failure is None:
         return Conflict(
-            "another client made a table in the place of one that the transaction makes: nothing was "
-            "changed; run the transaction again"
+            "another client created a table at the location of one that the transaction creates: nothing "
+            "was changed; run the transaction again"
         )
     return ValidationFailed(
-        f"the lake moved past the instant that the transaction saw: {failure.table!r} breaks rule "
-        f"{failure.rule} ({failure.reason}). Nothing was changed; run the transaction again, let lake.run do "
-        "it, or add lakevilla.R so that it is redone",
+        f"the lake moved past the instant that the transaction read: table {failure.table!r} violates rule "
+        f"{failure.rule} ({failure.reason}). Nothing was changed; run the transaction again, use lake.run, "
+        "or add lakevilla.R, which redoes its statements",
         table=failure.table,
         rule=failure.rule,
     )

@@ -39,7 +39,7 @@ def commit_change(
 ) -> Snapshot:
     """Publish the change and return the version that it became, or raise Conflict.
 
-    `settle` sees to it that the entry of the global log is settled that decided the version below ours.
+    `settle` settles the entry of the global log that decided the version below ours.
     """
     table, base = pending.pinned.table, pending.pinned.snapshot
     for losses in range(LOSSES_ALLOWED):
@@ -57,7 +57,7 @@ def commit_change(
                     base = _rebase(pending, base, table.since(base))
     raise Conflict(
         f"{pending.change.operation} on {pending.pinned.ref.name!r} lost {LOSSES_ALLOWED} races in a row: "
-        "nothing was changed; try again when fewer clients write",
+        "nothing was changed; retry it when fewer clients write",
         table=pending.pinned.ref.name,
         operation=pending.change.operation,
     )
@@ -85,7 +85,7 @@ def settle_base(catalog: Catalog, pinned: Pinned, meter: Meter) -> None:
 
 
 def back_off(environment: Environment, losses: int) -> None:
-    """Step aside for a random time that grows with the losses, so that rivals spread out."""
+    """Back off for a random time that grows with the losses, so that rivals spread out."""
     longest = min(BACK_OFF_LIMIT_SECONDS, BACK_OFF_SECONDS * 2.0 ** min(losses - BACK_OFF_AFTER, 10))
     environment.sleep(longest * environment.random())
 
@@ -95,7 +95,7 @@ def _conflict(pending: TableChange, theirs: Footprint, hit: Hit) -> Conflict:
     about = f" ({hit.file})" if hit.file else ""
     return Conflict(
         f"{operation} on {name!r} conflicts with {theirs.summary}: {hit.reason}{about}. "
-        "Nothing was changed; run it again to work on the new version",
+        "Nothing was changed; run it again on the new version",
         table=name,
         operation=operation,
         file=hit.file,

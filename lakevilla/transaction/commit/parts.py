@@ -15,7 +15,7 @@ from lakevilla.transaction.workspace import BeforeChange, Workspace
 
 @dataclass(frozen=True)
 class CommitParts:
-    """What one transaction has done, what it stands on, and how it gets past the commits of others."""
+    """What one transaction has done, the versions it builds on, and how it handles commits of others."""
 
     workspace: Workspace
     operations: Operations

@@ -15,8 +15,8 @@ this lake. A table that belongs to another lake is vacuumed from there, by a cli
 lake's leases: files that were uploaded there almost a day ago are not published any more.
 
 A client may be suspended between that look and its commit. So a commit that was sent an hour after the look
-is confirmed: an entry at a number that had been used is deleted again, and a commit whose files are gone is
-rolled back by an inverse commit.
+is confirmed: an entry at a number that had been used is deleted again, and a commit whose files were deleted
+is rolled back by an inverse commit.
 """
 
 import logging
@@ -42,8 +42,8 @@ from lakevilla.versions.log import PREMISE_SECONDS
 logger = logging.getLogger("lakevilla.transaction")
 
 UNSEEN_SECONDS = 22 * 3600.0
-"""So old may uploads be that no lease protects: vacuum deletes nothing within a day, and a commit may be sent
-an hour after the look. The rest is for clocks that are apart."""
+"""The highest age of uploads that no lease protects: vacuum deletes nothing within a day, and a commit may be
+sent an hour after the look. The rest allows for clocks that differ."""
 
 
 class Premises:
@@ -57,7 +57,7 @@ class Premises:
         self._shown_at: dict[str, float] = {}
 
     def renew(self, pending: Iterable[TableChange]) -> None:
-        """Right before the commit: look again at what is old. Conflict if it is gone."""
+        """Right before the commit: look again at what is old. Conflict if it was deleted."""
         now, changes = self._workspace.environment.elapsed(), list(pending)
         for each in changes:
             if self._is_old(each.pinned.pinned_at) and not each.pinned.is_new and not is_whole(each.pinned):
@@ -74,7 +74,7 @@ class Premises:
         self._renewed_at = now
 
     def confirm(self, pending: TableChange, published: Published, author: Author) -> Snapshot:
-        """Right after the commit: what it became. Conflict if it rests on something that was deleted while
+        """Right after the commit: its version. Conflict if it builds on something that was deleted while
         the client was suspended; then nothing of it is left."""
         snapshot = published.snapshot
         if not self._is_old(self._renewed_at):
@@ -84,17 +84,18 @@ class Premises:
         except Recreated as error:
             raise CommitUnknown(
                 f"transaction {author.txn} was committed as version {snapshot.version} of "
-                f"{pending.pinned.ref.name!r}, and the table was deleted or recreated while its client was "
-                "suspended: look at the data before it is run again",
+                f"{pending.pinned.ref.name!r}, but the table was deleted or recreated while its client was "
+                "suspended: look at the data before you run it again",
                 table=pending.pinned.ref.name,
                 transaction=author.txn,
                 version=snapshot.version,
             ) from error
         except Unavailable as error:
             raise CommitUnknown(
-                f"transaction {author.txn} is version {snapshot.version} of {pending.pinned.ref.name!r}, and "
-                "the store went away before it was clear whether its files are still there: ask "
-                f"lake.outcome({author.txn!r}) once it answers again, and do not rerun it blindly",
+                f"the outcome of transaction {author.txn} is unknown: it is version {snapshot.version} of "
+                f"{pending.pinned.ref.name!r}, and the store stopped answering before it was clear whether "
+                f"its files are still there. Ask lake.outcome({author.txn!r}) when the store answers again; "
+                "do not rerun it blindly",
                 table=pending.pinned.ref.name,
                 transaction=author.txn,
                 version=snapshot.version,
@@ -114,9 +115,10 @@ class Premises:
         result = walk(table, snapshot, inverse, undo, self._workspace.environment.new_id)
         if not isinstance(result, PublishedAt):
             raise Corrupt(
-                f"transaction {author.txn} is version {snapshot.version} of {pending.pinned.ref.name!r}, and "
-                f"{missing[0]} was deleted while its client was suspended: another client has built on that "
-                "version, so it could not be rolled back; restore the file from a backup",
+                f"version {snapshot.version} of {pending.pinned.ref.name!r}, which transaction {author.txn} "
+                f"published, needs {missing[0]}, which was deleted while its client was suspended. Another "
+                "client has built on that version, so it could not be rolled back; restore the file from a "
+                "backup",
                 table=pending.pinned.ref.name,
                 transaction=author.txn,
                 version=snapshot.version,
@@ -146,9 +148,9 @@ class Premises:
         owner = owner_of(workspace.catalog.store_of(ref.location, workspace.meter))
         if owner is not None and (head is None or owner.lake != head.lake):
             raise Conflict(
-                f"{pending.change.operation} on {ref.name!r} took so long that the lake at {owner.url}, to "
-                "which the table belongs, may delete the files that it uploaded: nothing was changed; run it "
-                "again, and commit within a day",
+                f"{pending.change.operation} on {ref.name!r} took too long: its uploaded files are so old "
+                f"that the lake at {owner.url}, which owns the table, may delete them. Nothing was changed; "
+                "run it again, and commit within a day",
                 table=ref.name,
                 operation=pending.change.operation,
             )
@@ -160,21 +162,21 @@ class Premises:
             raise _gone(pending, "files that it uploaded")
         if other is not None:
             raise Fenced(
-                f"another client resumed transaction {self._workspace.txn} and goes on with it: do not run "
-                "it again",
+                f"transaction {self._workspace.txn} was resumed by another client, which continues it: do "
+                "not run it again",
                 transaction=self._workspace.txn,
             )
 
 
 def refuse_missing(pending: TableChange) -> None:
-    """Conflict if a file that was uploaded is gone."""
+    """Conflict if a file that was uploaded was deleted."""
     missing = pending.pinned.table.missing(pending.change.added)
     if missing:
         raise _gone(pending, missing[0])
 
 
 def refuse_gap(pending: TableChange) -> None:
-    """Conflict if log entries after the pinned version are gone: a create could take a number that was
+    """Conflict if log entries after the pinned version were deleted: a create could take a number that was
     used."""
     if not pending.pinned.is_new and not is_whole(pending.pinned):
         raise _gone(pending, "log entries since it began")
@@ -196,8 +198,8 @@ def standing_on(pending: TableChange, base: Snapshot) -> TableChange:
 def _gone(pending: TableChange, what: str) -> Conflict:
     name, operation = pending.pinned.ref.name, pending.change.operation
     return Conflict(
-        f"{operation} on {name!r} took so long that {what} were cleaned away: nothing was changed; run it "
-        "again, and look at the table's retention",
+        f"{operation} on {name!r} took too long: {what} were cleaned up meanwhile. Nothing was changed; run "
+        "it again, and check the table's retention",
         table=name,
         operation=operation,
     )

@@ -1,7 +1,7 @@
 """The commit of a transaction with recovery, on one table: publish, rebase, or wait for our turn and redo.
 
 Create the next version. If another client holds it, ask whether their commit concerns any of our operations.
-If not, rebase: nothing is redone. If so, take a place in the table's queue of writers, wait until it is the
+If not, rebase: nothing is redone. If so, claim a ticket in the table's writer queue, wait until it is the
 first, redo what does not stand any more on the newest version, and try again. Every version on the way is
 looked at (see `redo.redo`).
 """
@@ -27,7 +27,7 @@ logger = logging.getLogger("lakevilla.transaction")
 
 
 class QueuedCommit:
-    """The commit of one transaction with recovery on one table, and its places in that table's queue."""
+    """The commit of one transaction with recovery on one table, and its tickets in that table's queue."""
 
     def __init__(self, parts: CommitParts) -> None:
         self._parts = parts
@@ -66,7 +66,7 @@ class QueuedCommit:
                 case Published() as published:
                     return self._parts.premises.confirm(pending, published, author)
                 case Displaced(reason):
-                    logger.info("transaction %s takes another place: %s", workspace.txn, reason)
+                    logger.info("transaction %s claims another ticket: %s", workspace.txn, reason)
                     if losses >= BACK_OFF_AFTER:
                         back_off(environment, losses)
                 case Taken() as taken:
@@ -76,12 +76,13 @@ class QueuedCommit:
                         self._catch_up(location, pinned.table.since(workspace.base(location).snapshot))
         raise Conflict(
             f"transaction {workspace.txn} lost {LOSSES_ALLOWED} races in a row: nothing was changed; "
-            "try again when fewer clients write",
+            "retry it when fewer clients write",
             table=workspace.base(location).ref.name,
         )
 
     def enter(self, name: str) -> None:
-        """Before a statement changes a table: let those pass who wait for it, and stand on what they did.
+        """Before a statement changes a table: wait for the clients that queue for it, and build on their
+        commits.
 
         So the statement works on the state that it will commit on. Raises Conflict if they changed
         something that the client was given: then no commit could stand.

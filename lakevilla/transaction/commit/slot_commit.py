@@ -1,7 +1,7 @@
 """The commit of a transaction that the global log decides: several tables, or one with reads of others.
 
 The create of the next slot is the decision (docs/protocol.md, 7). It proves that no other entry came since
-HEAD was read; what the transaction stands on at that HEAD is the business of its commit base. Only outside
+HEAD was read; its commit base says what it builds on at that HEAD. Only outside
 writers, which use no slots, can have moved what it changes, and settling deals with those. If the slot is
 taken, that entry is settled first, then the transaction is brought up to the new HEAD, and the next slot is
 tried.
@@ -34,8 +34,8 @@ from lakevilla.versions.records import Entry, Head
 logger = logging.getLogger("lakevilla.transaction")
 
 QUEUE_AFTER = 8
-"""A client that has lost so many slots to others takes a place in the queue for them. Fewer would let every
-client wait for one client's requests that could as well try; measured with 48 clients
+"""A client that has lost so many slots to others claims a ticket in the queue for them. With a lower number,
+clients would wait for each other's requests that could as well try; measured with 48 clients
 (docs/benchmarks.md)."""
 
 
@@ -100,14 +100,14 @@ class SlotCommit:
                 read, done = self._settle(read, entry, commit, premise)
                 if done is not None:
                     return done
-                # An outside writer was in the way, and what was published has been taken back.
+                # An outside writer was in the way, and what was published has been rolled back.
                 self._parts.redo.begin(environment.new_id())
                 self._base.taken_back()
             else:
                 read = help_next(log, environment, read, self._places)
         raise Conflict(
             f"transaction {workspace.txn} lost {LOSSES_ALLOWED} races in a row: nothing was changed; "
-            "try again when fewer clients write"
+            "retry it when fewer clients write"
         )
 
     def _commit(self) -> Commit | None:
@@ -158,8 +158,8 @@ class SlotCommit:
             registry.check(head, commit, self._workspace.catalog.real_place)
         except InvalidInput as error:
             raise Conflict(
-                f"another client changed the lake's tables meanwhile: {error}. Nothing was changed; run the "
-                "transaction again",
+                f"the commit conflicts with another client's change of the lake's tables: {error}. Nothing "
+                "was changed; run the transaction again",
                 table=error.table,
             ) from error
 
@@ -208,9 +208,9 @@ def _torn(entry: Entry, locations: frozenset[str]) -> Torn:
     """A redo cannot repair it: what is left of the commit there would be counted twice."""
     names = sorted(ref.name for ref in entry.tables if ref.location in locations)
     return Torn(
-        f"transaction {entry.txn} was rolled back, but not on {', '.join(map(repr, names))}: a client that "
-        "does not know LakeVilla built on its version there, or the table's log can no longer be read. Its "
-        f"changes may stand there, and nowhere else. lakevilla explain {entry.txn} shows the versions: "
+        f"transaction {entry.txn} was rolled back, but not on {', '.join(map(repr, names))}: a legacy client "
+        "built on its version there, or the table's log can no longer be read. Its changes may be visible "
+        f"there, and nowhere else. lakevilla explain {entry.txn} shows the versions: "
         "repair those tables by hand before you run the transaction again",
         transaction=entry.txn,
         tables=tuple(names),

@@ -1,15 +1,16 @@
-"""A transaction's places in the queues of writers of its tables (module 1).
+"""A transaction's tickets in the writer queues of its tables (module 1).
 
-Without competition it pays one probe, in the same round as the look for the table's newest version, and
-holds no ticket. A place is taken where another client waits already, after a lost race, and for a transaction
-that stays open long after its first change. Order is fairness; what may be published is decided elsewhere.
+An uncontended transaction sends one probe, in the same round as the look for the table's newest version, and
+holds no ticket. A ticket is claimed where another client waits already, after a lost race, and for a
+transaction that stays open long after its first change. Order is fairness; what may be published is decided
+elsewhere.
 
-There is one more queue, for the lake itself: a client that has lost its slots to others takes a place there,
-so that a crowd does not try for the same slot. It comes after all tables in the order of places, and no
-client holds a place there while it redoes something: it is held for a few requests only.
+There is one more queue, for the lake itself: a client that has lost its slots to others claims a ticket
+there, so that a crowd does not try for the same slot. It comes after all tables in the order of claims, and
+no client holds a ticket there while it redoes something: it is held for a few requests only.
 
-Where the markers lie in the log a place is a version of the table: it is taken with the first change, and
-what is published takes its place. This is the one module that knows the difference.
+Where the markers lie in the log a ticket is a version of the table: it is claimed with the first change, and
+the published version replaces its marker. This is the one module that knows the difference.
 """
 
 import logging
@@ -34,11 +35,11 @@ logger = logging.getLogger("lakevilla.transaction")
 THE_LAKE = "\U0010ffff"
 """The location of the lake's own queue: after every table's."""
 OPEN_SECONDS = 1.0
-"""A transaction that is still open so long after its first change takes a place in the queue."""
+"""A transaction that is still open so long after its first change claims a ticket."""
 
 
 class WriterQueues:
-    """The queues of one transaction, by the table's location. `holder` is the attempt that its places and
+    """The queues of one transaction, by the table's location. `holder` is the attempt that its markers and
     its lease name: one for all attempts of a client."""
 
     def __init__(self, workspace: Workspace, leases: Leases, holder: str) -> None:
@@ -49,12 +50,12 @@ class WriterQueues:
         self._probed: set[str] = set()
         self._since: float | None = None
         self.shifts = 0
-        """How often places were given back before the end, to be taken again in order."""
+        """How often tickets were released before the end, to be claimed again in order."""
 
     def enter(self, name: str) -> Sequence[Taken]:
-        """Before a statement changes a table by what it reads: let those pass who wait for it already.
+        """Before a statement changes a table by what it reads: wait for the clients that queue for it.
 
-        What they committed meanwhile, if the table was pinned before; else it is pinned after them.
+        Returns what they committed meanwhile, if the table was pinned before; else it is pinned after them.
         """
         workspace = self._workspace
         pinned = workspace.pinned(name)
@@ -79,19 +80,19 @@ class WriterQueues:
         return self._of(pinned.ref, seen).probe(seen.version + 1, seen.coordination.ticket)
 
     def wrote(self, pinned: Pinned, blind: bool) -> None:
-        """After a change: a client that stays open for long takes a place, so that others do not overtake for
-        ever."""
+        """After a change: a transaction that stays open for long claims a ticket, so that others do not
+        overtake it forever."""
         now = self._workspace.environment.elapsed()
         self._since = now if self._since is None else self._since
         if pinned.snapshot.coordination.markers_in_log or (not blind and now - self._since > OPEN_SECONDS):
             try:
                 self.claim(pinned.ref, self._premise(pinned))
             except Unavailable as error:
-                # The change is made: a missing place in the queue does not make it failed.
-                logger.warning("transaction %s takes no place yet: %s", self._workspace.txn, error)
+                # The change is made: a missing ticket is not a failure of the statement.
+                logger.warning("transaction %s claims no ticket yet: %s", self._workspace.txn, error)
 
     def claim(self, ref: TableRef, seen: Snapshot) -> None:
-        """Take a place, if we have none on this table."""
+        """Claim a ticket, if we have none on this table."""
         queue = self._of(ref, seen)
         queue.claim(seen.version, _dead(queue, seen))
 
@@ -105,7 +106,7 @@ class WriterQueues:
     def publish(self, pinned: Pinned, change: Change, author: Author) -> Published | Taken | Displaced:
         """Publish right after the pinned version.
 
-        Displaced if that takes a place which is not ours any more: then we have none.
+        Displaced if that needs a ticket which is not ours any more: then we have none.
         """
         queue = self._of(pinned.ref, pinned.snapshot)
         if not queue.holds_versions:
@@ -123,11 +124,12 @@ class WriterQueues:
         return answer
 
     def wait(self, pinned: Pinned) -> list[Taken]:
-        """Take a place and wait until it is the first; what was committed since the pinned version.
+        """Claim a ticket and wait until it is the first; what was committed since the pinned version.
 
-        No client waits for a table while it holds a place on one that comes after it in the order of
-        locations: so no client can wait in a ring. A client that would **shifts**: it gives those places back
-        first. (Attempts of `lake.run` keep their places, and may turn to other tables.)
+        No client waits for a table while it holds a ticket on one that comes after it in the order of
+        locations: so there is no deadlock. A transaction that would violate this order **shifts**: it
+        releases its later tickets first. (Attempts of `lake.run` keep their tickets, and may use other
+        tables.)
         """
         between: list[Taken] = []
 
@@ -146,11 +148,11 @@ class WriterQueues:
         return between
 
     def line_up(self, tables: Sequence[Pinned]) -> dict[str, list[Taken]]:
-        """Take a place on each of these tables and wait until it is the first there; what was committed on
+        """Claim a ticket on each of these tables and wait until it is the first there; what was committed on
         them meanwhile, by location.
 
-        In the order of their locations, each only when we are the first on the one before. A place on a
-        table that we no longer change is in others' way, and is given back.
+        In the order of their locations, each only when we are the first on the one before. A ticket on a
+        table that we no longer change delays others, and is released.
         """
         ordered = sorted(tables, key=lambda pinned: pinned.ref.location)
         wanted = {pinned.ref.location for pinned in ordered}
@@ -158,7 +160,7 @@ class WriterQueues:
         return {pinned.ref.location: self.wait(pinned) for pinned in ordered}
 
     def wait_for_the_lake(self, log: GlobalLog) -> None:
-        """Take a place in the queue for the lake's slots, if we have none, and wait until it is the first."""
+        """Claim a ticket in the queue for the lake's slots, if we have none; wait until it is the first."""
         queue = self._of_the_lake()
 
         def dead() -> int:
@@ -170,12 +172,12 @@ class WriterQueues:
         queue.wait(dead)
 
     def leave_the_lake(self) -> None:
-        """Give our place in the queue for the lake's slots back: we have something to do first."""
+        """Release our ticket in the queue for the lake's slots: we have something to do first."""
         self._of_the_lake().free()
 
     @property
     def lake_ticket(self) -> int | None:
-        """Our place in the queue for the lake's slots, if we have one."""
+        """Our ticket in the queue for the lake's slots, if we have one."""
         return self._of_the_lake().ticket
 
     def _of_the_lake(self) -> Queue:
@@ -188,13 +190,13 @@ class WriterQueues:
         return self._queues[place]
 
     def ticket(self, ref: TableRef) -> int | None:
-        """Our place on a table, if we have one."""
+        """Our ticket on a table, if we have one."""
         queues = [queue for (location, _), queue in self._queues.items() if location == ref.location]
         return next((queue.ticket for queue in queues if queue.ticket is not None), None)
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """The client that waits for us sees that we are at work, however long it takes."""
+        """Renew the lease while we work, so that clients which wait for us see that we are alive."""
         self._leases.busy(self._workspace.txn)
         try:
             yield
@@ -206,32 +208,33 @@ class WriterQueues:
         return self._leases.show(self._workspace.txn, self._holder)
 
     def free(self) -> None:
-        """Give all places back. A client that cannot be reached now learns by our lease that we are gone."""
+        """Release all tickets. If the store does not answer, other clients release them when our lease has
+        expired."""
         try:
             self._workspace.environment.fan_out([queue.free for queue in self._queues.values()])
             self._leases.release(self._workspace.txn)
         except Unavailable as error:
-            logger.warning("transaction %s could not give back its places: %s", self._workspace.txn, error)
+            logger.warning("transaction %s could not release its tickets: %s", self._workspace.txn, error)
 
     def _shift(self, leaves: Callable[[str], bool]) -> None:
-        """Give the places back that we hold on such locations."""
+        """Release the tickets that we hold on such locations."""
         held = [(at, queue) for (at, _), queue in self._queues.items() if queue.ticket is not None]
         left = [queue for location, queue in held if leaves(location)]
         if left:
             self.shifts += 1
-            logger.debug("transaction %s shifts: %d places given back", self._workspace.txn, len(left))
+            logger.debug("transaction %s shifts: %d tickets released", self._workspace.txn, len(left))
             self._workspace.environment.fan_out([queue.free for queue in left])
 
     def _premise(self, pinned: Pinned) -> Snapshot:
-        """The version after which we take a place: no client may create a log entry whose number was used and
-        cleaned away since we looked."""
+        """The version after which we claim a ticket: no client may create a log entry whose number was used
+        and cleaned up since we looked."""
         if not pinned.snapshot.coordination.markers_in_log:
             return pinned.snapshot
         old = self._workspace.environment.elapsed() - pinned.pinned_at > PREMISE_SECONDS
         return (pinned.table.latest() if old else None) or pinned.snapshot
 
     def _of(self, ref: TableRef, snapshot: Snapshot) -> Queue:
-        """Our place in the queue of a table, whose markers lie where this version says."""
+        """Our place in the writer queue of a table, whose markers lie where this version says."""
         place = (ref.location, snapshot.coordination.markers_in_log)
         queue = self._queues.get(place)
         if queue is None:
@@ -270,13 +273,13 @@ def _log_markers(table: Table, ref: TableRef, snapshot: Snapshot) -> LogMarkers:
     markers = table.log_markers(snapshot)
     if markers is None:
         raise Unsupported(
-            f"the markers of {ref.name!r} cannot lie in its log (lakevilla.markers = 'log'): a catalog keeps "
-            "the table; set lakevilla.markers to 'side'",
+            f"table {ref.name!r} cannot have its markers in its log (lakevilla.markers = 'log'), because a "
+            "catalog keeps it: set lakevilla.markers to 'side'",
             table=ref.name,
         )
     return markers
 
 
 def _dead(queue: Queue, seen: Snapshot) -> int:
-    """The highest ticket that has been used, as this version tells."""
+    """The highest ticket that has been used, as this version records it."""
     return seen.version if queue.holds_versions else seen.coordination.ticket

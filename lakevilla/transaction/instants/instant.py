@@ -122,12 +122,12 @@ class PinnedInstant:
             if ref.location in self.head.torn:
                 raise torn(name) from error
             raise Conflict(
-                f"the lake's instant has version {version} of {name!r}, which was cleaned away: run "
-                f"lake.sync() so that it has the newest, and then the transaction again ({error})",
+                f"cannot read version {version} of {name!r}, which the lake's instant has: it was cleaned up "
+                f"({error}). Call lake.sync() to adopt the newest version, then run the transaction again",
                 table=name,
                 version=version,
             ) from error
-        # Of a table without outside writers HEAD tells the newest version.
+        # HEAD has the newest version of a table without outside writers.
         return replace(pinned, pinned_at=self._read_at) if pinned.snapshot.coordination.exclusive else pinned
 
     def _missing(self, name: str) -> LakeVillaError:
@@ -242,9 +242,9 @@ class PinnedInstant:
         unknown = [p.ref.name for p in tables if p.ref.location not in self.head.versions]
         if unknown:
             raise Conflict(
-                f"the transaction does not know the table {unknown[0]!r} at its instant, and cannot take a "
-                f"later one, because {moved[0].ref.name!r} has changed since it was read: run it again, or "
-                "name both tables in its first statement",
+                f"table {unknown[0]!r} is not part of the transaction's instant, and a later instant cannot "
+                f"be used, because {moved[0].ref.name!r} has changed since it was read. Run the transaction "
+                "again, or name both tables in its first statement",
                 table=moved[0].ref.name,
             )
 
@@ -269,14 +269,14 @@ class PinnedInstant:
     def _stay(self, read: ReadHead | None, head: Head, beyond: Sequence[Pinned], error: Unavailable) -> None:
         """An instant for a client that may write no entry, or cannot settle what another client left: HEAD's,
         and what HEAD does not know as it is. Not if that is part of an entry after HEAD, whose other parts
-        are not seen, and not if the store went away: then it was not said that we may not write."""
+        are not seen, and not if the store did not answer: that does not show that we may not write."""
         if _went_unanswered(error):
             raise error
         unknown = [pinned for pinned in beyond if pinned.ref.location not in head.versions]
         decided_later = any(pinned.snapshot.coordination.slot > head.seq for pinned in unknown)
         if decided_later and self._log.read_slot(head.seq + 1) is not None:
             raise error
-        logger.warning("the lake is seen as its HEAD has it, without what came since: %s", error)
+        logger.warning("reading the lake at its HEAD, without newer versions of other clients: %s", error)
         self._head = _with(head, {pinned.ref: pinned.snapshot.version for pinned in unknown})
         self._read, self._read_at = read, self._read_at if read is None else read.read_at
         self.stayed = error

@@ -1,4 +1,4 @@
-"""What a lake does beside its callers, and the end of it."""
+"""The background tasks of a lake, and waiting for their end."""
 
 import os
 from collections.abc import Callable
@@ -10,7 +10,8 @@ Task = Callable[[], None]
 
 
 class _State:
-    """What the threads of one process share. Neither tasks nor the wish to wait for them survive a fork."""
+    """What the threads of one process share. A child process after a fork neither has nor awaits its
+    parent's tasks."""
 
     def __init__(self) -> None:
         self.pid = os.getpid()
@@ -27,7 +28,7 @@ class BackgroundTasks:
         self._current = _State()
 
     def start(self, task: Task) -> Task:
-        """Run the task beside the caller; what is given back waits for its end."""
+        """Run the task in the background; the returned function waits for its end."""
         state, sign = self._state(), object()
 
         def body() -> None:

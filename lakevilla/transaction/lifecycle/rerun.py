@@ -14,13 +14,12 @@ logger = logging.getLogger("lakevilla.transaction")
 def run(tx: Transaction, work: Callable[[Transaction], Any], retries: int) -> Receipt:
     """Call `work(tx)` and commit; when what it read has changed call it again, `retries` times.
 
-    Each call is a new attempt of the same transaction, which keeps its place in the queue of writers: one
-    that has to run again is not overtaken for ever. Only `Aborted` is retried: then nothing of the last
-    attempt is visible. An unknown outcome never is, and neither is a transaction that another client goes on
-    with.
+    Each call is a new attempt of the same transaction, which keeps its tickets: one that has to run again is
+    not overtaken forever. Only `Aborted` is retried: then nothing of the last attempt is visible. An unknown
+    outcome is never retried, and neither is a transaction that another client resumed.
     """
     if retries < 0:
-        raise InvalidInput(f"retries is {retries}: it cannot be negative")
+        raise InvalidInput(f"retries cannot be negative; found {retries}")
     for left in range(retries, -1, -1):
         try:
             return tx.attempt(work)

@@ -17,8 +17,8 @@ from lakevilla.transaction.redo.operations import Operations
 from lakevilla.transaction.workspace import Workspace
 
 STORED_AFTER_SECONDS = 1.0
-"""A transaction that slots decide stores nothing before it has been open for so long: what a shorter one did
-is done again as fast as it is resumed, and short transactions pay nothing."""
+"""A transaction that slots decide stores nothing before it has been open for so long: to run a shorter one
+again is as fast as to resume it, and short transactions send no extra request."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def journal_of(
 ) -> Journal:
     """Where an attempt of the workspace's transaction keeps what it does.
 
-    Its requests are nobody's to wait for, so the transaction's meter does not count them.
+    No statement waits for its requests, so the transaction's meter does not count them.
     """
     store, environment = workspace.catalog.root(Meter()), workspace.environment
     agree = partial(_agree, workspace, guarantees, fence, environment.elapsed())
@@ -74,7 +74,7 @@ def journal_of(
 
 
 def _agree(workspace: Workspace, guarantees: Guarantees, fence: Fence, begun_at: float) -> Terms | None:
-    """What the records tell of the transaction; None if it is not worth storing yet."""
+    """What the records say about the transaction; None if it is not worth storing yet."""
     if not guarantees.by_slots:
         return Terms()
     if workspace.environment.elapsed() - begun_at < STORED_AFTER_SECONDS:

@@ -1,7 +1,7 @@
 """Uploads that go on while the next statement runs.
 
 A statement of a transaction is done when its rows are in files, not when the store has taken them: that is
-only needed before somebody reads them, and before the commit names them.
+only needed before a statement reads them, and before the commit names them.
 """
 
 import os

@@ -1,6 +1,6 @@
 """What the logs of a lake say of one transaction: found newest first, each object read once.
 
-The global log is asked first: HEAD, and the objects of `heads/`, which tell of some thirty entries each. Only
+The global log is asked first: HEAD, and the objects of `heads/`, which hold some thirty entries each. Only
 where it does not name the transaction, the logs of the tables are read, page by page, back to the day before
 the transaction began.
 """
@@ -32,7 +32,7 @@ _SLOTS = 16
 @dataclass(frozen=True, slots=True)
 class Seen:
     """The versions of one table that name a transaction, newest first; `oldest` is the oldest version that
-    was looked at, None if the table's log is gone. `first` is the version with which new tables begin;
+    was looked at, None if the table's log was deleted. `first` is the version with which new tables begin;
     `whole` says that no version since the transaction began is missing. `error` says why a table
     of the lake cannot be read at the moment."""
 
@@ -68,8 +68,8 @@ class Evidence:
         return entry.seq <= self.head
 
     def is_whole(self, entry: Entry) -> bool | None:
-        """Whether a settled entry stands; False if it had to be taken back, None if nothing tells any
-        more."""
+        """Whether a settled entry stands; False if it was rolled back, None if the logs that show it were
+        cleaned up."""
         if isinstance(entry.change, Void | Adopt):
             return not isinstance(entry.change, Void)
         step = next((step for step in self.steps if step.seq == entry.seq), None)
@@ -92,7 +92,7 @@ class Evidence:
         return not self.expired and all(seen.whole for seen in self.tables.values())
 
     def _stands(self, write: Write, attempt: str) -> bool | None:
-        """Whether the attempt published this part and no client took it back."""
+        """Whether the attempt published this part and no client rolled it back."""
         seen = self.tables.get(write.table.location)
         if seen is not None and seen.of(attempt + INVERSE) is not None:
             return False
@@ -107,7 +107,7 @@ def find_evidence(
     catalog: Catalog, environment: Environment, txn: str, *, stop_early: bool = False
 ) -> Evidence:
     """Look for a transaction in the logs of the lake and of its tables. Changes nothing. With `stop_early`
-    the logs of tables are left alone where the global log tells of it."""
+    the logs of tables are not read where the global log names it."""
     return _Search(catalog, environment, txn).run(stop_early)
 
 
@@ -160,7 +160,7 @@ class _Search:
             number += 1
 
     def _slots(self, newest: int, horizon: int) -> list[Entry]:
-        """Entries of which nothing but their slots tells, newest first: HEADs of format 1 kept nothing."""
+        """Entries that only their slots record, newest first: HEADs of format 1 kept nothing."""
         found: list[Entry] = []
         for last in range(newest, 0, -_SLOTS):
             numbers = range(last, max(0, last - _SLOTS), -1)
@@ -198,7 +198,7 @@ class _Search:
         except Unavailable as error:
             return Seen(ref, table.first_version, None, (), whole=False, error=error)
         except LakeVillaError:
-            # The table was deleted, or its log cannot be read: it does not tell of the transaction any more.
+            # The table was deleted, or its log cannot be read: it says nothing about the transaction.
             return Seen(ref, table.first_version, None, (), whole=False)
 
     def _pages(self, ref: TableRef, table: Table) -> Seen:

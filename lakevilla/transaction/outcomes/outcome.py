@@ -1,10 +1,10 @@
-"""What became of a transaction, asked by another client (docs/guarantees.md, "Outcomes").
+"""The outcome of a transaction, asked by another client (docs/guarantees.md, "Outcomes").
 
-`committed`, `aborted` and `torn` are final: no later answer says anything else, but that it is not known any
-more. Only a log can say that a transaction is committed. That no log names it says less: its client may be
-paused and publish later. Age does not rule that out. A client may not build on what it read longer than an
-hour ago, but it may read again, find that nothing is in its way, and publish. For the same reason an entry of
-the global log that was refused is not the end of a transaction that may be redone under the same id.
+`committed`, `aborted` and `torn` are final: no later answer differs, except that it may become `unknown`.
+Only a log can say that a transaction is committed. That no log names it says less: its client may be paused
+and publish later. Age does not rule that out. A client may not build on what it read longer than an hour ago,
+but it may read again, find that nothing is in its way, and publish. For the same reason an entry of the
+global log that was refused is not the end of a transaction that may be redone under the same id.
 """
 
 import re
@@ -37,7 +37,9 @@ def is_id(text: str) -> bool:
 def check_id(txn: str) -> str:
     """The id of a transaction itself, if it can be one."""
     if not isinstance(txn, str) or not is_id(txn):
-        raise InvalidInput(f"{txn!r} is not the id of a transaction: tx.id has 32 hexadecimal digits")
+        raise InvalidInput(
+            f"{txn!r} is not the id of a transaction; expected 32 hexadecimal digits, as tx.id has"
+        )
     return txn
 
 
@@ -48,7 +50,7 @@ def find_outcome(catalog: Catalog, environment: Environment, leases: Leases, txn
     if decided is not None:
         return decided
     if evidence.entries or evidence.steps:
-        # All that the global log tells of it came to nothing: a later attempt may be in a table's log.
+        # All its entries in the global log had no effect: a later attempt may be in a table's log.
         evidence = find_evidence(catalog, environment, txn)
     return outcome_of(evidence, catalog, environment, leases, txn)
 
@@ -85,15 +87,15 @@ def _refuse_unread(txn: str, evidence: Evidence) -> None:
         if seen.error is not None:
             raise Unavailable(
                 f"the outcome of transaction {txn} is not known: no log that could be read names it, and "
-                f"table {seen.ref.name!r} could not be read ({seen.error}). Ask again when it can be; if "
-                f"it is lost for good, DROP TABLE {sql_name(seen.ref.name)} first",
+                f"table {seen.ref.name!r} could not be read ({seen.error}). Ask again when it can be read; "
+                f"if it is lost for good, DROP TABLE {sql_name(seen.ref.name)} first",
                 transaction=txn,
                 table=seen.ref.name,
             ) from seen.error
 
 
 def _stands(seen: Seen, attempt: str | None) -> bool:
-    """Whether this attempt's version, or what rolled it back, is all that the table tells of it."""
+    """Whether the table's log has this attempt's version, and no inverse commit of it."""
     if attempt is None or attempt.endswith(INVERSE):
         return False
     return seen.of(attempt + INVERSE) is None
@@ -101,7 +103,7 @@ def _stands(seen: Seen, attempt: str | None) -> bool:
 
 def _decided(txn: str, evidence: Evidence) -> Outcome | None:
     """What the global log says of a transaction: the newest entry that is final, else one that is not settled
-    yet; None if it has none, or none but such as came to nothing and may be tried again."""
+    yet; None if it has none, or only entries that had no effect and may be tried again."""
     for step in evidence.steps:
         if step.published and step.kind not in _DECIDES_NOTHING:
             table = next((name for name in step.maps.get("tables", {}) if step.kind != "commit"), None)
@@ -123,7 +125,7 @@ def _of_entry(txn: str, evidence: Evidence, entry: Entry) -> Outcome | None:
     if entry.kind in _DECIDES_NOTHING:
         return None
     if not evidence.is_settled(entry):
-        advice = f"it is {place}, which the next client that writes to the lake completes: ask again then"
+        advice = f"it is {place}, which the next writer completes: ask again then"
         return Outcome(txn, "undecided", advice, seq=entry.seq)
     match evidence.is_whole(entry):
         case True:
@@ -138,7 +140,7 @@ def _of_entry(txn: str, evidence: Evidence, entry: Entry) -> Outcome | None:
 
 def _aborted(txn: str, seq: int) -> Outcome:
     place = f"entry {seq} of the global log"
-    advice = f"it was {place} and had to give way: nothing of it is visible, and it may be run again"
+    advice = f"it was refused, as {place}: nothing of it is visible, and it may be run again"
     return Outcome(txn, "aborted", advice, seq=seq)
 
 
@@ -157,16 +159,16 @@ def _not_found(catalog: Catalog, environment: Environment, leases: Leases, txn: 
     return Outcome(txn, "undecided", advice)
 
 
-_LIVE = "no table names it yet, and its client shows signs of life: wait for it"
+_LIVE = "it is not committed yet, and its client is alive: wait for it"
 _RESUME = (
-    "no table names it, and its client shows no sign of life, but it left what it had done: "
-    "tx = lake.resume('{txn}') goes on with it after its first tx.statements statements. Run those that "
-    "follow, if it had more, before it is committed"
+    "no log names it, and its client is dead, but it left records: tx = lake.resume('{txn}') continues it "
+    "after its first tx.statements statements. Run the statements that follow, if it had more, before you "
+    "commit it"
 )
 _TORN = (
-    "it was {place} and was refused, and another client had built on its part of {where} before that could "
-    "be rolled back: there its changes are visible, and nowhere else. Do not run it again before the tables "
-    "are repaired; lakevilla explain shows the versions"
+    "it was refused, as {place}, but another client had built on its part of {where} before that could be "
+    "rolled back: its changes are visible there, and nowhere else. Repair these tables before you run it "
+    "again; lakevilla explain shows the versions"
 )
 _REFUSED = (
     "its newest attempt was entry {seq} of the global log, which was refused and rolled back: nothing of it "
@@ -174,18 +176,18 @@ _REFUSED = (
     "paused may still redo and commit it"
 )
 _NOT_TOLD = (
-    "it is {place}, and the log entries of its tables that would tell whether it stands were cleaned away: "
-    "whether it was committed is not known any more; look at the data before it is run again"
+    "it is {place}, and the log entries of its tables that would show its outcome were cleaned up: whether "
+    "it was committed is not known any more; look at the data before you run it again"
 )
 _EXPIRED_ENTRY = (
     "a version of {name!r} names it, and the entry of the global log that decided it has expired: whether it "
-    "was committed as a whole is not known any more; look at the data before it is run again"
+    "was committed as a whole is not known any more; look at the data before you run it again"
 )
 _EXPIRED = (
     "no log names it, and entries of the lake or of its tables from when it ran have expired: whether it was "
-    "committed is not known any more; look at the data before it is run again"
+    "committed is not known any more; look at the data before you run it again"
 )
 _LOST = (
-    "no table names it. If its client has ended, and no request of it can still be under way after some "
-    "minutes, it was not committed and may be run again; a client that is only paused may still commit it"
+    "no log names it. If its client ended some minutes ago, so that none of its requests can still arrive, "
+    "it was not committed and may be run again; a client that is only paused may still commit it"
 )

@@ -6,7 +6,7 @@ on that was settled before the first record was stored, and so before any client
 The create of the slot proves that no entry came since. So the first entry that is published is the commit,
 and every other client meets it: it is `Fenced`.
 
-As long as nothing was stored no client can have resumed the transaction, and nothing is looked at. HEAD tells
+As long as nothing was stored no client can have resumed the transaction, and nothing is looked at. HEAD holds
 the newest entries itself, so that a look costs no request unless the transaction is far behind.
 """
 
@@ -56,9 +56,9 @@ class Fence:
         steps = steps_after(log, self._seen, read)
         if steps is None:
             raise Conflict(
-                f"transaction {self._txn} is so old that entries of the global log since it began have "
-                "expired, and another client may have resumed it: nothing was changed by this one; "
-                f"lake.outcome({self._txn!r}) tells what is known of it"
+                f"transaction {self._txn} cannot be committed: it is so old that entries of the global log "
+                "since it began have expired, and another client may have resumed it. This client changed "
+                f"nothing; lake.outcome({self._txn!r}) shows what is known about it"
             )
         found = next((step for step in steps if step.txn == self._txn and _stands(step)), None)
         if found is None:
@@ -72,7 +72,7 @@ def _stands(step: Step) -> bool:
 
 
 def decided_as(txn: str, step: Step) -> str:
-    """What became of a transaction, for errors."""
+    """The outcome of a transaction, for errors."""
     if step.published:
         return f"transaction {txn} is committed, as entry {step.seq} of the global log"
     return (

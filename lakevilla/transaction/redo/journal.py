@@ -1,4 +1,4 @@
-"""Operations as the records that a restarted client can go on from.
+"""Operations as records, from which a restarted client can resume.
 
 What a record says is fixed when it is asked for, because a redo changes the operation later; only the
 encoding of changes, which may be large, is left to the writer of the record.

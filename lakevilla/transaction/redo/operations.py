@@ -20,7 +20,7 @@ DROP = "DROP TABLE"
 
 
 class WatchedCounts(Counts):
-    """Counts that note when somebody looks at them: from then on the client may depend on their values.
+    """Counts that note when they are looked at: from then on the client may depend on their values.
 
     Until then a redo may change them, so `look` gives them as they are.
     """
@@ -151,9 +151,9 @@ class Operations:
         found = next((s for s in self._savepoints if s.name == name), None)
         if found is None:
             known = ", ".join(repr(s.name) for s in self._savepoints) or "none"
-            raise InvalidInput(f"there is no savepoint {name!r} in this transaction: it has {known}")
+            raise InvalidInput(f"unknown savepoint {name!r} in this transaction; available: {known}")
         undone = self._all[found.length :]
-        # What was seen may rest on what was done before it, also where nobody looked at that itself.
+        # What was seen may depend on what was done before it, also where that was never looked at.
         seen = max((number for number, op in enumerate(undone, 1) if op.seen), default=0)
         self._all = self._all[: found.length] + [op.undone() for op in undone[:seen]]
         self._savepoints = self._savepoints[: self._savepoints.index(found) + 1]

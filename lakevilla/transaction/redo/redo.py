@@ -1,4 +1,4 @@
-"""How a transaction gets past the commits of others: rebase what stands, redo the rest (module 2).
+"""How a transaction moves past the commits of others: rebase what stands, redo the rest (module 2).
 
 Every version on the way is looked at: one that names our own transaction was written by a client that resumed
 it, and we are fenced.
@@ -88,7 +88,7 @@ class Redo:
             if footprint.txn == self._workspace.txn and footprint.attempt not in self._attempts:
                 raise Fenced(
                     f"transaction {self._workspace.txn} is committed already, as version {footprint.version} "
-                    f"of {pinned.ref.name!r}, by another client that went on with it: do not run it again",
+                    f"of {pinned.ref.name!r}, by another client that resumed it: do not run it again",
                     transaction=self._workspace.txn,
                     table=pinned.ref.name,
                     version=footprint.version,
@@ -105,9 +105,9 @@ def _footprints(between: Mapping[str, Sequence[Taken]]) -> dict[str, list[Footpr
 
 
 def _without_undone(found: Sequence[Footprint]) -> list[Footprint]:
-    """Without commits that were taken back, and without what took them back: together they did nothing.
+    """Without commits that were rolled back, and without their inverse commits: together they did nothing.
 
-    A table that was made and had to be dropped is not as if nothing had been: its place is used up.
+    A table that was created and dropped again is different: its location is used up.
     """
     attempts = {footprint.attempt for footprint in found if footprint.attempt is not None}
     inverses = {footprint.attempt for footprint in found if not footprint.dropped}

@@ -90,10 +90,10 @@ class Replay:
                 effect = statement.run(workspace)
             changed = operation.seen and not _same(operation, effect.result)
         except InvalidInput as error:
-            why = f"on the table as it is now it fails: {error}"
+            why = f"it fails on the newest version of the table: {error}"
             raise self._conflict(operation, location, hit, why) from error
         if changed:
-            raise self._conflict(operation, location, hit, "what its client was given has changed")
+            raise self._conflict(operation, location, hit, "a result that its client has seen has changed")
         operation.reads, operation.result, operation.pending = reads, effect.result, effect.pending
         operation.begun_at = begun_at
         after = self._footprints(operation.pending)
@@ -107,7 +107,7 @@ class Replay:
     def _why_not(self, operation: Operation, hit: Hit) -> str:
         """Why the operation cannot be redone; empty if it may be tried."""
         if hit.final:
-            return "there is nothing left to do it on"
+            return "the table was dropped or replaced"
         if operation.seen and self._bytes_to_compare(operation) > COMPARED_BYTES:
             return "its client has seen a result that is too large to be compared"
         return operation.statement.once
@@ -130,14 +130,13 @@ class Replay:
 
 
 def conflict(operation: str, table: str, hit: Hit, why: str, foreign: Sequence[Footprint] = ()) -> Conflict:
-    """The error for a transaction that cannot go on by itself; `foreign` is what came between."""
+    """The error for a transaction that cannot be redone; `foreign` is what came between."""
     about = f" ({hit.file})" if hit.file else ""
     winner = hit.winner or (foreign[-1] if foreign else None)
     told = "another commit" if winner is None else winner.summary
     return Conflict(
-        f"{operation} on {table!r} conflicts with {told}: {hit.reason}{about}; it "
-        f"cannot be redone by itself, because {why}. Nothing was changed; run the transaction again, or let "
-        "lake.run do it",
+        f"{operation} on {table!r} conflicts with {told}: {hit.reason}{about}. It cannot be redone "
+        f"automatically, because {why}. Nothing was changed; run the transaction again, or use lake.run",
         table=table,
         operation=operation,
         file=hit.file,
@@ -160,5 +159,5 @@ def _same(operation: Operation, after: Any) -> bool:
 
 
 def _rows(table: pa.Table) -> list[str]:
-    """Rows that can be told apart also where they hold NaN."""
+    """Rows that can be compared also where they hold NaN."""
     return [repr(row) for row in table.to_pylist()]

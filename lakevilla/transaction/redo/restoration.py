@@ -87,8 +87,8 @@ def _restore_instant(workspace: Workspace, instant: PinnedInstant, records: Sequ
         head = NO_LAKE if log.read_head() is None else Cuts(log).at_seq(seq)
     except InvalidInput as error:
         raise Conflict(
-            f"the instant at which transaction {workspace.txn} sees the lake has expired: run the "
-            f"transaction again ({error})"
+            f"transaction {workspace.txn} cannot be resumed: the instant that it reads has expired "
+            f"({error}). Run it again"
         ) from error
     touched: dict[TableRef, int] = {t.table: t.version for one in ran for t in one.touched if t.version >= 0}
     instant.restore(head, touched)
@@ -122,8 +122,8 @@ def _pin(workspace: Workspace, touched: Touched) -> Pinned:
             snapshot = table.at_version(touched.version)
         except InvalidInput as error:
             raise Conflict(
-                f"version {touched.version} of {ref.name!r}, on which transaction {workspace.txn} stands, is "
-                f"not there any more: run it again ({error})",
+                f"transaction {workspace.txn} cannot be resumed: version {touched.version} of {ref.name!r}, "
+                f"which it builds on, cannot be read any more ({error}). Run it again",
                 table=ref.name,
                 version=touched.version,
             ) from error
@@ -160,8 +160,8 @@ def _pending(workspace: Workspace, ran: Ran, reads: Reads) -> TableChange | Tabl
 
 def _statement(ran: Ran) -> Statement:
     if ran.rows or ran.over or ran.text is None:
-        why = "its result was given to" if ran.rows else "it was not given as SQL by"
-        return Statement(_never, ran.text, ran.parameters, ran.once or f"{why} a client that is gone")
+        why = "its dead client has seen the result" if ran.rows else "its dead client did not run it as SQL"
+        return Statement(_never, ran.text, ran.parameters, ran.once or why)
     parsed = parse(ran.text, ran.parameters)
     run = partial(run_statement, statement=parsed)
     return Statement(run, ran.text, ran.parameters, ran.once, tables=named_by(parsed))

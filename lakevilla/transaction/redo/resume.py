@@ -1,4 +1,4 @@
-"""Going on with a transaction whose client is gone (module 2; docs/protocol.md, section 4).
+"""Resuming a transaction whose client died (module 2; docs/protocol.md, section 4).
 
 The records of its newest attempt are turned into operations again (see `restoration`). Nothing of that
 decides a commit. A client that still works on the transaction and ours meet in one log, and the second is
@@ -45,7 +45,7 @@ def resume(
     background_tasks: BackgroundTasks,
     txn: str,
 ) -> TransactionStart | None:
-    """What the transaction has left, to go on with; None if it has left nothing.
+    """The transaction, restored from its records; None if it has left none.
 
     From here on its lease names our attempt, so that a client which still works on it learns of that.
     """
@@ -142,7 +142,7 @@ def _refuse_unchanged(workspace: Workspace, operations: Operations, picked: Guar
     """The one table that a transaction with R alone has to stay with; None if a slot decides it."""
     if not any(operation.pending is not None for operation in operations):
         raise InvalidInput(
-            f"transaction {workspace.txn} has changed nothing that could be resumed: begin a new one",
+            f"transaction {workspace.txn} cannot be resumed: it has changed nothing. Start a new one",
             transaction=workspace.txn,
         )
     return operations.targets[0] if picked.is_alone else None
@@ -188,8 +188,8 @@ def _refuse_committed(catalog: Catalog, meter: Meter, txn: str, ref: TableRef, l
 
 
 def _refuse_lost_files(operations: Operations, base: Pinned) -> None:
-    """Conflict if a file that was uploaded is gone, or log entries since the version that we stand on. The
-    lease is ours: what is there now, vacuum keeps."""
+    """Conflict if an uploaded file was deleted, or log entries since the version that we build on. The lease
+    is ours: what is there now, vacuum keeps."""
     changes = [change for op in operations if (change := op.change_of(base.ref.location)) is not None]
     added = tuple(file for change in changes for file in change.added)
     whole = net(changes) or Change(changes[0].operation if changes else READ)
@@ -199,8 +199,8 @@ def _refuse_lost_files(operations: Operations, base: Pinned) -> None:
         refuse_missing(pending)
     except Conflict as error:
         raise Conflict(
-            f"a file that the transaction uploaded to {base.ref.name!r}, or a log entry of that table, is "
-            "missing: its client died before the upload ended, or it was cleaned away. Nothing was changed; "
-            f"run the transaction again ({error})",
+            f"the transaction cannot be resumed: a file that it uploaded to {base.ref.name!r}, or a log "
+            "entry of that table, is missing. Its client died before the upload ended, or the file was "
+            f"cleaned up. Nothing was changed; run the transaction again ({error})",
             table=base.ref.name,
         ) from error

@@ -69,7 +69,7 @@ def register(workspace: Workspace, name: str, location: str) -> Effect:
     ref = TableRef(name, place, workspace.catalog.detect(place, workspace.meter))
     table = workspace.catalog.open(ref, workspace.meter)
     if table.latest() is None:
-        raise InvalidInput(f"there is no table at {location!r}")
+        raise InvalidInput(f"no table found at {location!r}")
     return Effect(None, LakeChange(lambda _: RegisterTable(ref)))
 
 
@@ -78,12 +78,12 @@ def register_in_catalog(workspace: Workspace, name: str, catalog: str, table: st
     check_table_name(name)
     if not catalog or "/" in catalog or not table:
         raise InvalidInput(
-            f"catalog={catalog!r}, table={table!r}: give the name of a catalog and of a table in it, such as "
-            "catalog='prod', table='sales.orders'"
+            f"catalog and table must be names, such as catalog='prod', table='sales.orders'; found "
+            f"catalog={catalog!r}, table={table!r}"
         )
     ref = workspace.catalog.in_catalog(name, CatalogPlace(catalog, table))
     if workspace.catalog.open(ref, workspace.meter).latest() is None:
-        raise InvalidInput(f"the catalog {catalog!r} has no table {table!r} any more", table=table)
+        raise InvalidInput(f"unknown table {table!r} in catalog {catalog!r}", table=table)
     return Effect(None, LakeChange(lambda _: RegisterTable(ref)))
 
 
@@ -95,7 +95,7 @@ def rename(workspace: Workspace, name: str, to: str) -> Effect:
     taken = None if to.casefold() == ref.name.casefold() else workspace.catalog.find(to, workspace.meter)
     if taken is not None:
         raise InvalidInput(
-            f"the lake already has a table {taken.ref.name!r}: choose another name", table=taken.ref.name
+            f"table {taken.ref.name!r} already exists: choose another name", table=taken.ref.name
         )
     return Effect(None, LakeChange(lambda _: RenameTable(ref, to, seen(ref, version))))
 
@@ -115,8 +115,8 @@ def drop(workspace: Workspace, name: str, if_exists: bool = False) -> Effect:
 
 
 def _named(workspace: Workspace, name: str) -> Pinned | tuple[TableRef, int]:
-    """The table of this name. One that cannot be read keeps its name no longer than its owner wants: of that
-    one, where it lies and its last version."""
+    """The table of this name. A table that cannot be read can be dropped and renamed too: then its location
+    and its last known version."""
     try:
         return workspace.pin(TableName(name))
     except (Corrupt, Unsupported) as error:
@@ -125,7 +125,7 @@ def _named(workspace: Workspace, name: str) -> Pinned | tuple[TableRef, int]:
             raise
         if workspace.touched or workspace.own.made or workspace.own.dropped:
             raise InvalidInput(
-                f"table {name!r} cannot be read ({error}): drop or rename it in a transaction of its own",
+                f"table {name!r} cannot be read ({error}): drop or rename it in a separate transaction",
                 table=name,
             ) from error
         return ref, _last_version(workspace, ref)
@@ -151,8 +151,8 @@ def alter(workspace: Workspace, name: str, action: sql.Action) -> Effect:
     pinned.snapshot.refuse_writes()
     if workspace.rewrote(pinned):
         raise InvalidInput(
-            f"the transaction has changed rows of {name!r} already: alter a table before that, or in a "
-            "transaction of its own",
+            f"cannot alter table {name!r}: the transaction has already changed rows of it. Alter the table "
+            "first, or in a separate transaction",
             table=name,
         )
     change = pinned.table.alter(pinned.snapshot, action)
@@ -181,7 +181,7 @@ def _place(workspace: Workspace, name: str, format_name: str, location: str | No
     found = workspace.find(name)
     if found is not None:
         raise InvalidInput(
-            f"the lake already has a table {found.ref.name!r}: drop it first, or choose another name",
+            f"table {found.ref.name!r} already exists: drop it first, or choose another name",
             table=found.ref.name,
         )
     if location is not None:
@@ -199,11 +199,9 @@ def _place(workspace: Workspace, name: str, format_name: str, location: str | No
 
 def _refuse_used(workspace: Workspace, ref: TableRef, location: str) -> None:
     if not workspace.is_free(ref.location):
-        raise InvalidInput(f"the transaction uses a table at {location!r} already: choose another location")
+        raise InvalidInput(f"location {location!r} is already used by this transaction: choose another one")
     if workspace.catalog.open(ref, workspace.meter).latest() is not None:
-        raise InvalidInput(
-            f"there is a table at {location!r} already: register it, or choose another location"
-        )
+        raise InvalidInput(f"a table already exists at {location!r}: register it, or choose another location")
 
 
 def _check_rows(workspace: Workspace, pinned: Pinned, action: sql.AddConstraint) -> None:
@@ -214,7 +212,7 @@ def _check_rows(workspace: Workspace, pinned: Pinned, action: sql.AddConstraint)
     violations = workspace.engine.query(query.tree, sources, workspace.now_ms).collect()[0][0]
     if violations:
         raise InvalidInput(
-            f"constraint {action.name!r} cannot be added: {violations} rows of {name!r} violate it",
+            f"cannot add constraint {action.name!r} to table {name!r}: {violations} of its rows violate it",
             table=name,
             rule=action.name,
         )

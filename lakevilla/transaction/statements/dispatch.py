@@ -78,7 +78,7 @@ def _create(workspace: Workspace, statement: sql.CreateTable) -> Effect:
         data = workspace.engine.query(statement.as_query, sources, workspace.now_ms)
         schema = workspace.engine.schema_of(data)
     elif not len(schema):
-        raise InvalidInput(f"CREATE TABLE {statement.name} names no columns")
+        raise InvalidInput(f"CREATE TABLE {statement.name!r} names no columns")
     checks = {f"{CONSTRAINT}{name}": text for name, text in statement.checks.items()}
     done = ddl.create(
         workspace,

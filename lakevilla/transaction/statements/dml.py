@@ -25,7 +25,7 @@ from lakevilla.transaction.workspace import Workspace
 
 
 def append(workspace: Workspace, name: str, data: object) -> Effect:
-    """Rows given as data. Reads nothing, so it conflicts with nobody."""
+    """Rows given as data. Reads nothing, so it conflicts only with a change of the schema."""
     pinned = workspace.pin_target(name, blind=True)
     pinned, written = _append(workspace, pinned, lambda target: workspace.engine.append(target, data))
     return _effect(workspace, pinned, "WRITE", {"mode": "Append"}, written)
@@ -64,7 +64,7 @@ def update(
 ) -> Effect:
     """UPDATE name SET assigned WHERE where."""
     if not assigned:
-        raise InvalidInput(f"the update of {name!r} sets no column", table=name)
+        raise InvalidInput(f"UPDATE of table {name!r} sets no column", table=name)
     pinned = workspace.pin_target(name)
     sources = workspace.sources(tables_of(*assigned.values(), where))
     target, source = workspace.target(pinned), _called(workspace.source(pinned, keeps_files=False), alias)
@@ -116,7 +116,7 @@ def _overwrite(workspace: Workspace, pinned: Pinned, data: object, where: exp.Ex
         )
     source = workspace.source(pinned, keeps_files=False)
     if where is None:
-        # Everything goes, also what somebody appends meanwhile: that is a conflict, not a leftover.
+        # All rows are replaced, also those of a concurrent append: that is a conflict.
         source.files(ANYTHING)
     written = workspace.engine.overwrite(workspace.target(pinned), source, data, where, workspace.now_ms)
     return _effect(workspace, pinned, "WRITE", {"mode": "Overwrite", **_predicate(where)}, written)

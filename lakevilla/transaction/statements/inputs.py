@@ -30,14 +30,14 @@ _ACTIONS = (
 def condition(text: str | None) -> exp.Expr | None:
     """A WHERE condition given as text."""
     if text is not None and not isinstance(text, str):
-        raise InvalidInput(f"where is a condition in Spark SQL, as text; found {text!r}")
+        raise InvalidInput(f"where must be text, a condition in Spark SQL; found {text!r}")
     return None if text is None else parse_expression(text)
 
 
 def assignments(columns: Mapping[str, Any]) -> dict[str, exp.Expr]:
     """Columns with what they are set to: text is an expression, any other value stands for itself."""
     if not isinstance(columns, Mapping):
-        raise InvalidInput(f"set is a mapping of columns to values; found {columns!r}")
+        raise InvalidInput(f"set must be a mapping of columns to values; found {columns!r}")
     return {
         column: parse_expression(value) if _is_text(value) else literal(value)
         for column, value in columns.items()
@@ -52,7 +52,7 @@ def _is_text(value: object) -> bool:
 def partition_fields(entries: Sequence[str], schema: pa.Schema) -> list[PartitionField]:
     """What a table is partitioned by: names of columns, or transforms as in PARTITIONED BY."""
     if isinstance(entries, str):
-        raise InvalidInput(f"partition_by is a list of columns; found {entries!r}")
+        raise InvalidInput(f"partition_by must be a list of columns; found {entries!r}")
     return [
         PartitionField(entry, (entry,)) if entry in schema.names else partition_field(parse_expression(entry))
         for entry in entries
@@ -114,7 +114,7 @@ def merge_clauses(
 ) -> MergeClauses:
     """The clauses of a merge from what the verb takes."""
     if matched is None and not_matched is None and not_matched_by_source is None:
-        raise InvalidInput("merge does nothing: give matched, not_matched or not_matched_by_source")
+        raise InvalidInput("merge has no action: give matched, not_matched or not_matched_by_source")
     return MergeClauses(
         TARGET,
         SOURCE,
@@ -133,7 +133,9 @@ def merge_source(source: object) -> tuple[object, tuple[TableName, ...]]:
     is_query = len(words) > 1 and words[0].upper() in ("SELECT", "WITH", "VALUES", "FROM")
     statement = parse(source) if is_query else select_from(check_table_name(source))
     if not isinstance(statement, sql.Query):
-        raise InvalidInput(f"the source of a merge is data, a table's name or a query; found {source!r}")
+        raise InvalidInput(
+            f"the source of a merge must be data, the name of a table, or a query; found {source!r}"
+        )
     return statement.tree, statement.tables
 
 
@@ -146,7 +148,7 @@ def table_schema(engine: Engine, given: object) -> tuple[pa.Schema, object]:
     if engine.accepts(given):
         return engine.schema_of(given), given
     raise InvalidInput(
-        "a table is made from an Arrow schema, columns as text ('id BIGINT, day DATE') or data; "
+        "a new table needs an Arrow schema, columns as text ('id BIGINT, day DATE'), or data; "
         f"found {given!r}"
     )
 
@@ -162,7 +164,9 @@ def _clauses(given: object) -> Sequence[tuple[str | None, object]]:
         return ()
     if isinstance(given, list | tuple):
         if not all(isinstance(clause, tuple) and len(clause) == 2 for clause in given):
-            raise InvalidInput(f"a list of merge clauses holds (condition, action) pairs; found {given!r}")
+            raise InvalidInput(
+                f"a list of merge clauses must have (condition, action) pairs; found {given!r}"
+            )
         return tuple(given)
     return ((None, given),)
 

@@ -18,7 +18,7 @@ def read(workspace: Workspace, name: str, version: int | None = None, at: Any = 
     if version is not None and at is not None:
         raise InvalidInput("give a version or a time, not both")
     if version is not None and not isinstance(version, int):
-        raise InvalidInput(f"a version is a number; found {version!r}")
+        raise InvalidInput(f"version must be a number; found {version!r}")
     pinned = workspace.pin(TableName(name, version, None if at is None else milliseconds(at)))
     return Effect(workspace.engine.read(workspace.source(pinned, keeps_files=True)))
 

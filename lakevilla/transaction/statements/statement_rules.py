@@ -13,15 +13,15 @@ def refuse_next(features: Features, operations: Operations, statement: Statement
     alone, defines = operations.lake_change is not None, statement.defines
     if not features & (Features.CT | Features.I) and (alone or defines is Defines.TABLES):
         raise InvalidInput(
-            "to create or drop a table is a transaction of its own: add lakevilla.CT to do it together with "
-            "other statements"
+            "CREATE and DROP cannot be combined with other statements in this transaction: add lakevilla.CT, "
+            "or run them in a separate transaction"
         )
     if not features:
         raise InvalidInput(
-            "a transaction with features NONE is one statement: add lakevilla.R for more, or start another "
-            "transaction"
+            "a transaction with features NONE has only one statement: add lakevilla.R for more, or start "
+            "another transaction"
         )
     if alone or defines is Defines.NAMES:
         raise InvalidInput(
-            "to register or rename a table is a transaction of its own: do it before or after this one"
+            "register and rename cannot be combined with other statements: run them in a separate transaction"
         )

@@ -43,7 +43,7 @@ def test_tag_is_given_listed_and_taken_back(folder: str, capsys: pytest.CaptureF
     assert _told(capsys, "tag", folder, "end", "--delete") == ""
     assert _told(capsys, "tag", folder) == "       1  first\n"
     assert main(["tag", folder, "end", "--delete"]) == 1
-    assert "no tag 'end'" in capsys.readouterr().err
+    assert "unknown tag 'end'" in capsys.readouterr().err
 
 
 def test_export_prints_an_instant_as_json_or_sql(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -54,7 +54,7 @@ def test_export_prints_an_instant_as_json_or_sql(folder: str, capsys: pytest.Cap
     assert "version => 0" in _told(capsys, "export", folder, "--at=1", "--format=duckdb")
     assert "FOR VERSION AS OF 1" in _told(capsys, "export", folder, "--format=trino")
     assert main(["export", folder, "--at=nightly"]) == 1
-    assert "no tag 'nightly'" in capsys.readouterr().err
+    assert "unknown tag 'nightly'" in capsys.readouterr().err
 
 
 def test_export_says_which_tables_are_missing(

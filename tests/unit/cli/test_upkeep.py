@@ -62,7 +62,7 @@ def test_vacuum_takes_a_retention(folder: str, capsys: pytest.CaptureFixture[str
     assert main(["vacuum", folder, "--retention-hours", "240", "--delete"]) == 0
     assert "deleted 0 files" in capsys.readouterr().out
     assert main(["vacuum", folder, "--retention-hours", "1", "--delete"]) == 1
-    assert capsys.readouterr().err.startswith("lakevilla: retention_hours is 1, and the least is 24")
+    assert capsys.readouterr().err.startswith("lakevilla: retention_hours must be at least 24; found 1")
     assert _files(folder) == 2
 
 

@@ -338,7 +338,7 @@ def test_a_checkpoint_that_fails_is_logged_and_the_commit_stands(
     )
     with caplog.at_level(logging.WARNING, "lakevilla.delta"):
         assert broken.append(rows(1)).version == 1
-    assert "no checkpoint of version 1" in caplog.text
+    assert "has no checkpoint" in caplog.text
     assert Writer(store).rows().num_rows == 1
 
 

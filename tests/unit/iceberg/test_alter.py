@@ -147,7 +147,7 @@ def test_column_that_identifies_rows_cannot_be_dropped(name: str, number: int) -
     struct = pa.struct([pa.field("x", pa.int64(), False)])
     raw = create(pa.schema([pa.field("id", pa.int64(), False), pa.field("s", struct, False)]))
     raw["schemas"][0]["identifier-field-ids"] = [number]
-    with pytest.raises(InvalidInput, match="identifies"):
+    with pytest.raises(InvalidInput, match="identifier columns"):
         alter(raw, sql.DropColumns((name,)))
 
 

@@ -185,7 +185,7 @@ def test_snapshots_do_not_expire_by_a_commit_that_holds_no_version(log: Log) -> 
 def test_marker_on_nothing_is_damage(log: Log) -> None:
     log.store.delete(metadata_key(log.base.version))
     log.store.put(HINT, b"2")
-    with pytest.raises(Corrupt, match="below it there is no version"):
+    with pytest.raises(Corrupt, match="there is no version below it"):
         log.table.latest()
 
 

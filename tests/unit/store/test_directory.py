@@ -94,12 +94,12 @@ def test_root_that_is_a_link_is_followed(tmp_path: Path) -> None:
 def test_file_where_a_folder_is_needed_is_refused(store: Directory) -> None:
     store.put("a", b"")
     assert store.get("a/b") is None
-    with pytest.raises(Unavailable, match="a file lies where a folder must be"):
+    with pytest.raises(Unavailable, match="a file in place of a folder"):
         store.create("a/b", b"")
     store.put("f/x", b"")
     assert store.get("f") is None
     for write in (lambda: store.create("f", b""), lambda: store.put("f", b"")):
-        with pytest.raises(Unavailable, match="a file lies where a folder must be"):
+        with pytest.raises(Unavailable, match="a file in place of a folder"):
             write()
 
 

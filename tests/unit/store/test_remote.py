@@ -105,7 +105,7 @@ def test_missing_bucket_is_unavailable_and_no_missing_object(
     server: AnsweringServer, store: Store, name: str
 ) -> None:
     server.status, server.code = 404, "NoSuchBucket"
-    with pytest.raises(Unavailable, match="no such bucket"):
+    with pytest.raises(Unavailable, match="bucket or container does not exist"):
         REQUESTS[name](store)
 
 

@@ -174,7 +174,7 @@ def test_who_rolls_and_loses_the_race_has_put_what_the_winner_puts(store: Store)
 def test_state_that_head_is_built_on_and_that_is_gone_is_corrupt_and_named(store: Store) -> None:
     read = _register(GlobalLog(store, ENVIRONMENT), _large(store), _ref(MANY))
     store.delete(keys.past_head(read.head.seq))
-    with pytest.raises(Corrupt, match=rf"heads/0*{read.head.seq}\.json, which HEAD is built on, is gone"):
+    with pytest.raises(Corrupt, match=rf"heads/0*{read.head.seq}\.json, which HEAD is built on, is missing"):
         GlobalLog(store, ENVIRONMENT).read_head()
 
 

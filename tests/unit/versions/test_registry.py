@@ -123,9 +123,9 @@ def test_found_table_can_be_renamed_and_dropped_without_being_registered() -> No
 @pytest.mark.parametrize("change", [DropTable(A, 3), RenameTable(A, "x", 3)])
 def test_change_of_a_table_that_another_client_moved_is_refused(change: RegistryChange) -> None:
     moved = Head("lake", 9, "p", {"Accounts": TableRef("Accounts", "Accounts-2", "delta")})
-    with pytest.raises(InvalidInput, match="another client renamed or dropped it"):
+    with pytest.raises(InvalidInput, match="renamed or dropped by another client"):
         registry.check(moved, change)
-    with pytest.raises(InvalidInput, match="another client renamed or dropped it"):
+    with pytest.raises(InvalidInput, match="renamed or dropped by another client"):
         registry.check(Head("lake", 9, "p", {}, frozenset({"Accounts"})), change)
 
 
@@ -177,7 +177,7 @@ def test_commit_that_gives_a_taken_name_or_takes_one_that_is_gone_is_refused() -
 
 
 def test_commit_on_a_table_that_another_client_dropped_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="another client dropped the table 'old'"):
+    with pytest.raises(InvalidInput, match="table 'old' was dropped by another client"):
         registry.check(HEAD, _commit((OUTSIDE, 3), (TableRef("old", "old", "delta"), 3)))
 
 
@@ -205,10 +205,10 @@ def test_tag_of_an_instant_that_is_kept_is_allowed(change: TagChange) -> None:
     ("change", "reason"),
     [
         (Tag("end", 4), "is at entry 1 already"),
-        (Tag("new", 5), "no entry 5: its newest is 4"),
+        (Tag("new", 5), "unknown entry 5 of the lake; the newest is 4"),
         (Tag("new", -1), "no entry -1"),
         (Tag("new", 2), r"entry 2 .* expired.* begins with entry 3; .*'end' \(entry 1\), 'mid' \(entry 3\)"),
-        (Untag("enD"), r"no tag 'enD': it has \['end', 'mid'\]"),
+        (Untag("enD"), "unknown tag 'enD'; available: 'end', 'mid'"),
     ],
 )
 def test_tag_that_makes_no_sense_is_refused_with_what_there_is(change: TagChange, reason: str) -> None:

@@ -116,7 +116,7 @@ def _numbers(operator: str, one: Typed, other: Typed) -> tuple[Typed, Typed]:
 
 
 def _as_decimal(value: Typed, beside: Typed) -> Typed:
-    """An integer beside a decimal; a literal takes just as many digits as it has."""
+    """An integer in an operation with a decimal; a literal takes just as many digits as it has."""
     if not pa.types.is_integer(value.type) or not pa.types.is_decimal(beside.type):
         return value
     if value.is_constant and isinstance(value.constant, int):

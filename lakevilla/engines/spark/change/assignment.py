@@ -1,7 +1,7 @@
 """Values on their way into a column: which types a column takes, and which values fit.
 
 Spark's ANSI store assignment, whatever the session's own setting. A value that does not fit is flagged and
-not raised: the task that writes rows sees the flag and the statement ends with one plain sentence.
+not raised: the task that writes rows sees the flag, and the statement fails with one plain message.
 """
 
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ def assign(value: Value, field: pa.Field, is_ansi: bool = True) -> Assigned:
     """
     if not _assignable(value.type, field.type):
         raise InvalidInput(
-            f"column {field.name}: a {type_name(value.type)} cannot be stored as {type_name(field.type)}; "
+            f"column {field.name!r}: a {type_name(value.type)} cannot be stored as {type_name(field.type)}; "
             "write a CAST",
             column=field.name,
         )

@@ -44,7 +44,7 @@ class Change:
     def update(self, assigned: Mapping[str, exp.Expr], where: exp.Expr | None) -> Rewritten:
         given = named(self.target, assigned)
         if not given:
-            raise InvalidInput("UPDATE sets no column")
+            raise InvalidInput(f"UPDATE of table {self.target.name!r} sets no column")
         files = self.source.files(self._pruning().matching(where, self._rows_where))
         done, touched = self._rewrite(files, where, given, tasks.UPDATED)
         return Rewritten(done.added, touched, Counts(updated=done.counts[tasks.UPDATED]))
@@ -75,7 +75,7 @@ class Change:
         return whole, [file for file in candidates if file.identity in partly]
 
     def _rows(self, files: Sequence[DataFile]) -> int:
-        """How many rows the files have, counted by Spark only where nobody knows."""
+        """How many rows the files have, counted by Spark only where the log does not say."""
         rows = sum(file.living_rows or 0 for file in files)
         unknown = [file for file in files if file.living_rows is None]
         if unknown:
@@ -159,7 +159,7 @@ def named(target: Target, given: Mapping[str, exp.Expr]) -> dict[str, exp.Expr]:
     """Assignments by the table's spelling of its columns."""
     found = {column_of(target, name): value for name, value in given.items()}
     if len(found) != len(given):
-        raise InvalidInput("a column is set twice")
+        raise InvalidInput("UPDATE sets a column twice")
     return found
 
 
@@ -168,6 +168,8 @@ def column_of(target: Target, name: str) -> str:
     found = [field.name for field in target.schema if field.name.lower() == name.lower()]
     if len(found) != 1:
         raise InvalidInput(
-            f"there is no column {name}; there is {', '.join(target.schema.names)}", column=name
+            f"unknown column {name!r} in table {target.name!r}; available: "
+            f"{', '.join(map(repr, target.schema.names))}",
+            column=name,
         )
     return str(found[0])

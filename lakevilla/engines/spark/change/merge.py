@@ -1,6 +1,6 @@
 """MERGE: a first job finds what matches, a second writes.
 
-The first joins the target's candidate files with the source and tells, for each file, whether a clause
+The first joins the target's candidate files with the source and finds, for each file, whether a clause
 applies, and whether a row of the target has two partners. The second rewrites the files in which a clause
 applies and adds the source rows without a partner. The source is kept between the two, so that both see the
 same rows.
@@ -126,14 +126,14 @@ class Merge:
             found = self.change.writer.session.run(frame.collect)
         if any(row[3] > 1 for row in found) and not self._only_deletes():
             raise InvalidInput(
-                "MERGE: two rows of the source match one row of the target, so that its new value is not "
-                "determined; remove duplicates from the source"
+                "MERGE is ambiguous: two rows of the source match one row of the target; remove duplicates "
+                "from the source"
             )
         matched = [files[row[0]] for row in found if row[1]]
         return _Matches(matched, [files[row[0]] for row in found if row[2]], any(row[1] > 1 for row in found))
 
     def _only_deletes(self) -> bool:
-        """A row can be deleted twice and is gone all the same."""
+        """To delete a row twice is not ambiguous."""
         clauses = self.clauses.matched
         return len(clauses) == 1 and clauses[0].condition is None and clauses[0].set is None
 
@@ -212,7 +212,9 @@ class Merge:
         missing = [name for name in target.schema.names if name.lower() not in columns]
         if missing:
             raise InvalidInput(
-                f"there is no column {missing[0]}; there is {', '.join(self.data.columns)}", column=missing[0]
+                f"unknown column {missing[0]!r} in the source; available: "
+                f"{', '.join(map(repr, self.data.columns))}",
+                column=missing[0],
             )
         return {
             column_of(target, name): exp.column(
@@ -237,7 +239,7 @@ class _New:
         return [(n, c, node) for n, one in enumerate(self.clauses) for c, node in (one.values or {}).items()]
 
     def computed(self, listed: Sequence[str], source_sql: str, number: str) -> Any:
-        """The listed columns and the values over these rows; `number` tells the clause that applies."""
+        """The listed columns and the values over these rows; `number` is that of the clause that applies."""
         columns = [*listed]
         for position, (n, _, node) in enumerate(self._wanted()):
             text = self.statement.text(node)

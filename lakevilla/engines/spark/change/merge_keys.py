@@ -17,7 +17,7 @@ _FEW = 64
 
 
 class Sides:
-    """Tells a column of the target from one of the source; a bare name must be in one of them alone."""
+    """Distinguishes columns of the target and of the source; a bare name must be in only one of them."""
 
     def __init__(self, clauses: MergeClauses, target: pa.Schema, source: Any) -> None:
         self._on = clauses.on

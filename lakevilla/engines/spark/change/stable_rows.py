@@ -1,6 +1,6 @@
 """Rows that are read more than once and must be the same each time.
 
-A source of a MERGE may draw by chance, read something that changes, or lose what Spark has cached of it. So
+A source of a MERGE may be random, read something that changes, or lose what Spark has cached of it. So
 it is computed once and kept. Kept rows that get lost with an executor fail the statement; they are never
 computed anew.
 """

@@ -58,7 +58,7 @@ def hadoop_path(store: Store, key: str) -> str:
 
 
 def refuse_memory(store: Store) -> None:
-    """What is in this process's memory is out of reach for Spark."""
+    """Unsupported for a store in this process's memory, which Spark cannot reach."""
     if store.url.startswith("memory:"):
         raise Unsupported(
             "Spark cannot reach a lake in memory: use a directory or a bucket, or engine='local'"

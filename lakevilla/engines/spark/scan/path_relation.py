@@ -1,4 +1,4 @@
-"""The same relation without a JVM beside us: files by their paths, values joined by path.
+"""The same relation without a local JVM: files by their paths, values joined by path.
 
 For Spark Connect. Spark asks the store about each path again, and filters do not prune files; rows are the
 same. Plans with the options of their reads are in the server's event log and on its pages, so secrets do not

@@ -2,7 +2,7 @@
 
 What a literal means depends on the session: its time zone, ANSI mode, default types. So Spark itself is
 asked: it plans the statement over the table, and the filters of its scan are the predicate, with literals
-as this session reads them. Nothing runs for that. Without a JVM beside us (Spark Connect) plans are out of
+as this session reads them. Nothing runs for that. Without a local JVM (Spark Connect) plans are out of
 reach; then only comparisons count that mean the same in every session, and all else may be anything.
 """
 
@@ -78,7 +78,7 @@ class Pruning:
 
 
 def is_deterministic(frame: Any) -> bool:
-    """Whether the plan gives the same each time, as far as Spark tells."""
+    """Whether the plan is deterministic, as far as Spark knows."""
     return is_connect(frame.sparkSession) or bool(frame._jdf.queryExecution().analyzed().deterministic())
 
 
@@ -99,8 +99,8 @@ def refuse_chance_of(statement: Statement, value: str, rows: str) -> None:
 def by_chance() -> InvalidInput:
     """The error for a condition whose value is not determined by the rows."""
     return InvalidInput(
-        "the condition of an UPDATE, DELETE or MERGE must be deterministic: it is evaluated more than once; "
-        "compute such a value into a column first, or in a query that gives the source of a MERGE"
+        "the condition of an UPDATE, DELETE or MERGE must be deterministic, because it is evaluated more "
+        "than once: compute such a value into a column first, or in the query that is the source of a MERGE"
     )
 
 
@@ -142,7 +142,7 @@ def _nodes(value: object) -> list[exp.Expr]:
 
 
 def _plain(node: exp.Expr, column: pa.DataType) -> bool:
-    """Whether the literal means the same beside such a column in every session."""
+    """Whether a comparison of the literal with such a column means the same in every session."""
     if isinstance(node, exp.Paren | exp.Neg):
         return pa.types.is_integer(column) and _plain(node.this, column)
     if not isinstance(node, exp.Literal):

@@ -97,7 +97,7 @@ class Statement:
         for node in list(table_nodes(tree)):
             table = read_table(node)
             if table.key not in self.sources:
-                raise InvalidInput(f"there is no table {table.name}", table=table.name)
+                raise InvalidInput(f"unknown table {table.name!r}", table=table.name)
             if table.key not in by_key:
                 by_key[table.key] = self.view(self.reader.table(self.sources[table.key]))
             found.add(table.name.casefold())
@@ -114,7 +114,7 @@ class Statement:
 def statement(
     reader: Reader, environment: Environment, sources: Mapping[str, Source], now_ms: int
 ) -> Iterator[Statement]:
-    """A statement; its views are gone afterwards."""
+    """A statement; its views are dropped afterwards."""
     opened = Statement(reader, environment, sources, now_ms)
     try:
         yield opened

@@ -83,8 +83,8 @@ class Reader:
         """Names that differ in case alone are one name to Spark, unless its session tells them apart."""
         if types.is_ambiguous(source.schema) and self.session.conf.get(_CASE_SENSITIVE) != "true":
             raise Unsupported(
-                f"table {source.name} has columns whose names differ in case alone, which Spark tells apart "
-                f"only with {_CASE_SENSITIVE}=true",
+                f"table {source.name!r} has columns whose names differ only in case: set "
+                f"{_CASE_SENSITIVE}=true in the Spark session, so that Spark distinguishes them",
                 table=source.name,
             )
 

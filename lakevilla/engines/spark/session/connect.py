@@ -9,7 +9,7 @@ from typing import Any
 
 
 def is_connect(session: Any) -> bool:
-    """Whether the session is a client of a server, without a JVM beside this process."""
+    """Whether the session is a client of a server, without a local JVM."""
     return not hasattr(session, "_jsparkSession")
 
 

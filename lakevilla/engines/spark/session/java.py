@@ -18,15 +18,15 @@ def trouble(oldest: int = OLDEST, newest: int | None = None) -> str | None:
     home = os.environ.get("JAVA_HOME")
     java = os.path.join(home, "bin", "java") if home else shutil.which("java")
     if java is None:
-        return f"there is no Java on this machine. {_WANTED}"
+        return f"Java was not found on this machine. {_WANTED}"
     if not os.path.exists(java):
-        return f"there is no Java where JAVA_HOME points to ({home}). {_WANTED}"
+        return f"Java was not found where JAVA_HOME points to ({home}). {_WANTED}"
     try:
         told = subprocess.run(
             [java, "-version"], capture_output=True, text=True, check=True, timeout=_ANSWER_SECONDS
         )
     except (OSError, subprocess.SubprocessError) as error:
-        return f"the Java on this machine does not run ({error}). {_WANTED}"
+        return f"the Java on this machine does not start ({error}). {_WANTED}"
     found = re.search(r'version "((?:1\.)?(\d+)[^"]*)"', told.stderr)
     if found is None or (oldest <= int(found[2]) and (newest is None or int(found[2]) <= newest)):
         return None

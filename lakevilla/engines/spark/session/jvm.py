@@ -24,7 +24,7 @@ _compiled: "WeakKeyDictionary[Any, Any]" = WeakKeyDictionary()
 
 
 def driver_side(session: Any) -> Any:
-    """The `DriverSide` of this session's JVM, see `DriverSide.java`; None if there is no JVM beside us, or it
+    """The `DriverSide` of this session's JVM, see `DriverSide.java`; None if there is no local JVM, or it
     does not take our classes, which is asked once."""
     if is_connect(session):
         return None
@@ -34,7 +34,10 @@ def driver_side(session: Any) -> Any:
             try:
                 _compiled[gateway] = _compile(gateway)
             except Py4JJavaError as error:
-                logger.warning("our classes do not compile, files go by path: %s", error.java_exception)
+                logger.warning(
+                    "LakeVilla's Java classes do not compile, so files are read by path: %s",
+                    error.java_exception,
+                )
                 _compiled[gateway] = None
         return _compiled[gateway]
 

@@ -52,7 +52,7 @@ def start(url: str, environment: Environment) -> Any:
             _start_quietly(settings, environment)
         return builder.config(map=settings).getOrCreate()
     except PySparkRuntimeError as error:
-        why = f"Spark does not start: {str(error).partition(chr(10))[0]}. engine='local' works without it."
+        why = f"Spark cannot be started: {str(error).partition(chr(10))[0]}. engine='local' works without it."
         raise InvalidInput(java.trouble(newest=_NEWEST) or why) from error
 
 

@@ -84,18 +84,18 @@ def new_rows(
         if given.bad is not None:
             listed.append(f"{given.bad} AS {names.bad(len(tests))}")
             tests.append(names.bad(len(tests)))
-            message = f"column {column.name}: a value does not fit into {type_name(column.type)}"
+            message = f"column {column.name!r}: a value does not fit into {type_name(column.type)}"
             refusals.append(InvalidInput(message, column=column.name))
     for name, check in target.checks.items():
         # As Delta has it, a constraint that is NULL is violated.
         tests.append(f"{only_if} AND NOT coalesce(({statement.text(check)}), FALSE)")
         message = (
-            f"CHECK constraint {name} ({spark_text(check)}) is violated by a row for table {target.name}"
+            f"CHECK constraint {name!r} ({spark_text(check)}) is violated by a row for table {target.name!r}"
         )
         refusals.append(InvalidInput(message, table=target.name, rule=name))
     if matching is not None:
         tests.append(f"NOT coalesce(({statement.text(matching)}), FALSE)")
-        refusals.append(InvalidInput("a row to write does not satisfy the condition of the overwrite"))
+        refusals.append(InvalidInput("a new row does not satisfy the condition of the overwrite"))
     listed += [f"{sql} AS {name}" for name, sql in extra.items()]
     sql = f"SELECT {', '.join(listed)} FROM {source_sql}"
     if tests:
@@ -184,8 +184,8 @@ def _refuse_uuids(target: Target) -> None:
     for column in target.schema:
         if has_uuid(column.type):
             raise Unsupported(
-                f"{target.name} has UUIDs in its column {column.name!r}, which Spark reads as text and does "
-                "not write: use engine='local'",
+                f"cannot write table {target.name!r} with Spark: column {column.name!r} has UUIDs, which "
+                "Spark reads as text; use engine='local'",
                 column=column.name,
             )
 

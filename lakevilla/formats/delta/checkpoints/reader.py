@@ -87,14 +87,14 @@ def _exact(store: Store, key: str, size: int | None) -> int | None:
         return None
     meta = store.head(key)
     if meta is None:
-        raise Corrupt(f"{store.url}/{key} is missing, but the log points to it")
+        raise Corrupt(f"{store.url}/{key} is missing, but the log refers to it")
     return meta.size
 
 
 def _sidecar_reader(store: Store, sidecar: Mapping[str, Any]) -> Callable[[], CheckpointContent]:
     path, size = sidecar.get("path"), sidecar.get("sizeInBytes")
     if not isinstance(path, str) or not (size is None or isinstance(size, int)):
-        raise Corrupt(f"a checkpoint refers to the sidecar {sidecar}, which makes no sense")
+        raise Corrupt(f"a checkpoint refers to an invalid sidecar: {sidecar}")
     key = SIDECARS + path.rpartition("/")[2]
 
     def read() -> CheckpointContent:
@@ -107,7 +107,7 @@ def _sidecar_reader(store: Store, sidecar: Mapping[str, Any]) -> Callable[[], Ch
 def _read_json(store: Store, version: int, key: str) -> CheckpointContent:
     found = store.get(key)
     if found is None:
-        raise Corrupt(f"{store.url}/{key} is missing, but the log points to it")
+        raise Corrupt(f"{store.url}/{key} is missing, but the log refers to it")
     lines = parse_lines(version, found.data)
     commit = commit_of(version, lines)
     return CheckpointContent(

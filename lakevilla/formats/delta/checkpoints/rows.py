@@ -1,6 +1,6 @@
 """The content of a checkpoint, in columns: from a snapshot and its tombstones to Arrow tables. Pure.
 
-The few actions that are not files come first, in a table of their own, so that a reader who wants only
+The few actions that are not files come first, in a table of their own, so that a reader that needs only
 them reads one small row group. Files stay in columns from the log to the checkpoint.
 """
 

@@ -77,7 +77,7 @@ def _encode(tables: Iterator[pa.Table], schema: pa.Schema) -> tuple[bytes, int, 
 
 
 def _tombstones(store: Store, environment: Environment, version: int, oldest_ms: int) -> pa.ChunkedArray:
-    """The `remove` actions at this version that vacuum must still know of.
+    """The `remove` actions at this version that vacuum still needs.
 
     A snapshot does not carry them, because reading never needs them: they are collected here from the
     checkpoint before and the entries since.
@@ -91,7 +91,7 @@ def _tombstones(store: Store, environment: Environment, version: int, oldest_ms:
     listing.checkpoints.pop(version, None)
     segment = listing.segment(version)
     if segment is None:
-        raise Corrupt(f"the Delta log that held version {version} is gone", version=version)
+        raise Corrupt(f"the Delta log that held version {version} was deleted", version=version)
     commits = [commit for part in environment.fan_out(piece_readers(store, segment.tail)) for commit in part]
     old = checkpoint_removes(store, environment, segment.checkpoint)
     return _reconciled(old, commits, oldest_ms)
@@ -115,7 +115,7 @@ def checkpoint_removes(
 
 
 def _reconciled(old: Sequence[pa.Array], commits: Sequence[Commit], oldest_ms: int) -> pa.ChunkedArray:
-    """The last word on each file: a removal that no later entry took back, and not too old."""
+    """The last action on each file: a removal without a later `add`, and not too old."""
     last: dict[str, Mapping[str, Any] | None] = {}
     for commit in commits:
         last |= {identity_of(remove): remove for remove in commit.removes}

@@ -49,7 +49,7 @@ NewId = Callable[[], str]
 
 
 class Definition(Structural):
-    """What a snapshot says of its table, beside the files."""
+    """What a snapshot says about its table, without the files."""
 
     @property
     def metadata(self) -> Metadata: ...
@@ -76,7 +76,7 @@ def alter(table: Definition, action: Action, new_id: NewId) -> Change:
         case DropConstraint(name, if_exists):
             return drop_constraint(table, name, if_exists=if_exists)
         case RenameTable():
-            raise InvalidInput("the name of a table is kept by the lake, not by the table")
+            raise InvalidInput("a table's own log cannot change its name: the lake keeps the names of tables")
 
 
 def add_columns(table: Definition, fields: Sequence[pa.Field], new_id: NewId) -> Change:
@@ -86,12 +86,12 @@ def add_columns(table: Definition, fields: Sequence[pa.Field], new_id: NewId) ->
     for field in fields:
         if not field.nullable:
             raise InvalidInput(
-                f"column {field.name!r} cannot be added as NOT NULL: existing rows have no value",
+                f"cannot add column {field.name!r} as NOT NULL: existing rows have no value for it",
                 column=field.name,
                 rule=NOT_NULL,
             )
         if field.name.lower() in present:
-            raise InvalidInput(f"the table has a column {field.name!r} already", column=field.name)
+            raise InvalidInput(f"column {field.name!r} already exists", column=field.name)
     check_columns(fields)
     added = json.loads(to_delta(pa.schema(list(fields))))
     strip_metadata(added)
@@ -109,7 +109,7 @@ def rename_column(table: Definition, old: str, new: str) -> Change:
     schema = _mapped_schema(table, old, "rename")
     if not new or new.lower() in {c["name"].lower() for c in schema["fields"] if c["name"] != old}:
         raise InvalidInput(
-            f"column {old!r} cannot be renamed to {new!r}: the name is empty or taken", column=old
+            f"cannot rename column {old!r} to {new!r}: the new name is empty or taken", column=old
         )
     _column(schema, old)["name"] = new
     return _change(table, "RENAME COLUMN", {"oldColumnPath": old, "newColumnPath": new}, schema)
@@ -124,7 +124,7 @@ def drop_columns(table: Definition, names: Sequence[str], *, if_exists: bool = F
         _mapped_schema(table, name, "drop")
         schema["fields"].remove(_column(schema, name))
     if len(schema["fields"]) <= len(table.metadata.partition_columns):
-        raise InvalidInput(f"{', '.join(names)} cannot be dropped: data files would have no column left")
+        raise InvalidInput(f"cannot drop {', '.join(map(repr, names))}: data files would have no column left")
     return _change(table, "DROP COLUMNS", {"columns": _text(dropped)}, schema)
 
 
@@ -149,11 +149,11 @@ def unset_properties(table: Definition, names: Iterable[str], *, if_exists: bool
     configuration = dict(table.metadata.configuration)
     for name in names:
         if name.startswith(CONSTRAINT):
-            raise InvalidInput(f"{name}: use ALTER TABLE ... DROP CONSTRAINT")
+            raise InvalidInput(f"cannot unset {name!r}: use ALTER TABLE ... DROP CONSTRAINT")
         if name in (MAPPING_MODE, MAX_COLUMN_ID, IN_COMMIT_VERSION, IN_COMMIT_TIME) and name in configuration:
-            raise InvalidInput(f"{name} cannot be unset: data files or the log depend on it")
+            raise InvalidInput(f"cannot unset {name!r}: data files or the log depend on it")
         if name not in configuration and not if_exists:
-            raise InvalidInput(f"the table has no property {name!r}; say IF EXISTS if that is fine")
+            raise InvalidInput(f"unknown property {name!r} of the table; write IF EXISTS to ignore this")
         configuration.pop(name, None)
     parameters = {"properties": _text(names), "ifExists": _text(if_exists)}
     return _change(table, "UNSET TBLPROPERTIES", parameters, configuration=configuration)
@@ -163,7 +163,7 @@ def add_constraint(table: Definition, name: str, expression: str) -> Change:
     """ADD CONSTRAINT name CHECK (expression). The caller has checked the rows that are there."""
     key = CONSTRAINT + name.lower()
     if not name or key in table.metadata.configuration:
-        raise InvalidInput(f"the table has a constraint {name!r} already: drop it first", rule=name)
+        raise InvalidInput(f"constraint {name!r} already exists: drop it first", rule=name)
     configuration = dict(table.metadata.configuration) | {key: expression}
     parameters = {"name": name, "expr": expression}
     return _change(table, "ADD CONSTRAINT", parameters, configuration=configuration)
@@ -174,7 +174,7 @@ def drop_constraint(table: Definition, name: str, *, if_exists: bool = False) ->
     configuration = dict(table.metadata.configuration)
     dropped = configuration.pop(CONSTRAINT + name.lower(), None)
     if dropped is None and not if_exists:
-        raise InvalidInput(f"the table has no constraint {name!r}", rule=name)
+        raise InvalidInput(f"unknown constraint {name!r}", rule=name)
     return _change(table, "DROP CONSTRAINT", {"name": name}, configuration=configuration)
 
 
@@ -208,7 +208,7 @@ def _mapped_schema(table: Definition, column: str, verb: str) -> dict[str, Any]:
     _column(schema, column)
     if mapping_mode(table.protocol, table.metadata) == "none":
         raise InvalidInput(
-            f"to {verb} a column the table needs column mapping: "
+            f"cannot {verb} column {column!r}: the table needs column mapping first: "
             f"ALTER TABLE t SET TBLPROPERTIES ('{MAPPING_MODE}' = 'name')"
         )
     if column in table.metadata.partition_columns:
@@ -216,7 +216,7 @@ def _mapped_schema(table: Definition, column: str, verb: str) -> dict[str, Any]:
     for name, text in table.metadata.configuration.items():
         if name.startswith(CONSTRAINT) and column.lower() in _columns_of(text):
             raise InvalidInput(
-                f"cannot {verb} {column!r}: the constraint {name.removeprefix(CONSTRAINT)} uses it ({text}); "
+                f"cannot {verb} {column!r}: constraint {name.removeprefix(CONSTRAINT)!r} uses it ({text}); "
                 "drop the constraint first",
                 column=column,
                 rule=name.removeprefix(CONSTRAINT),
@@ -230,7 +230,7 @@ def _mapped_schema(table: Definition, column: str, verb: str) -> dict[str, Any]:
 
 
 def _columns_of(expression: str) -> set[str]:
-    """The first names of all columns that a constraint speaks of, in lower case."""
+    """The first names of all columns that a constraint uses, in lower case."""
     try:
         tree = sqlglot.parse_one(expression, dialect="spark")
     except sqlglot.errors.SqlglotError as error:
@@ -244,7 +244,7 @@ def _column(schema: dict[str, Any], name: str) -> dict[str, Any]:
             found: dict[str, Any] = field
             return found
     names = ", ".join(field["name"] for field in schema["fields"])
-    raise InvalidInput(f"the table has no column {name!r}; it has {names}", column=name)
+    raise InvalidInput(f"unknown column {name!r}; available: {names}", column=name)
 
 
 def _largest_id(configuration: Mapping[str, str]) -> int:

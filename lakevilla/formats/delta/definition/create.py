@@ -67,16 +67,18 @@ def _check_partitioning(schema: pa.Schema, columns: Sequence[str]) -> None:
     if not len(schema):
         raise InvalidInput("a table needs at least one column")
     if len(set(columns)) < len(columns):
-        raise InvalidInput(f"a partition column is named twice: {', '.join(columns)}")
+        raise InvalidInput(f"duplicate partition column: {', '.join(map(repr, columns))}")
     for name in columns:
         position = schema.get_field_index(name)
         if position < 0:
             raise InvalidInput(
-                f"partition column {name!r} is not among the columns: {', '.join(schema.names)}", column=name
+                f"unknown partition column {name!r}; available: {', '.join(map(repr, schema.names))}",
+                column=name,
             )
         if pa.types.is_nested(schema.field(position).type):
             raise InvalidInput(
-                f"partition column {name!r} is a {schema.field(position).type}: it must be simple",
+                f"{name!r} cannot be a partition column: its type {schema.field(position).type} is not "
+                "simple",
                 column=name,
             )
     if columns and len(columns) == len(schema):

@@ -32,7 +32,7 @@ Use = Callable[[Metadata], bool]
 
 @dataclass(frozen=True)
 class Feature:
-    """One row of the table. `used` tells whether the metadata makes the feature active."""
+    """One row of the table. `used` says whether the metadata makes the feature active."""
 
     name: str
     read: Stance
@@ -155,7 +155,8 @@ def refuse_read(protocol: Protocol, metadata: Metadata) -> None:
     """Raise Unsupported, naming the feature, if we would not read the table exactly as it is."""
     if protocol.min_reader > MAX_READER:
         raise Unsupported(
-            f"the table asks for Delta reader version {protocol.min_reader}, and we know up to {MAX_READER}"
+            f"the table needs Delta reader version {protocol.min_reader}; LakeVilla supports up to "
+            f"{MAX_READER}"
         )
     if metadata.format_provider != "parquet":
         raise Unsupported(f"the table's data files are {metadata.format_provider}; LakeVilla reads parquet")
@@ -176,7 +177,8 @@ def refuse_write(protocol: Protocol, metadata: Metadata) -> None:
     check_markers(metadata.configuration)
     if protocol.min_writer > MAX_WRITER:
         raise Unsupported(
-            f"the table asks for Delta writer version {protocol.min_writer}, and we know up to {MAX_WRITER}"
+            f"the table needs Delta writer version {protocol.min_writer}; LakeVilla supports up to "
+            f"{MAX_WRITER}"
         )
     for name in sorted(writer_features(protocol) | reader_features(protocol)):
         feature = FEATURES.get(name)
@@ -211,7 +213,7 @@ def mapping_mode(protocol: Protocol, metadata: Metadata) -> MappingMode:
 
 
 def in_commit_timestamps(protocol: Protocol, metadata: Metadata) -> bool:
-    """Whether every commit tells its own time."""
+    """Whether every commit has its own timestamp."""
     return "inCommitTimestamp" in writer_features(protocol) and _property("delta.enableInCommitTimestamps")(
         metadata
     )

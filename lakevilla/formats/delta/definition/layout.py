@@ -71,7 +71,7 @@ class Layout:
         return found
 
     def leaf(self, column: Column) -> Leaf | None:
-        """Where statistics tell of a column; None if they cannot."""
+        """Where statistics of a column are; None if there can be none."""
         fields, path, field = list(self.schema), [], None
         for name in column:
             field = next((field for field in fields if field.name == name), None)
@@ -110,6 +110,6 @@ def _invariant(text: str) -> str:
         return str(json.loads(text)["expression"]["expression"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise Unsupported(
-            f"the column invariant {text!r} is not one that LakeVilla understands, so new rows cannot be "
-            "checked against it; the table can only be read"
+            f"unsupported column invariant {text!r}: new rows cannot be checked against it, so the table can "
+            "only be read"
         ) from error

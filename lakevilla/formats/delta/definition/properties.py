@@ -50,10 +50,10 @@ def duration_ms(text: str) -> int:
     for count, unit in zip(words[::2], words[1::2], strict=False):
         singular = unit.removesuffix("s")
         if not re.fullmatch(r"\d+", count) or singular not in _UNITS_MS:
-            raise InvalidInput(f"{text!r} is not an interval; write one like 'interval 7 days'")
+            raise InvalidInput(f"{text!r} is not an interval; expected one such as 'interval 7 days'")
         total += int(count) * _UNITS_MS[singular]
     if not words or len(words) % 2:
-        raise InvalidInput(f"{text!r} is not an interval; write one like 'interval 7 days'")
+        raise InvalidInput(f"{text!r} is not an interval; expected one such as 'interval 7 days'")
     return total
 
 
@@ -85,27 +85,27 @@ def check_properties(properties: Mapping[str, str]) -> None:
             continue
         if name.startswith(CONSTRAINT):
             raise InvalidInput(
-                f"{name}: use ALTER TABLE ... ADD CONSTRAINT, which checks the rows that are there"
+                f"cannot set {name!r}: use ALTER TABLE ... ADD CONSTRAINT, which checks existing rows"
             )
         if name in _UNSUPPORTED and value.lower() != "false":
-            raise Unsupported(f"{name} = {value}: LakeVilla does not write such tables")
+            raise Unsupported(f"cannot set {name!r} to {value!r}: LakeVilla does not write such tables")
         check = _CHECKS.get(name)
         if check is None:
-            raise InvalidInput(f"{name} is not a property of Delta tables that LakeVilla knows")
+            raise InvalidInput(f"unknown property {name!r} of Delta tables; check its spelling")
         try:
             valid = check(value)
         except ValueError:
             valid = False
         if not valid:
-            raise InvalidInput(f"{name} cannot be {value!r}")
+            raise InvalidInput(f"invalid value {value!r} of property {name!r}")
 
 
 def check_markers(configuration: Mapping[str, str]) -> None:
     """Markers in the log do not go with times that grow from entry to entry: they are filled later."""
     if markers_in_log(configuration) and is_true(configuration, IN_COMMIT):
         raise Unsupported(
-            f"{MARKERS} = 'log' does not go together with {IN_COMMIT}: an entry that is filled after the "
-            "next one was reserved would have the later time; use 'side'"
+            f"{MARKERS} = 'log' cannot be combined with {IN_COMMIT}: an entry that is filled after the next "
+            "one was reserved would have the later time; use 'side'"
         )
     check_together(configuration)
 

@@ -3,7 +3,7 @@
 The metadata that Delta keeps with a column (comments, generation expressions, defaults, identity, column
 mapping ids, type changes) travels as JSON under the field metadata key `DELTA`, so that a schema that is
 read and written back loses nothing. Column mapping is translated into the annotations of
-`files.mapping`, which is all that readers and writers of data files know of it.
+`files.column_mapping`, which is all that readers and writers of data files know of it.
 """
 
 import json
@@ -73,7 +73,7 @@ def to_delta(schema: pa.Schema) -> str:
 
 
 def delta_metadata(field: pa.Field) -> dict[str, Any]:
-    """What Delta's schema says of this column beside name, type and nullability."""
+    """What Delta's schema says about this column, except for name, type and nullability."""
     text = (field.metadata or {}).get(DELTA)
     result: dict[str, Any] = {} if text is None else json.loads(text)
     return result
@@ -154,7 +154,7 @@ def _type_to_arrow(node: Any, column: str, mode: MappingMode) -> pa.DataType:
             return pa.map_(pa.field("key", key, nullable=False), pa.field("value", value, nullable))
         case other:
             raise Unsupported(
-                f"column {column!r} has the type {other!r}, which LakeVilla cannot read", column=column
+                f"column {column!r} has type {other!r}, which LakeVilla cannot read", column=column
             )
 
 
@@ -164,13 +164,13 @@ def _primitive_to_arrow(name: str, column: str) -> pa.DataType:
     decimal = _DECIMAL.fullmatch(name)
     if decimal is None:
         raise Unsupported(
-            f"column {column!r} has the type {name!r}, which LakeVilla cannot read; "
+            f"column {column!r} has type {name!r}, which LakeVilla cannot read; "
             "read the table with the engine that wrote it, or drop the column there",
             column=column,
         )
     precision, scale = int(decimal[1] or 10), int(decimal[2] or 0)
     if not 1 <= precision <= 38 or not 0 <= scale <= precision:
-        raise Corrupt(f"column {column!r} has the type {name!r}, which is out of range", column=column)
+        raise Corrupt(f"column {column!r} has type {name!r}, which is out of range", column=column)
     return pa.decimal128(precision, scale)
 
 
@@ -215,5 +215,5 @@ def _type_to_delta(arrow: pa.DataType, column: str) -> Any:
             "containsNull": arrow.value_field.nullable,
         }
     raise InvalidInput(
-        f"column {column!r} has the type {arrow}, which Delta tables do not have; cast it", column=column
+        f"column {column!r} has type {arrow}, which Delta tables do not support; cast it", column=column
     )

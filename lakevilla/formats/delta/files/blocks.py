@@ -41,7 +41,7 @@ CORE = pa.schema(
         pa.field("clusteringProvider", pa.string()),
     ]
 )
-"""What a block tells of its files beside statistics. Columns without any value are left out."""
+"""The columns of a block's files, except for statistics. Columns without any value are left out."""
 
 _ALWAYS = ("path", "partitionValues", "size")
 
@@ -165,7 +165,7 @@ class CheckpointBlock:
     def _adds(self, members: Sequence[str]) -> Iterator[pa.StructArray]:
         """These members of the rows that are `add` actions."""
         living, start = self._core[1], 0
-        # A small column beside them, for a checkpoint may lack all of the members. Paths are a large one.
+        # With a small column, because a checkpoint may lack all of the members. Paths are a large one.
         anchor = "size" if "size" in self._members else "path"
         for adds in self._structs_of([anchor, *members]):
             yield _filtered(adds, living.slice(start, len(adds)).combine_chunks())

@@ -1,4 +1,4 @@
-"""Partition values: strings in the log, typed values for everybody else.
+"""Partition values: strings in the log, typed values elsewhere.
 
 PROTOCOL.md, "Partition Value Serialization". A timestamp without zone is taken as UTC: the zone of the
 machine that wrote it is not recorded. Values are parsed in bulk; spellings that Arrow does not know are

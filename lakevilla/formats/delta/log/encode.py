@@ -1,6 +1,6 @@
 """Actions to the bytes of a log entry (PROTOCOL.md of Delta Lake, "Actions"): the inverse of `entry`.
 
-One JSON object per line, `commitInfo` first. Our part of it, the object `lakevilla`, says who wrote the
+One JSON object per line, `commitInfo` first. Our part of it, the object `lakevilla`, names the writer of the
 entry: the attempt is the identity that recovery recognises, and the put-id makes the bytes unique.
 """
 
@@ -144,7 +144,7 @@ def partition_values(values: Mapping[str, Any], fields: Mapping[str, pa.Field]) 
         text = partition_text(values[name], field.type) or None
         if text is None and not field.nullable:
             raise InvalidInput(
-                f"column {name} is NOT NULL and a partition column: null and empty values cannot be stored",
+                f"column {name!r} is NOT NULL and a partition column: null and empty values cannot be stored",
                 column=name,
                 rule=NOT_NULL,
             )

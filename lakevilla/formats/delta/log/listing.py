@@ -1,7 +1,7 @@
 """Which files of the log make a version: a checkpoint, if there is one, and the entries after it.
 
 The hint `_last_checkpoint` saves the LIST when it is right; when it is missing, old, unreadable or points
-to nothing, one LIST tells the same. A multi-part checkpoint without all of its parts does not exist, and
+to nothing, one LIST replaces it. A multi-part checkpoint without all of its parts does not exist, and
 files whose names are not part of the log are ignored. A gap in the entries is Corrupt.
 
 Nothing here is decided by time, except where a table has no other clock (`adjusted_times`).
@@ -101,7 +101,10 @@ class Listing:
             elif start in self.commits:
                 tail.append(Piece(start, start, entry_key(start)))
             else:
-                raise Corrupt(f"the Delta log has no entry {start}, but one of version {end}", version=start)
+                raise Corrupt(
+                    f"the Delta log has a gap: entry {start} is missing, but entry {end} exists",
+                    version=start,
+                )
             start = tail[-1].end + 1
         return tuple(tail)
 

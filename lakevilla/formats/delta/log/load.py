@@ -54,7 +54,7 @@ def _open_by_list(store: Store, environment: Environment, version: int | None) -
     segment = list_log(store).segment(version)
     if segment is None:
         if version is not None:
-            raise InvalidInput(f"there is no Delta table in {store.url}")
+            raise InvalidInput(f"no Delta table found in {store.url}")
         return None
     return _exactly(version, load(store, environment, segment))
 

@@ -78,5 +78,5 @@ def _covered(store: Store, environment: Environment, version: int) -> str | None
     found = environment.fan_out([partial(read_entry, store, number) for number in above])
     for number, commit in zip(above, found, strict=True):
         if commit is not None and marker_of(commit.info) is None:
-            return f"version {number}, above our marker {version}, is of a client that does not wait for it"
+            return f"version {number}, above our marker {version}, was written by a client that did not wait"
     return None

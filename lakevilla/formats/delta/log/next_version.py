@@ -80,13 +80,13 @@ def _refuse_removal(change: Change, context: TableContext) -> None:
         return
     if is_true(context.metadata.configuration, APPEND_ONLY):
         raise InvalidInput(
-            f"the table is append-only, and {change.operation} would remove rows: if that is what you want, "
-            f"unset its property {APPEND_ONLY!r} first, by ALTER TABLE ... UNSET TBLPROPERTIES"
+            f"{change.operation} would remove rows, but the table is append-only: unset its property "
+            f"{APPEND_ONLY!r} first, by ALTER TABLE ... UNSET TBLPROPERTIES"
         )
 
 
 def _remember_enablement(metadata: Metadata, context: TableContext | None, in_commit_ms: int) -> Metadata:
-    """Where in-commit timestamps begin later than the table, readers must be told from when on."""
+    """Where in-commit timestamps begin later than the table, readers need to know from when on."""
     if context is None or in_commit_timestamps(context.protocol, context.metadata):
         return metadata
     since = {IN_COMMIT_VERSION: str(context.version + 1), IN_COMMIT_TIME: str(in_commit_ms)}

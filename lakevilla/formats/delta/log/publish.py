@@ -75,16 +75,18 @@ def publish_first(store: Store, data: bytes, attempt: str) -> bool:
 def publish_notice(
     store: Store, environment: Environment, base: int, notice: Notice, author: Author
 ) -> tuple[int, str] | None:
-    """Tell of a new name, or of none any more, by an empty entry at the first free version above `base`.
+    """Announce a rename or a drop by an empty entry at the first free version above `base`.
 
     Every version on the way is read; one that names this attempt ends the walk. Whatever else happened to
-    the table since does not matter: what became of its name is decided already. See `Table.publish_notice`.
+    the table since does not matter: its name is decided already. See `Table.publish_notice`.
     """
     listing = list_log(store, base)
     commits = listing.commits
     if listing.newest is None:
-        # The log that had this version is gone: an entry here would be a gap in the log of a new table.
-        raise Corrupt(f"the Delta log in {store.url} has no version {base} or later any more", version=base)
+        # The log that had this version was deleted: an entry here would be a gap in the log of a new table.
+        raise Corrupt(
+            f"the Delta log in {store.url} was deleted: it has no version {base} or later", version=base
+        )
     version = max([base, *commits])
     for number in sorted(found for found in commits if found > base):
         commit = read_entry(store, number)

@@ -66,11 +66,13 @@ class Names:
                 self.add(batch.filter(pa.array(living)))
 
     def add_version(self, version: int, at_version: Callable[[int], DeltaSnapshot]) -> None:
-        """The live files of an older version, if the log still tells of it: else nobody can read it."""
+        """The live files of an older version, if the log still has it: else no client can read it."""
         try:
             self.add_live(at_version(version))
         except InvalidInput as error:
-            logger.info("version %d of %s is kept for nobody: %s", version, self._root, error)
+            logger.info(
+                "version %d of %s is not kept, because it cannot be read: %s", version, self._root, error
+            )
 
     def add_entries(self, bodies: Iterable[Mapping[str, Any]]) -> None:
         """The same for actions of log entries."""

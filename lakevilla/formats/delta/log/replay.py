@@ -112,7 +112,7 @@ class State:
         """Protocol and metadata, which every table must have."""
         if self.protocol is None or self.metadata is None:
             missing = "protocol" if self.protocol is None else "metadata"
-            raise Corrupt(f"the Delta log tells no {missing} of the table")
+            raise Corrupt(f"the Delta log has no {missing} action")
         return self.protocol, self.metadata
 
     @lazy_property
@@ -190,8 +190,8 @@ def _joined(blocks: list[LiveBlock]) -> list[LiveBlock]:
 
 
 def _newest_notice(known: Notice | None, commits: Sequence[Commit]) -> Notice | None:
-    """An entry that tells of the table's name counts until a later one does, no matter which client
-    writes after it."""
+    """A notice about the table's name counts until a later notice, no matter which client writes after
+    it."""
     for commit in commits:
         known = notice_of(commit.info) or known
     return known

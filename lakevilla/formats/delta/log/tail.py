@@ -17,7 +17,7 @@ from lakevilla.formats.delta.log.listing import Piece
 from lakevilla.formats.delta.log.paths import entry_key
 from lakevilla.store.port import Store
 
-# The member that tells actions of a kind apart; of the other kinds there may be one.
+# The member that identifies actions of a kind; of the other kinds there may be one.
 _KEYS = {"txn": "appId", "domainMetadata": "domain"}
 _SINGLE = ("metaData", "protocol")
 

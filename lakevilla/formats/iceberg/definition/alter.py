@@ -53,10 +53,10 @@ def alter(raw: Raw, action: Action) -> Change:
             raise no_constraints(name)
         case DropConstraint(name, if_exists):
             if not if_exists:
-                raise InvalidInput(f"the table has no constraint {name!r}", rule=name)
+                raise InvalidInput(f"unknown constraint {name!r}", rule=name)
             return _change(raw, "DROP CONSTRAINT", {"name": name}, {})
         case RenameTable():
-            raise InvalidInput("the name of a table is kept by the lake, not by the table")
+            raise InvalidInput("a table's own log cannot change its name: the lake keeps the names of tables")
 
 
 def add_columns(raw: Raw, fields: Sequence[pa.Field]) -> Change:
@@ -68,12 +68,12 @@ def add_columns(raw: Raw, fields: Sequence[pa.Field]) -> Change:
     for field in fields:
         if not field.nullable:
             raise InvalidInput(
-                f"column {field.name!r} cannot be added as NOT NULL: existing rows have no value",
+                f"cannot add column {field.name!r} as NOT NULL: existing rows have no value for it",
                 column=field.name,
                 rule=NOT_NULL,
             )
         if field.name.lower() in {column["name"].lower() for column in columns}:
-            raise InvalidInput(f"the table has a column {field.name!r} already", column=field.name)
+            raise InvalidInput(f"column {field.name!r} already exists", column=field.name)
         fresh = from_arrow(pa.schema([field]), last + 1)
         last = fresh.highest_field_id
         added += json.loads(fresh.model_dump_json())["fields"]
@@ -88,7 +88,7 @@ def rename_column(raw: Raw, old: str, new: str) -> Change:
     renamed = _column(columns, old)
     if not new or new.lower() in {column["name"].lower() for column in columns if column is not renamed}:
         raise InvalidInput(
-            f"column {old!r} cannot be renamed to {new!r}: the name is empty or taken", column=old
+            f"cannot rename column {old!r} to {new!r}: the new name is empty or taken", column=old
         )
     renamed["name"] = new
     _check_partition_names(raw, renamed)
@@ -106,7 +106,7 @@ def drop_columns(raw: Raw, names: Sequence[str], *, if_exists: bool = False) -> 
         _refuse_used(raw, name, set(_ids(column)))
         columns.remove(column)
     if not columns:
-        raise InvalidInput(f"{', '.join(names)} cannot be dropped: the table would have no column left")
+        raise InvalidInput(f"cannot drop {', '.join(map(repr, names))}: the table would have no column left")
     return _change(raw, "DROP COLUMNS", {"columns": _text(dropped)}, _with_columns(raw, columns))
 
 
@@ -125,9 +125,9 @@ def unset_properties(raw: Raw, names: Iterable[str], *, if_exists: bool = False)
     left = dict(shown(properties(raw)))
     for name in names:
         if name == NAME_MAPPING and name in left:
-            raise InvalidInput(f"{name} cannot be unset: data files without column ids depend on it")
+            raise InvalidInput(f"cannot unset {name!r}: data files without column ids depend on it")
         if name not in left and not if_exists:
-            raise InvalidInput(f"the table has no property {name!r}; say IF EXISTS if that is fine")
+            raise InvalidInput(f"unknown property {name!r} of the table; write IF EXISTS to ignore this")
         left.pop(name, None)
     parameters = {"properties": _text(names), "ifExists": _text(if_exists)}
     return _change(raw, "UNSET TBLPROPERTIES", parameters, {"properties": left})
@@ -159,7 +159,7 @@ def _with_columns(raw: Raw, columns: list[Column], last_id: int | None = None) -
         after = current_schema({**raw, **changed})
     except Unsupported as error:
         # A column named like the path of another one's member.
-        raise InvalidInput(f"the table cannot have these columns together: {error}") from error
+        raise InvalidInput(f"the names of these columns conflict: {error}") from error
     mapping = name_mapping(properties(raw))
     if mapping is not None:
         text = with_columns(mapping, current_schema(raw), after)
@@ -192,14 +192,14 @@ def _column(columns: list[Column], name: str) -> Column:
         if column["name"] == name:
             return column
     names = ", ".join(column["name"] for column in columns)
-    raise InvalidInput(f"the table has no column {name!r}; it has {names}", column=name)
+    raise InvalidInput(f"unknown column {name!r}; available: {names}", column=name)
 
 
 def _last_id(raw: Raw) -> int:
     try:
         return int(raw["last-column-id"])
     except (KeyError, ValueError, TypeError) as error:
-        raise Corrupt("the Iceberg metadata does not tell which column ids were used") from error
+        raise Corrupt("the Iceberg metadata has no last column id") from error
 
 
 def _ids(column: Column) -> Iterator[int]:
@@ -213,9 +213,7 @@ def _ids(column: Column) -> Iterator[int]:
 def _refuse_used(raw: Raw, name: str, ids: set[int]) -> None:
     """InvalidInput if more than the schema refers to these columns."""
     if ids & set(_current(raw).get("identifier-field-ids") or ()):
-        raise InvalidInput(
-            f"cannot drop {name!r}: it is part of what identifies a row of the table", column=name
-        )
+        raise InvalidInput(f"cannot drop {name!r}: it is one of the table's identifier columns", column=name)
     for spec in specs(raw).values():
         for field in spec.fields:
             if field.source_id in ids and str(field.transform) != "void":
@@ -235,7 +233,7 @@ def _check_partition_names(raw: Raw, column: Column) -> None:
             own = field.source_id == column["id"] and str(field.transform) in ("identity", "void")
             if field.name.lower() == column["name"].lower() and not own:
                 raise InvalidInput(
-                    f"a column cannot be called {field.name!r}: a partition field is", column=field.name
+                    f"cannot name a column {field.name!r}: a partition field has this name", column=field.name
                 )
 
 
@@ -243,8 +241,8 @@ def _refuse_upgrade(raw: Raw, wanted: str | None) -> None:
     now = format_version(raw)
     if wanted is not None and wanted != str(now):
         raise Unsupported(
-            f"{FORMAT_VERSION} = {wanted}: the table is of format {now}, and LakeVilla does not change that; "
-            "let Spark do it"
+            f"cannot change {FORMAT_VERSION!r} from {now} to {wanted}: LakeVilla does not upgrade Iceberg "
+            "tables; use Spark for that"
         )
 
 

@@ -62,8 +62,8 @@ def _format_version(text: str) -> int:
     if text in ("1", "2"):
         return int(text)
     if text.isdigit():
-        raise Unsupported(f"{FORMAT_VERSION} = {text}: tables of formats 1 and 2 are written")
-    raise InvalidInput(f"{FORMAT_VERSION} cannot be {text!r}: write '1' or '2'")
+        raise Unsupported(f"cannot write tables with {FORMAT_VERSION!r} = {text}; available: '1', '2'")
+    raise InvalidInput(f"invalid value {text!r} of {FORMAT_VERSION!r}; available: '1', '2'")
 
 
 def _metadata(
@@ -86,7 +86,7 @@ def _metadata(
         "default-sort-order-id": 0,
         "sort-orders": [{"order-id": 0, "fields": []}],
         "properties": properties,
-        # As Iceberg's own writers say that there is none.
+        # As Iceberg's own writers say that there is no snapshot.
         "current-snapshot-id": -1,
         "refs": {},
         "snapshots": [],
@@ -107,12 +107,13 @@ def _partition_fields(columns: Schema, partition_by: Sequence[PartitionField]) -
         source = _source(columns, field)
         transform = _transform(field, source)
         _check_name(columns, field, source)
-        # The same value twice, or a day beside its hour, divides nothing further.
+        # The same value twice, or a day together with its hour, divides nothing further.
         spelt = "time" if field.transform in _TIMES else field.transform
         for key in (("name", field.name.lower()), ("value", source.field_id, spelt)):
             if key in seen:
                 raise InvalidInput(
-                    f"to partition by {_spelt(field)} too divides nothing further: leave it out"
+                    f"redundant partition field {_spelt(field)}: another one divides the rows already; leave "
+                    "it out"
                 )
             seen.add(key)
         fields.append(
@@ -135,12 +136,14 @@ def _source(columns: Schema, field: PartitionField) -> NestedField:
         if found is None:
             known = ", ".join(member.name for member in members.fields)
             raise InvalidInput(
-                f"partition column {'.'.join(field.source)!r} is not among the columns: {known}",
+                f"unknown partition column {'.'.join(field.source)!r}; available: {known}",
                 column=".".join(field.source),
             )
         members = found.field_type if isinstance(found.field_type, StructType) else StructType()
     if found is None or not found.field_type.is_primitive:
-        raise InvalidInput(f"{_spelt(field)}: a table is partitioned by a simple column, or one in a struct")
+        raise InvalidInput(
+            f"cannot partition by {_spelt(field)}: the column must have a simple type, and may be in a struct"
+        )
     return found
 
 
@@ -151,12 +154,12 @@ def _transform(field: PartitionField, source: NestedField) -> Transform[Any, Any
         raise InvalidInput(f"{field.transform!r} is not a partition transform: {error}") from error
     if isinstance(transform, UnknownTransform) or field.transform in _NO_WIDTH:
         raise InvalidInput(
-            f"{field.transform!r} is not a partition transform: write identity, year, month, day, hour, "
-            "bucket[N] or truncate[W]"
+            f"unknown partition transform {field.transform!r}; available: identity, year, month, day, hour, "
+            "bucket[N], truncate[W]"
         )
     if not transform.can_transform(source.field_type):
         raise InvalidInput(
-            f"a {source.field_type} cannot be partitioned by {field.transform}: {_spelt(field)}"
+            f"cannot partition by {_spelt(field)}: {field.transform} does not apply to {source.field_type}"
         )
     return transform
 
@@ -166,8 +169,8 @@ def _check_name(columns: Schema, field: PartitionField, source: NestedField) -> 
     own = same is not None and same.field_id == source.field_id and field.transform == "identity"
     if not field.name or (same is not None and not own):
         raise InvalidInput(
-            f"{_spelt(field)}: the partition field cannot be called {field.name!r}, which is empty or a "
-            "column's name; choose another one"
+            f"cannot name the partition field {_spelt(field)} {field.name!r}: the name is empty or that of a "
+            "column; choose another one"
         )
 
 

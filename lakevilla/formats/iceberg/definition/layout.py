@@ -51,7 +51,7 @@ class Layout:
 
     @lazy_property
     def history(self) -> tuple[pa.Schema, ...]:
-        """All schemas that the table had, the current one first: files may tell of columns that are gone."""
+        """All schemas that the table had, the current one first: files may have columns that were dropped."""
         others = sorted(schemas(self.raw).items(), reverse=True)
         names = name_mapping(properties(self.raw))
         return (self.schema, *(to_arrow(model, names) for _, model in others if model != self.model))
@@ -73,7 +73,7 @@ class Layout:
 
     @lazy_property
     def leaves(self) -> Mapping[Column, NestedField]:
-        """The columns that statistics tell of, by their path."""
+        """The columns that have statistics, by their path."""
         return leaves(self.model)
 
 

@@ -16,7 +16,7 @@ _WRITTEN_FORMATS = (1, 2)
 
 
 def shown(all_properties: Mapping[str, str]) -> dict[str, str]:
-    """The properties that are the user's."""
+    """The properties that users set."""
     return {name: value for name, value in all_properties.items() if name != COMMIT}
 
 
@@ -32,8 +32,8 @@ def whole_number(given: Mapping[str, str], name: str, otherwise: int) -> int:
 
 
 NO_MARKERS = (
-    "an Iceberg table in a catalog cannot have its markers in the log: only the catalog makes its versions, "
-    "and it lets nobody hold one. Use lakevilla.markers = 'side'"
+    "an Iceberg table in a catalog cannot have its markers in the log: only the catalog creates its "
+    "versions, and no client can reserve one. Use lakevilla.markers = 'side'"
 )
 
 
@@ -41,15 +41,17 @@ def refuse_write(raw: Raw) -> None:
     """Raise Unsupported, naming the feature, if the table asks of writers what we do not do."""
     version = format_version(raw)
     if version not in _WRITTEN_FORMATS:
-        raise Unsupported(f"tables of Iceberg's format {version} are read, not written: formats 1 and 2 are")
+        raise Unsupported(
+            f"cannot write a table of Iceberg's format {version}: only formats 1 and 2 can be written"
+        )
     given = properties(raw)
     check_together(given)
     if given.get(DELETE_AFTER_COMMIT, "").lower() == "true":
         raise Unsupported(
-            f"{DELETE_AFTER_COMMIT} lets clients delete versions that a commit of ours may still have to be "
-            "found in: set it to false to write with LakeVilla"
+            f"cannot write a table with {DELETE_AFTER_COMMIT} = 'true': clients would delete versions that "
+            "LakeVilla needs to recognise its commits. Set it to 'false'"
         )
     if given.get("write.format.default", "parquet").lower() != "parquet":
         raise Unsupported(
-            "the table wants files that are not Parquet (write.format.default): we write Parquet"
+            "cannot write a table whose write.format.default is not Parquet: LakeVilla writes Parquet only"
         )

@@ -1,7 +1,7 @@
 """Iceberg's schemas and Arrow's, in both directions.
 
 Every field of the Arrow schema, nested ones too, carries its column id, the names that it has in files
-without ids, its default and its comment: see `files.mapping`.
+without ids, its default and its comment: see `files.column_mapping`.
 """
 
 import itertools
@@ -98,7 +98,7 @@ def from_arrow(schema: pa.Schema, first_id: int = 1) -> Schema:
         unnumbered = Schema(*fields)
     except ValueError as error:
         # A column named like the path of another one's member.
-        raise InvalidInput(f"an Iceberg table cannot have these columns together: {error}") from error
+        raise InvalidInput(f"the names of these columns conflict: {error}") from error
     return assign_fresh_schema_ids(unnumbered, lambda: next(numbers))
 
 
@@ -121,7 +121,8 @@ def _default(field: NestedField, arrow: pa.DataType) -> pa.Scalar:
         return pa.scalar(field.initial_default, arrow)
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
         raise Corrupt(
-            f"the default of column {field.name!r} is no {field.field_type}: {error}", column=field.name
+            f"the default of column {field.name!r} is not a valid {field.field_type}: {error}",
+            column=field.name,
         ) from error
 
 
@@ -140,7 +141,7 @@ def _type_to_arrow(kind: IcebergType, column: str, names: Mapping[int, list[str]
             return pa.binary(len(kind))
     if kind not in _PRIMITIVES:
         raise Unsupported(
-            f"column {column!r} has the type {kind}, which LakeVilla cannot read; read the table with the "
+            f"column {column!r} has type {kind}, which LakeVilla cannot read; read the table with the "
             "engine that wrote it, or drop the column there",
             column=column,
         )
@@ -184,5 +185,5 @@ def _nested_from_arrow(arrow: Any, column: str) -> IcebergType:
         element = _type_from_arrow(arrow.value_type, column)
         return ListType(_NO_ID, element, element_required=not arrow.value_field.nullable)
     raise InvalidInput(
-        f"column {column!r} has the type {arrow}, which Iceberg tables do not have; cast it", column=column
+        f"column {column!r} has type {arrow}, which Iceberg tables do not support; cast it", column=column
     )

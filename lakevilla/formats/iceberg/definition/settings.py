@@ -32,11 +32,15 @@ def check_properties(properties: Mapping[str, str]) -> None:
         if name.startswith(CONSTRAINT):
             raise no_constraints(name.removeprefix(CONSTRAINT))
         if name.lower().startswith("delta."):
-            raise InvalidInput(f"{name} is a property of Delta tables and does nothing here: leave it out")
+            raise InvalidInput(
+                f"cannot set {name!r}: it is a property of Delta tables and has no effect on Iceberg tables"
+            )
         if name in _RESERVED or name.lower() in (COMMIT, FORMAT_VERSION):
-            raise InvalidInput(f"{name} cannot be set: it is kept by the table's metadata")
+            raise InvalidInput(f"cannot set {name!r}: it is part of the table's metadata")
         if name == _METADATA_PATH:
-            raise InvalidInput(f"{name} cannot be set: the metadata of a table kept by files lies below it")
+            raise InvalidInput(
+                f"cannot set {name!r}: the metadata of a table without a catalog lies below its root"
+            )
     check_own(properties)
     try:
         name_mapping(properties)
@@ -47,7 +51,7 @@ def check_properties(properties: Mapping[str, str]) -> None:
 def no_constraints(name: str) -> InvalidInput:
     """Iceberg has no place for CHECK constraints, and its other writers would not keep them."""
     return InvalidInput(
-        f"constraint {name!r}: an Iceberg table cannot keep CHECK constraints; leave it out, or use a Delta "
-        "table",
+        f"cannot add constraint {name!r}: Iceberg tables have no CHECK constraints; leave it out, or use a "
+        "Delta table",
         rule=name,
     )

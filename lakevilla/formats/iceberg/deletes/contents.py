@@ -71,7 +71,7 @@ class DeleteReader:
         store, key = self._locate(entry.path)
         offset, size = entry.file.get("content_offset"), entry.file.get("content_size_in_bytes")
         if offset is None or size is None:
-            raise Corrupt(f"the table does not say where in {entry.path} a deletion vector is")
+            raise Corrupt(f"the manifest has no offset or size of a deletion vector in {entry.path}")
         framed = store.get_range(key, offset, size)
         if framed is None:
             raise Corrupt(f"the deletion vectors {entry.path} are missing")

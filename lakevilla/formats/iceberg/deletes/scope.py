@@ -142,9 +142,9 @@ def _only_path(entry: Entry) -> str | None:
 
 
 def _may_name(entry: Entry, path: str) -> bool:
-    """Whether position deletes may concern this file, as far as the bounds of the paths in it tell.
+    """Whether position deletes may concern this file, by the bounds of the paths in it.
 
-    Bounds may be cut, so they cannot be stripped of their scheme: those of another one tell nothing.
+    Bounds may be cut, so they cannot be stripped of their scheme: those of another scheme exclude nothing.
     """
     low, high = (entry.of_column(name, _FILE_PATH) for name in ("lower_bounds", "upper_bounds"))
     text = path.encode()
@@ -155,6 +155,6 @@ def _may_name(entry: Entry, path: str) -> bool:
 
 
 def _identity(entries: Iterable[Entry]) -> str:
-    """What tells one set of delete files from another."""
+    """What distinguishes one set of delete files from another."""
     names = sorted([entry.path, entry.file.get("content_offset") or 0] for entry in entries)
     return hashlib.blake2b(json.dumps(names).encode(), digest_size=16).hexdigest()

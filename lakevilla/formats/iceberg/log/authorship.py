@@ -2,7 +2,7 @@
 
 The table property `lakevilla.commit` holds a JSON object with the attempt by which recovery recognises a
 commit. Clients that know nothing of it copy it into the versions that they write, so it names the version
-that it belongs to: in any other it tells only what stays true, the newest ticket, slot and notice.
+that it belongs to: in any other only the newest ticket, slot and notice are still true.
 
 A marker (placement `log`) is a version with the state of an earlier one, where this property says so.
 """
@@ -49,7 +49,7 @@ def make_info(
     snapshot_id: int | None = None,
 ) -> str:
     """The property's text for a version that makes this change; `before` is the version before it, and
-    `snapshot_id` tells the snapshot that it brings, if it does."""
+    `snapshot_id` is the snapshot that it adds, if it adds one."""
     ours = signed(author, change.notice)
     info: dict[str, Any] = {
         "version": version,

@@ -32,7 +32,7 @@ _PAUSE_SECONDS = 0.1
 
 
 class CatalogLog:
-    """The log of a table at a store's root that a catalog keeps. What `log.Log` promises."""
+    """The log of a table at a store's root that a catalog keeps. Implements `Log`."""
 
     keeper = Keeper.CATALOG
 
@@ -49,7 +49,7 @@ class CatalogLog:
     def follow(self, version: Version) -> list[Version]:
         key = self._current()
         if key is None:
-            raise Corrupt(f"{self._table} was there and is gone")
+            raise Corrupt(f"{self._table} disappeared from the catalog while it was read")
         if key == version.key:
             return []
         newest = self._read(key)
@@ -77,15 +77,15 @@ class CatalogLog:
         return None
 
     def alone(self, number: int) -> Version | None:  # noqa: ARG002 - the port's signature
-        """Only the newest metadata file tells where earlier ones are."""
+        """Only the newest metadata file says where earlier ones are."""
         return None
 
     def has(self, version: Version) -> bool:  # noqa: ARG002 - the port's signature
-        """The catalog tells the current version with each request, and a commit names the one before."""
+        """The catalog returns the current version with each request, and a commit names the one before."""
         return True
 
     def written(self, newest: Version) -> dict[int, int]:
-        """By a LIST; of metadata files that lie elsewhere their own times are told."""
+        """By a LIST; metadata files that lie elsewhere have the times that they record."""
         found = {}
         for entry in newest.raw.get("metadata-log") or ():
             number = _number(str(entry["metadata-file"]))
@@ -155,13 +155,13 @@ class CatalogLog:
 
     def _unknown(self, txn: str, reason: str) -> CommitUnknown:
         return CommitUnknown(
-            f"the catalog did not say whether transaction {txn} changed {self._table} ({reason}): once it "
-            f"answers again ask lake.outcome({txn!r}), and do not rerun it blindly",
+            f"the catalog did not say whether transaction {txn} changed {self._table} ({reason}): ask "
+            f"lake.outcome({txn!r}) when it answers again; do not rerun it blindly",
             transaction=txn,
         )
 
     def _placed(self, version: Version, before: Version | None = None) -> Version:
-        """The version, and whether our commit that it tells of made it: then it brought that snapshot."""
+        """The version, and whether our commit that it names made it: then it added that snapshot."""
         info = version.told
         number, snapshot = info.get("version"), version.raw.get("current-snapshot-id")
         if number == version.number or snapshot is None or info.get("snapshot") != snapshot:
@@ -184,15 +184,15 @@ class CatalogLog:
             keys = {**older, **keys}
         if keys.get(version.number) != version.key:
             raise Corrupt(
-                f"version {version.number} that was seen of {self._table} is none of its versions any more: "
-                "the catalog has another table there now, or was put back to an earlier state. Drop it from "
-                "the lake and register it anew",
+                f"version {version.number}, which was read of {self._table}, is not one of its versions any "
+                "more: the catalog has another table there now, or was restored to an earlier state. Drop it "
+                "from the lake and register it again",
                 version=version.number,
             )
         return [key for number, key in sorted(keys.items()) if number > version.number]
 
     def _earlier(self, version: Version) -> dict[int, str]:
-        """The versions before this one, as far as it tells: their metadata files by number."""
+        """The versions before this one, as far as it lists them: their metadata files by number."""
         found = {}
         for entry in version.raw.get("metadata-log") or ():
             key = self._key(str(entry["metadata-file"]))
@@ -211,15 +211,15 @@ class CatalogLog:
     def _read(self, key: str) -> Version:
         found = self._read_if_there(key)
         if found is None:
-            raise Corrupt(f"the metadata file {key} of {self._table} is gone")
+            raise Corrupt(f"the metadata file {key} of {self._table} is missing")
         return found
 
     def _read_if_there(self, key: str) -> Version | None:
         number = _number(key)
         if number is None:
             raise Unsupported(
-                f"the metadata file {key} of {self._table} does not tell its version: change the table once "
-                "by another client of the catalog, which then gives its metadata a number"
+                f"the name of the metadata file {key} of {self._table} has no version number: change the "
+                "table once with another client of the catalog, which then writes a numbered metadata file"
             )
         store, name = located(key, self._store, self._opener)
         found = store.get(name)

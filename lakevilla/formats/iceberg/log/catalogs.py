@@ -85,7 +85,7 @@ class Cataloged:
             return None
         except Exception as error:
             raise Unavailable(f"{self} cannot be read: {_reason(error)}") from error
-        # Without a type in PyIceberg, because a catalog may keep it to itself.
+        # Optional in PyIceberg's answer: a catalog may not reveal it.
         metadata: Any = self._loaded.metadata_location
         if not metadata:
             raise Unsupported(f"the catalog does not say where the metadata of {self} lies")
@@ -96,13 +96,13 @@ class Cataloged:
     ) -> Applied | Refused | Unanswered:
         """Let the catalog make the next version if all requirements hold."""
         if self._loaded is None and self.current() is None:
-            raise InvalidInput(f"{self} is not there any more")
+            raise InvalidInput(f"{self} does not exist any more")
         try:
             done = self._catalog.commit_table(cast(Table, self._loaded), requirements, updates)
         except (CommitFailedException, BadRequestError, NotImplementedError) as error:
             return Refused(_reason(error))
         except _NOT_THERE as error:
-            raise InvalidInput(f"{self} is not there any more: {_reason(error)}") from error
+            raise InvalidInput(f"{self} does not exist any more: {_reason(error)}") from error
         except _NO_RIGHTS as error:
             raise Unavailable(f"{self} cannot be changed: {_reason(error)}") from error
         except Exception as error:  # noqa: BLE001 - whatever a driver raises, the commit may have been made
@@ -111,8 +111,8 @@ class Cataloged:
 
 
 class Catalogs:
-    """The catalogs that a lake knows by name. `given` are their options; of a catalog that is not there
-    PyIceberg's own configuration tells. Each is opened once in a process, when it is first needed."""
+    """The catalogs that a lake knows by name. `given` are their options; other catalogs are found in
+    PyIceberg's own configuration. Each is opened once in a process, when it is first needed."""
 
     def __init__(self, given: Mapping[str, Mapping[str, str]]) -> None:
         self._given = given
@@ -120,7 +120,7 @@ class Catalogs:
         self._opened: dict[tuple[int, str], Catalog] = {}
 
     def table(self, catalog: str, name: str) -> Cataloged:
-        """A table of a catalog, whether it is there or not. Asks nobody but to open the catalog."""
+        """A table of a catalog, whether it exists or not. Sends no request except to open the catalog."""
         with self._lock:
             # Connections do not survive a fork.
             place = os.getpid(), catalog

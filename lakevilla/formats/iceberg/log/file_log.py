@@ -1,7 +1,7 @@
 """The versions of an Iceberg table that is kept by files alone: `metadata/v<N>.metadata.json`.
 
-A cold open asks for the hint and goes on from there; if the hint is missing, old, or leads nowhere, a LIST
-tells the same. Going on from a known version is one GET that normally misses.
+A cold open asks for the hint and continues from there; if the hint is missing, old, or leads nowhere, a LIST
+replaces it. Continuing from a known version is one GET that normally misses.
 
 Metadata files that a catalog gave names to (`00012-<uuid>.metadata.json`) are read too, by a LIST: the one
 with the greatest number counts. Such a table is only read, because its catalog decides which one is current.
@@ -36,7 +36,7 @@ logger = logging.getLogger("lakevilla.iceberg")
 
 
 class FileLog:
-    """The log of a table at a store's root. What `log.Log` promises."""
+    """The log of a table at a store's root. Implements `Log`."""
 
     keeper = Keeper.FILES
 
@@ -90,8 +90,8 @@ class FileLog:
         return None if found is None or found.marker is not None else found
 
     def has(self, version: Version) -> bool:
-        """One GET if its metadata file is as it was; of one that may be rewritten or has no number, the
-        newest version tells."""
+        """One GET if its metadata file is as it was; one that may be rewritten or has no number is judged by
+        the newest version."""
         plain = version.keeper is Keeper.FILES and version.freed_above is None
         found = self._read(version.number, version.compressed) if plain else None
         if found is not None and (found.raw == version.raw or not markers_in_log(properties(version.raw))):
@@ -148,7 +148,12 @@ class FileLog:
         try:
             self._tell(version, partial(self._store.put, HINT, _hint_of(version)))
         except LakeVillaError as error:
-            logger.warning("no hint of version %d of %s: %s", version.number, self._store.url, error)
+            logger.warning(
+                "the version hint could not be set to version %d of %s: %s",
+                version.number,
+                self._store.url,
+                error,
+            )
 
     def renew_hint(self, version: Version) -> None:
         """One GET of the hint, which may be right already, and one that misses if nothing came since.
@@ -162,7 +167,10 @@ class FileLog:
             self._tell(newest, *self._correction(hint, _hint_of(newest)))
         except LakeVillaError as error:
             logger.warning(
-                "no hint of what follows version %d of %s: %s", version.number, self._store.url, error
+                "the version hint could not be updated after version %d of %s: %s",
+                version.number,
+                self._store.url,
+                error,
             )
 
     def _correction(self, hint: Object | None, right: bytes) -> list[Callable[[], object]]:
@@ -189,17 +197,17 @@ class FileLog:
         """The newest version, from one that was found."""
         context = found if found.marker is None else self._below(found)
         if context is None:
-            raise Corrupt(f"{self._store.url}/{found.key} is a marker, and below it there is no version")
+            raise Corrupt(f"{self._store.url}/{found.key} is a marker, but there is no version below it")
         return (self.follow(context) or [context])[-1]
 
     def _below(self, version: Version | None) -> Version | None:
-        """The first version below a marker that is none; None if that is not there any more."""
+        """The first version below a marker that is not a marker; None if that was deleted."""
         while version is not None and version.marker is not None:
             version = self._read(version.number - 1, version.compressed)
         return version
 
     def _listed(self) -> dict[str, MetadataName]:
-        """All metadata files that tell their version."""
+        """All metadata files whose names have a version."""
         names = ((meta.key, parse_metadata_key(meta.key)) for meta in self._store.list(METADATA))
         return {key: name for key, name in names if name is not None}
 
@@ -235,20 +243,20 @@ class FileLog:
         return max(found, key=lambda version: version.raw.get("last-updated-ms", 0))
 
     def _only(self) -> Version | None:
-        """The only metadata file, if it has a name that tells nothing."""
+        """The only metadata file, if its name has no version."""
         keys = [meta.key for meta in self._store.list(METADATA) if meta.key.endswith(".metadata.json")]
         if not keys:
             return None
         if len(keys) > 1:
             raise Corrupt(
-                f"{self._store.url} has {len(keys)} metadata files, and nothing tells which one is current"
+                f"{self._store.url} has {len(keys)} metadata files, and nothing shows which one is current"
             )
         return self._named(keys[0], MetadataName(0, False, False))
 
     def _named(self, key: str, name: MetadataName) -> Version:
         found = self._store.get(key)
         if found is None:
-            raise Corrupt(f"{self._store.url}/{key} was listed and is gone")
+            raise Corrupt(f"{self._store.url}/{key} was listed but is missing")
         raw = parse(found.data, f"{self._store.url}/{key}")
         keeper = Keeper.FILES if name.by_files else Keeper.UNKNOWN
         return Version(name.version, key, raw, keeper, name.compressed)

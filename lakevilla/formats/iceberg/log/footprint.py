@@ -114,7 +114,7 @@ def _is_passed_over(before: IcebergSnapshot, after: IcebergSnapshot) -> bool:
 def operation_and_engine(before: IcebergSnapshot | None, after: IcebergSnapshot) -> tuple[str, str]:
     """What the version `after` says that it did, and which client did it; empty where it does not say.
 
-    Another client's version tells it by the snapshots that it brought. `before` is the version before it,
+    Another client's version shows it by the snapshots that it added. `before` is the version before it,
     None if that is not known.
     """
     if after.at.freed_above is not None:

@@ -25,7 +25,7 @@ def history(
     files that came and went, for those whose manifests still exist."""
     numbers = sorted(log.written(newest.at), reverse=True)
     wanted = [n for n in numbers if n <= newest.version and (before is None or n < before)]
-    # One more than is told: what a version did is its difference to the one before.
+    # One more than is returned: what a version did is its difference to the one before.
     some = wanted if limit is None else wanted[: limit + 1]
     read = environment.fan_out([partial(log.at, number, newest.at) for number in some])
     versions = [version for version in read if version is not None]
@@ -39,7 +39,7 @@ def history(
 
 
 def version_at(log: Log, newest: IcebergSnapshot, timestamp_ms: int) -> int | None:
-    """The newest version that was committed at or before this time, as far as metadata files still tell."""
+    """The newest version that was committed at or before this time, among existing metadata files."""
     if newest.timestamp_ms <= timestamp_ms:
         return newest.version
     raw = newest.raw

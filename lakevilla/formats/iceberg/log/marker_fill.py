@@ -34,7 +34,7 @@ def fill(
         if found.version.marker is None:
             above = found.version.number
             return Displaced(
-                f"version {above}, above our marker {number}, is of another client that does not wait for it"
+                f"version {above}, above our marker {number}, was written by a client that did not wait"
             )
     met = fill_version(store, key, encode(following.raw, compressed), etag, number, author.txn)
     if met is None:

@@ -57,7 +57,12 @@ class IcebergMarkerEntries:
             if any(seen is not None and seen.is_pending for seen in between):
                 show_above(self._store, self._environment, state)
         except LakeVillaError as error:
-            logger.warning("version %d of %s may show too little: %s", version, self._store.url, error)
+            logger.warning(
+                "the freed marker at version %d of %s may show an older state: %s",
+                version,
+                self._store.url,
+                error,
+            )
 
     def _state_below(self, version: int, again: bool = False) -> Version:
         """The newest state below a version, as far as we know."""

@@ -128,7 +128,7 @@ class _Work:
         return [*(self._write(spec_id, fresh) for spec_id, fresh in new.items()), *changed, *kept]
 
     def _rewritten(self, manifest: Manifest, gone: set[str], fresh: Iterable[_Status]) -> Manifest:
-        """The manifest with what is new, and without what is gone."""
+        """The manifest with the added files, and without the removed ones."""
         entries = manifest.entries or ()
         statuses = [(entry, DELETED if entry.path in gone else EXISTING) for entry in entries]
         return self._write(manifest.record["partition_spec_id"], [*fresh, *statuses])
@@ -143,7 +143,7 @@ class _Work:
             self._base.reader.load(manifest for manifest in living if manifest.is_data)
             missing -= _named(living)
         if missing:
-            raise Corrupt(f"{min(missing)} is to be removed, and is not a file of the table any more")
+            raise Corrupt(f"cannot remove {min(missing)}: it is not a file of the table any more")
         return living
 
     def _gathered(self, manifests: list[Manifest]) -> list[Manifest]:

@@ -84,7 +84,7 @@ def publish_first(log: Log, store: Store, environment: Environment, data: bytes,
 def publish_notice(
     log: Log, store: Store, environment: Environment, base: IcebergSnapshot, notice: Notice, author: Author
 ) -> tuple[int, str] | None:
-    """Tell of a new name, or of none any more, by an empty version at the first free number above `base`.
+    """Announce a rename or a drop by an empty version at the first free number above `base`.
 
     Every version on the way is read; one that names this attempt ends the walk. Whatever else happened to
     the table since does not matter: what became of its name is decided already. Versions that are held on the

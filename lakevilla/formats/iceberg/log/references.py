@@ -44,7 +44,9 @@ class Names:
                 except Gone as gone:
                     if not may_be_gone:
                         raise
-                    logger.info("snapshot %s tells nothing more: %s", snapshot["snapshot-id"], gone)
+                    logger.info(
+                        "the manifests of snapshot %s cannot be read: %s", snapshot["snapshot-id"], gone
+                    )
 
     def add_current(self, version: IcebergSnapshot) -> None:
         """All that the current snapshot of a version names."""
@@ -105,7 +107,7 @@ class IcebergReferences:
         wanted = {number for number in written if first <= number < newest.version} | set(also)
         for number in sorted(wanted, reverse=True):
             version = log.at(number, newest.at)
-            # Metadata that is gone is nobody's to read any more.
+            # No client can read metadata that was deleted.
             if version is not None:
                 needed.add_current(newest.advance(version))
         older = [number for number in written if number < first and number not in wanted]

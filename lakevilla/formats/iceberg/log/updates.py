@@ -1,4 +1,4 @@
-"""A version that we would write, in the words in which a catalog is told of it: requirements and updates.
+"""A version that we would write, as the requirements and updates that a catalog takes.
 
 The requirements are what the version was made for: the table itself, the snapshot of `main`, the columns and
 the partitioning. What else another client changes meanwhile, properties above all, does not stop the commit.
@@ -23,7 +23,7 @@ from lakevilla.formats.iceberg.metadata.document import (
 )
 
 _COMPARED = ("table-uuid", "current-schema-id", "last-column-id", "default-spec-id")
-"""What of a table's metadata the requirements name, beside the snapshot."""
+"""What of a table's metadata the requirements name, apart from the snapshot."""
 
 _MAIN = "main"
 _LAST_ADDED = -1

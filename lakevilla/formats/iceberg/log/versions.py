@@ -17,8 +17,8 @@ from lakevilla.formats.lazy import lazy_property
 
 FIRST = 1
 """The number of the first version of a table that is kept by files, as Spark's hadoop catalog gives it: of
-all who make a table in the same place, the create of that one metadata file lets one through. Tables that
-begin with another number are read and written all the same."""
+all clients that create a table in the same place, the create of that one metadata file lets one through.
+Tables that begin with another number are read and written all the same."""
 _NOT_MADE = -1
 
 
@@ -28,14 +28,15 @@ class Keeper(Enum):
     FILES = auto()
     CATALOG = auto()
     UNKNOWN = auto()
-    """A catalog named the metadata files, and we were not told which one: the table is only read."""
+    """A catalog named the metadata files, and it is not known which one is current: the table is only
+    read."""
 
 
 @dataclass(frozen=True, eq=False)
 class Version:
     """One metadata file. `key` is relative to the table's root, or a URL.
 
-    `published` says that our commit which the metadata tells of made this version, whichever it had expected
+    `published` says that our commit, which the metadata names, made this version, whichever it had expected
     to make: only a catalog brings a commit further up than that. A version that was held by a marker and
     freed is the one below it once more, under another number: `freed_above` is the number of that one.
     """

@@ -76,14 +76,12 @@ def _as_counts(data: bytes) -> bytes:
 
 
 def entries_of(records: Iterable[Record], manifest: Record, spec: Spec) -> list[Entry]:
-    """The live files that a manifest tells of; `manifest` is its record in the manifest list."""
+    """The live files of a manifest; `manifest` is its record in the manifest list."""
     try:
         return [_entry(record, manifest, spec) for record in records if record["status"] != DELETED]
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         path = manifest.get("manifest_path")
-        raise Corrupt(
-            f"the manifest {path} tells of a file in a way that makes no sense: {error!r}"
-        ) from error
+        raise Corrupt(f"the manifest {path} has a malformed entry of a file: {error!r}") from error
 
 
 def _entry(record: Record, manifest: Record, spec: Spec) -> Entry:

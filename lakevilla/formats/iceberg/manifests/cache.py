@@ -41,7 +41,7 @@ class Manifest:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the manifest surely tells of no live file: it is there for what a snapshot removed."""
+        """Whether the manifest surely has no live file: it is there for what a snapshot removed."""
         if self.entries is not None:
             return not self.entries
         counts = (self.record.get("added_files_count"), self.record.get("existing_files_count"))
@@ -99,7 +99,9 @@ class Manifests:
         store, key = self._locate(path)
         found = store.get(key)
         if found is None:
-            raise Gone(f"{path} is gone: the snapshot was expired by another client, or the table is damaged")
+            raise Gone(
+                f"{path} is missing: the snapshot was expired by another client, or the table is damaged"
+            )
         return found.data
 
 

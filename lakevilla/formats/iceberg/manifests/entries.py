@@ -1,4 +1,4 @@
-"""One file of an Iceberg table as a manifest tells of it."""
+"""One file of an Iceberg table as a manifest has it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -58,14 +58,14 @@ def _bounds(manifest: Manifest, leaf: NestedField, arrow: pa.DataType) -> Bounds
     try:
         minimum, maximum = pa.array(lower, arrow), pa.array(upper, arrow)
     except (pa.ArrowException, ValueError, TypeError, OverflowError):
-        # Somebody's bounds are none of the column's type: they do not count.
+        # A writer's bounds are not of the column's type: they do not count.
         return None
     rows = pa.array([entry.rows for entry in entries], pa.int64())
     return Bounds(minimum, maximum, pa.array(nulls, pa.int64()), rows)
 
 
 def _partitions(manifest: Manifest, column: Column, layout: Layout) -> Bounds | None:
-    """Bounds of a column by the partition field that tells most of it."""
+    """Bounds of a column by the partition field that bounds it most tightly."""
     spec = layout.specs[manifest.record["partition_spec_id"]]
     found = None
     for position, (field, name) in enumerate(zip(spec.fields, spec.names, strict=True)):
@@ -91,12 +91,12 @@ def _of_partition(manifest: Manifest, position: int, transform: str, arrow: pa.D
 
 
 def ends_of(transform: str, values: Sequence[Any], arrow: pa.DataType) -> tuple[pa.Array, pa.Array] | None:
-    """The least and the greatest value of a column for each of these partition values, if they tell."""
+    """The least and the greatest value of a column for each of these partition values, if they bound it."""
     try:
         array = pa.array(values, pa.int32() if transform in PERIODS else arrow)
         return source_bounds(transform, array, arrow)
     except (pa.ArrowException, ValueError, TypeError, OverflowError):
-        # Somebody's values are none of the column's type: they do not count.
+        # A writer's values are not of the column's type: they do not count.
         return None
 
 

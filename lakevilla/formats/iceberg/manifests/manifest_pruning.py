@@ -62,7 +62,7 @@ def _bounds(manifests: Sequence[Manifest], position: int, spec: Spec, arrow: pa.
 
 
 def _summary(manifest: Manifest, position: int, spec: Spec) -> Summary:
-    """Empty if the list tells nothing, or something that does not fit."""
+    """Empty if the list has no bounds, or bounds that do not fit."""
     told = manifest.record.get("partitions") or ()
     return told[position] if len(told) == len(spec.fields) else {}
 

@@ -1,7 +1,7 @@
-"""What a manifest tells of the columns of a data file: counts and bounds, by column id.
+"""What a manifest records about the columns of a data file: counts and bounds, by column id.
 
-How much is told is the table's to say (`write.metadata.metrics.*`); without a word, strings and binaries are
-cut to 16 characters.
+The table's properties `write.metadata.metrics.*` say how much is recorded; by default strings and binaries
+are cut to 16 characters.
 """
 
 import re

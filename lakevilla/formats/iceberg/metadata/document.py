@@ -32,10 +32,10 @@ def parse(data: bytes, name: str) -> dict[str, Any]:
         raise Corrupt(f"{name} is not Iceberg metadata: it names no location")
     wrong = misshapen(raw)
     if wrong is not None:
-        raise Corrupt(f"{name} is not Iceberg metadata: its {wrong!r} makes no sense")
+        raise Corrupt(f"{name} is not valid Iceberg metadata: its member {wrong!r} is malformed")
     if raw.get("format-version") not in FORMATS:
         raise Unsupported(
-            f"{name} is of Iceberg's format {raw.get('format-version')!r}; this version reads 1, 2 and 3"
+            f"{name} has Iceberg's format {raw.get('format-version')!r}; LakeVilla reads 1, 2 and 3"
         )
     return raw
 

@@ -75,7 +75,7 @@ def _operation(operation: str, adds: bool, removes: bool) -> str:
 
 
 def _totals(before: Raw, changes: Mapping[str, int]) -> dict[str, str]:
-    """Totals go on where the snapshot before tells them, and begin where there is none."""
+    """Totals continue where the snapshot before has them, and begin where there is none."""
     snapshot = current_snapshot(before)
     known = {} if snapshot is None else snapshot.get("summary") or {}
     totals = {}

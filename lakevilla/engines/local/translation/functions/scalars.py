@@ -48,7 +48,7 @@ def call(name: str, arguments: list[Typed]) -> Typed:
 
 
 def as_text(value: Typed, name: str) -> str:
-    """An argument that must be a string; Spark casts nothing else to one by itself here."""
+    """An argument that must be a string; Spark casts nothing else to one implicitly here."""
     if pa.types.is_null(value.type):
         return "CAST(NULL AS VARCHAR)"
     if not is_text(value.type):

@@ -243,7 +243,7 @@ def _regexp_extract(value: Typed, pattern: Typed, group: Typed | None = None) ->
     if not isinstance(number, int):
         refuse("regexp_extract whose group is not a literal")
     if not 0 <= number <= groups:
-        raise InvalidInput(f"regexp_extract: the pattern has {groups} groups, group {number} is asked for")
+        raise InvalidInput(f"regexp_extract: unknown group {number}; the pattern has {groups} groups")
     return string(
         f"regexp_extract({as_text(value, 'regexp_extract')}, {regex(pattern, 'regexp_extract')}, {number})"
     )

@@ -19,7 +19,7 @@ def over(expressions: "Expressions", node: exp.Window) -> str:
     if named is not None:
         definition = expressions.windows.get(named.name.lower())
         if definition is None:
-            raise InvalidInput(f"there is no window {named.name}")
+            raise InvalidInput(f"unknown window {named.name!r}")
         if node.args.get("partition_by") or node.args.get("order") or node.args.get("spec"):
             refuse("a named window that is changed where it is used")
         return over(expressions, definition)

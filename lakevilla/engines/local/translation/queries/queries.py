@@ -63,7 +63,7 @@ class Queries:
         """A relation that reads a table."""
         schema = self.schemas.get(key)
         if schema is None:
-            raise InvalidInput(f"there is no table {key}", table=key)
+            raise InvalidInput(f"unknown table {key!r}", table=key)
         outputs = self.outputs([(column.name, column.type) for column in schema])
         alias = self.fresh("t")
         columns = {output.name: output.sql for output in outputs}
@@ -126,7 +126,7 @@ class Queries:
         definitions = []
         names = [definition.alias.lower() for definition in node.expressions]
         if len(set(names)) != len(names):
-            raise InvalidInput("WITH gives one name twice")
+            raise InvalidInput("WITH uses a name more than once")
         for definition in node.expressions:
             query = self.translate(definition.this, Scope(common=known, outer=outer))
             alias = self.fresh("w")

@@ -69,7 +69,7 @@ class From:
             self._lateral_view(lateral)
 
     def filter(self, condition: exp.Expr) -> None:
-        """Tell each table what WHERE demands of its rows."""
+        """Pass each table what WHERE demands of its rows."""
         for relation in self.scope.relations:
             if relation.sql not in self.padded:
                 self._demand(relation, condition)
@@ -275,7 +275,7 @@ class From:
         if name.startswith("pos"):
             columns.insert(0, ("pos", pa.int32(), "CAST(e.i - 1 AS INTEGER)"))
         if names and len(names) != len(columns):
-            raise InvalidInput(f"{name} gives {len(columns)} columns, the alias names {len(names)}")
+            raise InvalidInput(f"{name} has {len(columns)} columns, but the alias names {len(names)}")
         outputs = [
             Output(names[i] if names else column[0], self.queries.fresh("c"), column[1])
             for i, column in enumerate(columns)

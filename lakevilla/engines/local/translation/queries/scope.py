@@ -119,9 +119,7 @@ class Scope:
             if found is not None:
                 return found
             scope = scope.outer
-        raise InvalidInput(
-            f"column {'.'.join(parts)} cannot be resolved{self._suggestion()}", column=".".join(parts)
-        )
+        raise InvalidInput(f"unknown column {'.'.join(parts)!r}{self._suggestion()}", column=".".join(parts))
 
     def star(self, qualifier: list[str] | None) -> Iterator[tuple[str, Typed]]:
         """The columns of `*` or `qualifier.*`, with their names."""
@@ -174,7 +172,7 @@ class Scope:
 
     def _suggestion(self) -> str:
         names = [output.name for relation in self.relations for output in relation.outputs]
-        return f"; there is {', '.join(names[:20])}" if names else ""
+        return f"; available: {', '.join(map(repr, names[:20]))}" if names else ""
 
 
 def follow(value: Typed, fields: list[str]) -> Typed:
@@ -187,10 +185,10 @@ def follow(value: Typed, fields: list[str]) -> Typed:
             value = Typed(sql, list_of(inner.type), aggregate=value.aggregate)
             continue
         if not pa.types.is_struct(data_type):
-            raise InvalidInput(f"{name} is not a field: the value before it is not a struct")
+            raise InvalidInput(f"cannot read field {name!r}: the value before it is not a struct")
         matching = [child for child in data_type if child.name.lower() == name.lower()]
         if len(matching) != 1:
-            raise InvalidInput(f"the struct has no single field {name}")
+            raise InvalidInput(f"unknown or ambiguous field {name!r} of a struct")
         sql = f"({value.sql})[{text(matching[0].name)}]"
         value = Typed(sql, matching[0].type, aggregate=value.aggregate)
     return value
@@ -202,14 +200,14 @@ def renamed(outputs: list[Output], alias: exp.Expr | None) -> list[Output]:
     if not columns:
         return outputs
     if len(columns) != len(outputs):
-        raise InvalidInput(f"the alias names {len(columns)} columns, the query gives {len(outputs)}")
+        raise InvalidInput(f"the alias names {len(columns)} columns, but the query has {len(outputs)}")
     return [replace(output, name=column.name) for output, column in zip(outputs, columns, strict=True)]
 
 
 def _only(found: list[tuple[Relation, Output]], parts: list[str]) -> tuple[Relation, Output]:
     if len(found) > 1:
         raise InvalidInput(
-            f"column {'.'.join(parts)} is ambiguous: write the table before it", column=".".join(parts)
+            f"column {'.'.join(parts)!r} is ambiguous: write the table before it", column=".".join(parts)
         )
     return found[0]
 

@@ -61,7 +61,7 @@ def translate_select(queries: "Queries", node: exp.Select, scope: Scope) -> tupl
     if expressions.keys:
         # Wherever a key is written, it means what the rows were grouped by.
         if any(generator_of(item) is not None for item in node.expressions):
-            refuse("a generator beside GROUP BY of a float")
+            refuse("a generator together with GROUP BY of a float")
         projections = _projections(expressions, node, source)
     having = node.args.get("having")
     kept = "" if having is None else f" HAVING {expressions.condition(having.this).sql}"
@@ -83,7 +83,7 @@ def translate_select(queries: "Queries", node: exp.Select, scope: Scope) -> tupl
 def _where(expressions: Expressions, node: exp.Expr) -> str:
     condition = expressions.known_condition(node)
     if condition.aggregate:
-        raise InvalidInput("WHERE cannot hold an aggregate; use HAVING")
+        raise InvalidInput("WHERE cannot have an aggregate; use HAVING")
     return f" WHERE {condition.sql}"
 
 
@@ -118,7 +118,7 @@ def _projections(expressions: Expressions, node: exp.Select, source: From) -> li
             name = column_name(item, lambda parts: any(scope.star(parts)))
             projections.append((name, expressions(item)))
     if not projections:
-        raise InvalidInput("a SELECT lists at least one column")
+        raise InvalidInput("a SELECT needs at least one column")
     return projections
 
 
@@ -129,12 +129,12 @@ def _star(scope: Scope, qualifier: list[str] | None, star: exp.Star) -> list[Pro
         # Not a table: the fields of a struct.
         value = scope.resolve(qualifier)
         if not pa.types.is_struct(value.type):
-            raise InvalidInput(f"{'.'.join(qualifier)}.*: there is no such table or struct")
+            raise InvalidInput(f"unknown table or struct {'.'.join(qualifier)!r} in {'.'.join(qualifier)}.*")
         columns = [(child.name, follow(value, [child.name])) for child in value.type]
     without = {column.name.lower() for column in star.args.get("except_") or []}
     missing = without - {name.lower() for name, _ in columns}
     if missing:
-        raise InvalidInput(f"* EXCEPT names a column that is not there: {', '.join(sorted(missing))}")
+        raise InvalidInput(f"unknown column in * EXCEPT: {', '.join(map(repr, sorted(missing)))}")
     return [(name, value) for name, value in columns if name.lower() not in without]
 
 
@@ -182,7 +182,7 @@ def _key(expressions: Expressions, node: exp.Expr, projections: list[Projection]
     else:
         value = expressions(node.this if isinstance(node, exp.Paren) else node)
     if value.aggregate:
-        raise InvalidInput("GROUP BY cannot hold an aggregate")
+        raise InvalidInput("GROUP BY cannot have an aggregate")
     # A bare number would be read as a position.
     return f"({value.sql} IS NULL)" if value.is_constant else _grouped(expressions, value)
 
@@ -196,7 +196,7 @@ def _grouped(expressions: Expressions, value: Typed) -> str:
 
 def _position(number: int, values: list[Typed], clause: str) -> Typed:
     if not 1 <= number <= len(values):
-        raise InvalidInput(f"{clause} {number}: the SELECT list has {len(values)} columns")
+        raise InvalidInput(f"{clause} {number} is out of range: the SELECT list has {len(values)} columns")
     return values[number - 1]
 
 

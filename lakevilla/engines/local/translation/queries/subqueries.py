@@ -34,13 +34,13 @@ def membership(expressions: "Expressions", node: exp.In) -> Typed:
 def _in_query(expressions: "Expressions", value: Typed, node: exp.Expr) -> Typed:
     query = expressions.queries.translate(node, expressions.scope)
     if len(query.outputs) != 1:
-        raise InvalidInput(f"IN wants a query of one column, not {len(query.outputs)}")
+        raise InvalidInput(f"IN needs a query of one column; found {len(query.outputs)}")
     output = query.outputs[0]
     to = common_type([value.type, output.type])
     item = cast(Typed(f"q.{output.sql}", output.type), to)
     found = f"({cast(value, to).sql} IN (SELECT {item.sql} FROM ({query.sql}) AS q))"
     if not _filters(node.parent):
-        # Beside a filter Spark says FALSE where SQL says NULL.
+        # Outside of a filter Spark returns FALSE where SQL returns NULL.
         unknown = fails_unsupported("IN of a query with NULLs outside of WHERE")
         found = f"CASE WHEN {found} IS NULL THEN {unknown} ELSE {found} END"
     return Typed(found, pa.bool_(), aggregate=value.aggregate)
@@ -61,7 +61,7 @@ def scalar(expressions: "Expressions", node: exp.Expr) -> Typed:
     """A query in place of a value."""
     query = expressions.queries.translate(node, expressions.scope)
     if len(query.outputs) != 1:
-        raise InvalidInput(f"a query in place of a value has one column, not {len(query.outputs)}")
+        raise InvalidInput(f"a scalar subquery must have one column; found {len(query.outputs)}")
     return Typed(f"({query.sql})", query.outputs[0].type)
 
 

@@ -293,7 +293,7 @@ def assign(value: Typed, to: pa.DataType, column: str) -> Typed:
     """The value as a column stores it; what store assignment does not allow is InvalidInput."""
     if not store_assignable(value.type, to):
         raise InvalidInput(
-            f"column {column}: a {type_name(value.type)} cannot be stored as {type_name(to)}; write a CAST",
+            f"column {column!r}: a {type_name(value.type)} cannot be stored as {type_name(to)}; write a CAST",
             column=column,
         )
     return cast(value, to)

@@ -1,7 +1,7 @@
 """Spark's rules for types that meet: the common type of two, and the results of decimal arithmetic.
 
-These are the rules of ANSI mode (`AnsiTypeCoercion`, `DecimalPrecision` in Spark's source): a string gives
-way to the other side, integers and floats meet in double, decimals keep their integral digits.
+These are the rules of ANSI mode (`AnsiTypeCoercion`, `DecimalPrecision` in Spark's source): a string is cast
+to the type of the other side, integers and floats meet in double, decimals keep their integral digits.
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
 """A translated expression: DuckDB text and Spark type; and how Spark types are called in DuckDB.
 
 Both of Spark's timestamp types are DuckDB's TIMESTAMP, which has no zone: the session's zone is UTC, so
-they hold the same microseconds, and the Spark type beside the text tells them apart. A UUID is a BLOB: DuckDB
+they hold the same microseconds, and the Spark type with the text tells them apart. A UUID is a BLOB: DuckDB
 would give its own type back as text.
 """
 
@@ -70,7 +70,7 @@ def duckdb_type(data_type: pa.DataType) -> str:
     if pa.types.is_struct(data_type):
         fields = ", ".join(f"{identifier(f.name)} {duckdb_type(f.type)}" for f in data_type)
         return f"STRUCT({fields})"
-    raise Unsupported(f"the local engine does not know the type {data_type}; use engine='spark'")
+    raise Unsupported(f"the local engine does not support the type {data_type}; use engine='spark'")
 
 
 def identifier(name: str) -> str:
