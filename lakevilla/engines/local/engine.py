@@ -1,6 +1,6 @@
 """The local engine: DuckDB over Arrow, in process, no JVM. It implements `engines.port.Engine`."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 from sqlglot import exp
@@ -74,8 +74,8 @@ class LocalEngine:
     def accepts(self, data: object) -> bool:
         return given.is_data(data)
 
-    def schema_of(self, data: object) -> pa.Schema:
-        return given.schema_of(data)
+    def schema_of(self, data: object, besides: Collection[str] = ()) -> pa.Schema:
+        return given.schema_of(data, besides)
 
     def append(self, target: Target, data: object) -> Rewritten:
         """Write rows given as data; columns go by name."""
