@@ -5,6 +5,7 @@
 the first statement, session or table that needs them.
 """
 
+from lakevilla.engines.local.result import Result
 from lakevilla.lake import Lake
 from lakevilla.maintenance.reports import Explanation, RecoverReport, Status, VacuumReport
 from lakevilla.model import Counts, Features, HistoryEntry, LakeEntry, Outcome, Receipt
@@ -33,6 +34,7 @@ __all__ = [
     "R",
     "Receipt",
     "RecoverReport",
+    "Result",
     "Status",
     "Transaction",
     "VacuumReport",

@@ -4,8 +4,10 @@ import logging
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import PurePath
-from typing import Any, overload
+from types import TracebackType
+from typing import Any, Self, overload
 
+from lakevilla.display import Records
 from lakevilla.engines.port import Engine
 from lakevilla.environment import Environment, SystemEnvironment
 from lakevilla.errors import InvalidInput
@@ -157,9 +159,23 @@ class Lake(Verbs):
         check_id(txn)
         return find_outcome(self._catalog, self._environment, self._leases, txn)
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
     def close(self) -> None:
         """Wait for background work, such as removing the records of transactions that have ended. If a
-        program ends without this call, vacuum removes what is left."""
+        program ends without this call, vacuum removes what is left. A `with` block does the same at its end:
+
+            with lv.Lake("./lake") as lake:
+                lake.read("accounts").show()
+
+        The lake can be used afterwards.
+        """
         self._background.finish()
 
     def run(
@@ -202,8 +218,8 @@ class Lake(Verbs):
         if limit is not None and limit < 0:
             raise InvalidInput(f"limit cannot be negative; found {limit}")
         if name is None:
-            return Cuts(self._catalog.log(Meter())).history(limit)
-        return list(self._catalog.pin(name, Meter()).table.history(limit))
+            return Records(Cuts(self._catalog.log(Meter())).history(limit))
+        return Records(self._catalog.pin(name, Meter()).table.history(limit))
 
     def at(self, when: Any = None, /, *, seq: int | None = None, tag: str | None = None) -> PastLake:
         """The lake as it was at one instant, for reading: all tables together, including those that were

@@ -7,7 +7,9 @@ from typing import Any, Literal, Protocol
 
 import pyarrow as pa
 
+from lakevilla.display import brief, html_lines, html_table, told
 from lakevilla.predicates import Column, Predicate
+from lakevilla.timestamps import utc_text
 
 
 class Features(enum.Flag):
@@ -246,7 +248,7 @@ class Author:
     slot: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class HistoryEntry:
     """One version of a table, for people.
 
@@ -266,8 +268,17 @@ class HistoryEntry:
     added: tuple[str, ...] = field(default=(), repr=False)
     removed: tuple[str, ...] = field(default=(), repr=False)
 
+    def __repr__(self) -> str:
+        return told(self)
 
-@dataclass(frozen=True, slots=True)
+    def cells(self) -> dict[str, str]:
+        """The entry as a row of a table for people, by titles."""
+        when, txn = utc_text(self.timestamp_ms), self.txn or ""
+        row = {"version": str(self.version), "time": when, "operation": self.operation}
+        return row | {"engine": self.engine, "transaction": txn}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class LakeEntry:
     """One entry of the lake's global log, for people: `lake.at(seq=...)` shows the lake as it was after it.
 
@@ -286,8 +297,19 @@ class LakeEntry:
     tables: Mapping[str, int | None]
     tags: Mapping[str, int | None] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        return told(self)
 
-@dataclass(frozen=True, slots=True)
+    def cells(self) -> dict[str, str]:
+        """The entry as a row of a table for people, by titles."""
+        kind = self.kind if self.published else f"{self.kind} (rolled back)"
+        tables = ", ".join(name if v is None else f"{name} v{v}" for name, v in self.tables.items())
+        tags = ", ".join(name if seq is None else f"{name} = {seq}" for name, seq in self.tags.items())
+        row = {"seq": str(self.seq), "time": utc_text(self.time_ms), "kind": kind, "tables": tables}
+        return row | {"tags": tags, "transaction": self.txn}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Receipt:
     """What a committed transaction did.
 
@@ -308,8 +330,15 @@ class Receipt:
     attempts: int = 1
     shifts: int = 0
 
+    def __repr__(self) -> str:
+        return brief(self)
 
-@dataclass(frozen=True, slots=True)
+    def _repr_html_(self) -> str:
+        rows = [(name, str(version)) for name, version in self.versions.items()]
+        return html_lines([brief(self)]) + html_table(("table", "version"), *rows)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Outcome:
     """What became of a transaction, as far as its lake tells.
 
@@ -329,14 +358,23 @@ class Outcome:
     version: int | None = None
     seq: int | None = None
 
+    def __repr__(self) -> str:
+        return brief(self)
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Counts:
     """How many rows a change touched."""
 
     inserted: int = 0
     updated: int = 0
     deleted: int = 0
+
+    def __repr__(self) -> str:
+        return f"Counts(inserted={self.inserted}, updated={self.updated}, deleted={self.deleted})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Counts, (self.inserted, self.updated, self.deleted)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Counts):

@@ -7,7 +7,7 @@ every file that may match, also where bounds would prove the answer.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -86,8 +86,9 @@ class RowsEngine:
     def accepts(self, data: object) -> bool:
         return isinstance(data, list | pa.Table | RowsResult)
 
-    def schema_of(self, data: object) -> pa.Schema:
-        return pa.Table.from_pylist(_rows(data)).schema
+    def schema_of(self, data: object, besides: Collection[str] = ()) -> pa.Schema:
+        found = pa.Table.from_pylist(_rows(data)).schema
+        return pa.schema([field for field in found if field.name.lower() not in besides])
 
     def append(self, target: Target, data: object) -> Rewritten:
         rows = _rows(data)

@@ -1,18 +1,23 @@
-"""Data in: Arrow, pandas, polars, lists of dicts, and results of the local engine; brought to a table's
-columns by name, without loss. Both engines take what is not their own this way.
+"""Data in: Arrow, pandas, polars, DuckDB, rows as dicts, files, and results of the local engine; brought to a
+table's columns by name, without loss. Both engines take what is not their own this way.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from numbers import Integral, Number
 from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
+import pyarrow.interchange
 
+from lakevilla.engines.lossless import comment_of, conformed, matched, table_type
+from lakevilla.engines.port import Engine, Source
+from lakevilla.engines.row_files import RowFile, is_path
 from lakevilla.errors import InvalidInput
-from lakevilla.files.column_mapping import COMMENT
 from lakevilla.files.row_checks import together
+from lakevilla.model import DataFile
 from lakevilla.sql.types import TIMESTAMP, TIMESTAMP_NTZ
+from lakevilla.store.port import Store
 
 
 @runtime_checkable
@@ -30,12 +35,42 @@ class Result(Protocol):
 def is_data(data: object) -> bool:
     """Whether rows can be read from it."""
     return (
-        isinstance(data, Result) or hasattr(data, "__arrow_c_stream__") or _is_frame(data) or _is_rows(data)
+        isinstance(data, Result)
+        or hasattr(data, "__arrow_c_stream__")
+        or hasattr(data, "__dataframe__")
+        or _is_lazy(data)
+        or _is_rows(data)
+        or is_path(data)
     )
 
 
-def schema_of(data: object) -> pa.Schema:
+def readable(data: object) -> object:
+    """The data so that it can be read: files opened, lazy frames computed, and the rows of an iterator as a
+    list. What statements are given goes through this once, before anything else."""
+    if is_path(data):
+        return RowFile(data)  # type: ignore[arg-type] # a path is text or a path object
+    if _is_lazy(data):
+        lazy: Any = data
+        return lazy.collect()
+    is_rows = isinstance(data, Iterator) and not hasattr(data, "__arrow_c_stream__")
+    return _checked_rows(list(data)) if is_rows else data  # type: ignore[call-overload] # an iterator
+
+
+def _checked_rows(rows: list[Any]) -> list[Any]:
+    odd = next((row for row in rows if not isinstance(row, Mapping)), None)
+    if odd is not None:
+        raise InvalidInput(f"rows are dicts of columns and values; the iterator gave a {type(odd).__name__}")
+    return rows
+
+
+def _is_lazy(data: object) -> bool:
+    """A polars LazyFrame, without importing polars."""
+    return type(data).__name__ == "LazyFrame" and type(data).__module__.partition(".")[0] == "polars"
+
+
+def schema_of(data: object, besides: Collection[str] = ()) -> pa.Schema:
     """The schema of a table made from the data: Arrow types that Spark does not have are brought to its.
+    Columns of the names `besides`, in lower case, are left out.
 
     Python's datetimes and those of pandas become `timestamp`, as in Spark, without a zone in UTC.
     """
@@ -43,10 +78,12 @@ def schema_of(data: object) -> pa.Schema:
     of_python = _is_frame(data) or _is_rows(data)
     fields = []
     for field in given:
+        if field.name.lower() in besides:
+            continue
         data_type = table_type(field.type, field.name)
         if of_python and data_type == TIMESTAMP_NTZ:
             data_type = TIMESTAMP
-        fields.append(pa.field(field.name, data_type, field.nullable, _comment(field)))
+        fields.append(pa.field(field.name, data_type, field.nullable, comment_of(field)))
     return pa.schema(fields)
 
 
@@ -75,11 +112,17 @@ def _arrow_of(data: object) -> pa.Table | pa.RecordBatchReader:
         return _of_frame(data)
     if hasattr(data, "__arrow_c_stream__"):
         return pa.RecordBatchReader.from_stream(data)
+    if hasattr(data, "__dataframe__"):
+        return pa.interchange.from_dataframe(data)
     if _is_rows(data):
         return _from_rows(data)
-    raise InvalidInput(
-        f"cannot read rows from a {type(data).__name__}; "
-        "give an Arrow table, a pandas DataFrame or a list of dicts"
+    raise InvalidInput(_unreadable(data))
+
+
+def _unreadable(data: object) -> str:
+    return (
+        f"cannot read rows from a {type(data).__name__}: give Arrow data, a DataFrame of pandas or polars, "
+        "dicts, or the path of a .parquet or .csv file"
     )
 
 
@@ -87,57 +130,41 @@ def batches_of(data: object, schema: pa.Schema) -> Iterator[pa.Table]:
     """The data with exactly the columns of the schema, piece by piece."""
     if isinstance(data, list) and _is_rows(data):
         data = _from_rows(data, schema)
-    if not isinstance(data, pa.Table) and isinstance(data, Result):
-        pieces: Iterable[Any] = data.batches()
-        given = data.schema
+    if isinstance(data, RowFile):
+        pieces: Iterable[Any]
+        given, pieces = data.fitting(schema)
+    elif not isinstance(data, pa.Table) and isinstance(data, Result):
+        pieces, given = data.batches(), data.schema
     else:
         _refuse_index(data, schema)
         arrow = arrow_of(data)
         pieces, given = ([arrow] if isinstance(arrow, pa.Table) else arrow), arrow.schema
-    order = _matched(given, schema)
-    for piece in pieces:
-        yield _conformed(piece, order, schema)
+    order = matched(given, schema)
+    for piece in _read(pieces):
+        yield conformed(piece, order, schema)
 
 
-def table_type(data_type: pa.DataType, name: str) -> pa.DataType:
-    """The type of a table's column that holds such values."""
-    if pa.types.is_dictionary(data_type):
-        return table_type(data_type.value_type, name)
-    if pa.types.is_large_string(data_type) or pa.types.is_string_view(data_type):
-        return pa.string()
-    if pa.types.is_large_binary(data_type) or pa.types.is_binary_view(data_type):
-        return pa.binary()
-    if pa.types.is_timestamp(data_type):
-        return TIMESTAMP_NTZ if data_type.tz is None else TIMESTAMP
-    if pa.types.is_date64(data_type):
-        return pa.date32()
-    if pa.types.is_time(data_type):
-        return pa.time64("us")
-    if pa.types.is_unsigned_integer(data_type):
-        wider = {8: pa.int16(), 16: pa.int32(), 32: pa.int64(), 64: pa.decimal128(20, 0)}
-        return wider[data_type.bit_width]
-    if pa.types.is_struct(data_type):
-        return pa.struct(
-            [pa.field(f.name, table_type(f.type, name), f.nullable, _comment(f)) for f in data_type]
-        )
-    if pa.types.is_map(data_type):
-        return pa.map_(table_type(data_type.key_type, name), table_type(data_type.item_type, name))
-    if (
-        pa.types.is_list(data_type)
-        or pa.types.is_large_list(data_type)
-        or pa.types.is_fixed_size_list(data_type)
-    ):
-        return pa.list_(pa.field("element", table_type(data_type.value_type, name)))
-    if pa.types.is_null(data_type):
-        raise InvalidInput(
-            f"cannot infer the type of column {name!r}: all its values are missing; give a schema",
-            column=name,
-        )
-    return data_type
+def _read(pieces: Iterable[Any]) -> Iterator[Any]:
+    """The pieces; what their source fails with while it is read is InvalidInput."""
+    try:
+        yield from pieces
+    except pa.ArrowException as error:
+        raise InvalidInput(f"these rows cannot be read: {_told(error)}") from error
 
 
-def _comment(field: pa.Field) -> dict[bytes, bytes] | None:
-    return {key: value for key, value in (field.metadata or {}).items() if key == COMMENT} or None
+def source_of(name: str, data: object, engine: Engine) -> Source:
+    """Rows that a client gave, as a table that queries read under this name. They stay as they are now."""
+    rows = readable(data)
+    if not engine.accepts(rows):
+        raise InvalidInput(f"the view {name!r} is not data: {_unreadable(data)}", table=name)
+    schema = engine.schema_of(rows)
+    if is_data(rows):
+        rows = together(list(batches_of(rows, schema)), schema)
+    return Source(name, schema, (), lambda _: (), _no_file, lambda: 0, has_deletes=False, rows=rows)
+
+
+def _no_file(file: DataFile) -> tuple[Store, str]:
+    raise AssertionError(f"rows of a client are in no file, and not in {file.key}")
 
 
 def _is_frame(data: object) -> bool:
@@ -147,12 +174,36 @@ def _is_frame(data: object) -> bool:
 
 def _of_frame(data: Any) -> pa.Table:
     """A pandas DataFrame as Arrow. Levels of its index that have names are columns."""
+    _refuse_lost_index(data)
     named = _index_names(data)
+    frame = data
     try:
         frame = data.reset_index(level=named) if named else data
         return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
-        raise InvalidInput(f"the pandas DataFrame cannot be read as a table: {error}") from error
+        raise InvalidInput(
+            f"the pandas DataFrame cannot be read as a table: {_told(error)}", column=_odd_column(frame)
+        ) from error
+
+
+def _odd_column(frame: Any) -> str:
+    """The first column that Arrow cannot hold; empty if it is not for a column alone."""
+    for place, name in enumerate(frame.columns):
+        try:
+            pa.Array.from_pandas(frame.iloc[:, place])
+        except (pa.ArrowException, ValueError, TypeError, OverflowError):
+            return str(name)
+    return ""
+
+
+def _refuse_lost_index(data: Any) -> None:
+    """InvalidInput for an index without a name that is not a mere count of rows: its values would be lost."""
+    levels = [data.index.get_level_values(place) for place in range(data.index.nlevels)]
+    if any(level.name is None and level.dtype.kind not in "iu" for level in levels):
+        raise InvalidInput(
+            "the index of the pandas DataFrame has values and no name, so they would be lost: name it with "
+            "rename_axis('column'), or leave it out with reset_index(drop=True)"
+        )
 
 
 def _index_names(data: Any) -> list[Any]:
@@ -229,83 +280,3 @@ def _is_cut(kind: type, data_type: pa.DataType) -> bool:
     if pa.types.is_date(data_type):
         return issubclass(kind, Number | datetime)
     return bool(pa.types.is_timestamp(data_type) and issubclass(kind, Number))
-
-
-def _matched(given: pa.Schema, schema: pa.Schema) -> list[int | None]:
-    """For each column of the table the position of its column in the data; None where it is missing."""
-    positions: dict[str, int] = {}
-    for position, name in enumerate(given.names):
-        if name.lower() in positions:
-            raise InvalidInput(f"duplicate column {name!r} in the data", column=name)
-        positions[name.lower()] = position
-    unknown = [name for name in given.names if name.lower() not in {n.lower() for n in schema.names}]
-    if unknown:
-        raise InvalidInput(
-            f"unknown column {', '.join(map(repr, unknown))}; available: "
-            f"{', '.join(map(repr, schema.names))}",
-            column=unknown[0],
-        )
-    return [positions.get(name.lower()) for name in schema.names]
-
-
-def _conformed(piece: pa.Table | pa.RecordBatch, order: Sequence[int | None], schema: pa.Schema) -> pa.Table:
-    columns = []
-    for position, field in zip(order, schema, strict=True):
-        if position is None:
-            columns.append(pa.nulls(piece.num_rows, field.type))
-        else:
-            columns.append(_casted(piece.column(position), field))
-    return pa.Table.from_arrays(columns, schema=pa.schema([f.with_nullable(True) for f in schema]))
-
-
-def _casted(column: pa.Array | pa.ChunkedArray, field: pa.Field) -> pa.Array | pa.ChunkedArray:
-    if column.type == field.type:
-        return column
-    if not _lossless(column.type, field.type):
-        raise InvalidInput(
-            f"column {field.name!r}: {column.type} cannot be stored as {field.type} without loss",
-            column=field.name,
-        )
-    try:
-        if pa.types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
-        if pa.types.is_integer(column.type) and pa.types.is_decimal(field.type):
-            # Arrow judges this cast by the types alone; through a wide decimal the values are judged.
-            column = column.cast(pa.decimal256(76, field.type.scale))
-        return column.cast(field.type)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise InvalidInput(f"column {field.name!r}: {error}", column=field.name) from error
-
-
-def _lossless(given: pa.DataType, wanted: pa.DataType) -> bool:
-    """Kinds between which a checked cast keeps the meaning; the cast refuses values that do not fit."""
-    if pa.types.is_dictionary(given):
-        return _lossless(given.value_type, wanted)
-    if pa.types.is_null(given):
-        return True
-    if pa.types.is_nested(wanted) or pa.types.is_nested(given):
-        return _lossless_nested(given, wanted)
-    if pa.types.is_integer(wanted):
-        return bool(pa.types.is_integer(given))
-    if pa.types.is_floating(wanted):
-        narrower = pa.types.is_floating(given) and given.bit_width <= wanted.bit_width
-        return bool(narrower or pa.types.is_integer(given))
-    if pa.types.is_decimal(wanted):
-        return bool(pa.types.is_decimal(given) or pa.types.is_integer(given))
-    if pa.types.is_timestamp(wanted):
-        return bool(pa.types.is_timestamp(given) and (given.tz is None or wanted.tz is not None))
-    if pa.types.is_fixed_size_binary(wanted):
-        return bool(pa.types.is_fixed_size_binary(given) or table_type(given, "") == pa.binary())
-    if wanted == pa.uuid():
-        return bool(given in (wanted, wanted.storage_type))
-    return bool(table_type(given, "") == wanted)
-
-
-def _lossless_nested(given: pa.DataType, wanted: pa.DataType) -> bool:
-    if pa.types.is_struct(wanted) and pa.types.is_struct(given):
-        names = {child.name for child in wanted}
-        return all(f.name in names and _lossless(f.type, wanted.field(f.name).type) for f in given)
-    if pa.types.is_map(wanted) and pa.types.is_map(given):
-        return _lossless(given.key_type, wanted.key_type) and _lossless(given.item_type, wanted.item_type)
-    lists = pa.types.is_list(given) or pa.types.is_large_list(given) or pa.types.is_fixed_size_list(given)
-    return bool(pa.types.is_list(wanted) and lists and _lossless(given.value_type, wanted.value_type))

@@ -14,7 +14,7 @@ Contracts:
   statement's, never stronger: it is recorded as what the transaction read.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -47,7 +47,8 @@ class Source:
     of a data file, which may lie outside the table's root. `about_bytes` estimates the size of the whole
     table, for plans; `has_deletes` is False where no file can have deleted rows; `formats` are those of its
     data files. `unstored` are columns other than `partition_columns` that some files may not hold: in a file
-    that does not, the column has the value of `DataFile.partition`.
+    that does not, the column has the value of `DataFile.partition`. `rows` are rows that a client gave
+    instead of a table, as a Spark DataFrame or as Arrow of this schema: then there are no files.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Source:
     has_deletes: bool = True
     formats: Callable[[], frozenset[str]] = lambda: frozenset({"parquet"})
     unstored: Callable[[], frozenset[str]] = frozenset
+    rows: Any = None
 
 
 @dataclass(frozen=True)
@@ -132,8 +134,9 @@ class Engine(Protocol):
         """Whether `data` is something that this engine can append or merge from."""
         ...
 
-    def schema_of(self, data: object) -> pa.Schema:
-        """The Arrow schema of such data, for tables that are created from it."""
+    def schema_of(self, data: object, besides: Collection[str] = ()) -> pa.Schema:
+        """The Arrow schema of such data, for tables that are created from it, or get its columns: without
+        those of these names, in lower case."""
         ...
 
     def append(self, target: Target, data: object) -> Rewritten:

@@ -1,13 +1,33 @@
 """What vacuum, recover, status and explain tell: small frozen values that print as text for people."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from lakevilla.display import aligned, html_lines, html_table
 from lakevilla.timestamps import UNKNOWN, utc_text
 
 _FILES_TOLD = 5
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+
+
+class Report(ABC):
+    """A value that shows itself as lines of text, in notebooks too."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _lines(self) -> Iterator[str]: ...
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return html_lines(self._lines())
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +88,8 @@ class Leftovers:
     states: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class VacuumReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class VacuumReport(Report):
     """What vacuum did, or with `dry_run` what it would do.
 
     `transactions` are those whose records (lease and sublogs) were deleted. `failed` says why a table was
@@ -90,9 +110,6 @@ class VacuumReport:
         """All files that were deleted, or would be."""
         total = sum((table.files for table in self.tables), Files())
         return sum((folder.files for folder in self.dropped if not folder.kept), total)
-
-    def __str__(self) -> str:
-        return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
         verb = "would delete" if self.dry_run else "deleted"
@@ -147,8 +164,8 @@ class OpenTransaction:
     obstacle: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RecoverReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class RecoverReport(Report):
     """What recover found and did.
 
     `freed` are tickets whose owners are dead, `waiting` those of owners that are alive. `transactions` are
@@ -161,9 +178,6 @@ class RecoverReport:
     transactions: tuple[OpenTransaction, ...] = ()
     settled: bool = False
     failed: Mapping[str, str] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
         if self.settled:
@@ -186,8 +200,8 @@ class RecoverReport:
             yield "nothing to recover"
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+@dataclass(frozen=True, slots=True, repr=False)
+class Status(Report):
     """Which clients work on the lake right now: live tickets, first in the queue first, and open
     transactions."""
 
@@ -195,17 +209,23 @@ class Status:
     transactions: tuple[OpenTransaction, ...] = ()
     failed: Mapping[str, str] = field(default_factory=dict)
 
-    def __str__(self) -> str:
-        return "\n".join(self._lines())
+    def _repr_html_(self) -> str:
+        return (html_table(*self._rows()) if self.tickets else "") + html_lines(self._others())
 
     def _lines(self) -> Iterator[str]:
         if self.tickets:
-            rows = [("table", "ticket", "transaction", "about", "waits for")]
-            for ticket in self.tickets:
-                waits = ", ".join(ticket.waits_for) or "no client"
-                age = age_text(ticket.age_seconds)
-                rows.append((ticket.table, str(ticket.ticket), ticket.transaction, age, waits))
-            yield from _aligned(rows)
+            yield from aligned(self._rows())
+        yield from self._others()
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        rows: list[tuple[str, ...]] = [("table", "ticket", "transaction", "about", "waits for")]
+        for ticket in self.tickets:
+            waits = ", ".join(ticket.waits_for) or "no client"
+            age = age_text(ticket.age_seconds)
+            rows.append((ticket.table, str(ticket.ticket), ticket.transaction, age, waits))
+        return rows
+
+    def _others(self) -> Iterator[str]:
         for found in self.transactions:
             yield _transaction_line(found)
         for name, reason in self.failed.items():
@@ -233,16 +253,13 @@ class Finding:
     since_seconds: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+@dataclass(frozen=True, slots=True, repr=False)
+class Explanation(Report):
     """Why a transaction waits or was refused, what it did, or what happens on a table or in the lake."""
 
     about: str
     findings: tuple[Finding, ...] = ()
     failed: Mapping[str, str] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
         for finding in self.findings:
@@ -314,12 +331,6 @@ def _transaction_line(found: OpenTransaction) -> str:
         f"transaction {found.transaction} on {', '.join(found.tables) or 'an unknown table'}, begun "
         f"{begun_text(found.transaction)}, {count_text(found.statements, 'finished statement')}: {state}"
     )
-
-
-def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
 def count_text(count: int, noun: str, plural: str = "") -> str:

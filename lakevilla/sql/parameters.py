@@ -1,11 +1,12 @@
 """Parameters: `:name` in a text becomes a literal of the value's exact type, never a piece of text."""
 
 from collections.abc import Mapping
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from math import isfinite, isnan
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 from sqlglot import exp
@@ -31,7 +32,8 @@ def bind(tree: exp.Expr, parameters: Mapping[str, Any]) -> exp.Expr:
 
 def plain(value: Any) -> Any:
     """The value as one of Python's own types: members of enumerations as their values, scalars of NumPy and
-    pandas as what they are in Python, arrays as lists, and NaT and NA as None. Others stay as they are.
+    pandas as what they are in Python, arrays as lists, UUIDs as text, and NaT and NA as None. Others stay as
+    they are.
 
     Subclasses of text and numbers may show themselves otherwise than by what they are.
     """
@@ -53,7 +55,12 @@ def plain(value: Any) -> Any:
         case datetime() if type(value) is not datetime:
             # Of pandas: with nanoseconds, which Spark does not have, or not a moment at all.
             return None if value != value else _without_nanoseconds(value)
-        case list() | tuple():
+        case UUID():
+            # Spark has no type for them, and shows those of Iceberg as text.
+            return str(value)
+        case timedelta() if type(value) is not timedelta:
+            return None if value != value else timedelta(value.days, value.seconds, value.microseconds)
+        case list() | tuple() | set() | frozenset():
             return [plain(item) for item in value]
     return None if type(value).__name__ in ("NAType", "NaTType") else value
 
@@ -100,6 +107,11 @@ def literal(value: Any) -> exp.Expr:
             return exp.cast(exp.Literal.string(text), exp.DType.TIMESTAMPLTZ)
         case date():
             return exp.cast(exp.Literal.string(value.isoformat()), exp.DType.DATE)
+        case time() if value.tzinfo is None:
+            # As text, which is compared with a time as one: not every engine writes times otherwise.
+            return exp.Literal.string(value.isoformat())
+        case timedelta():
+            return _interval(value)
         case list() | tuple():
             return exp.Anonymous(this="array", expressions=[literal(item) for item in value])
     raise InvalidInput(f"unsupported type {type(value).__name__!r} of a parameter")
@@ -107,19 +119,32 @@ def literal(value: Any) -> exp.Expr:
 
 def _replace(placeholder: exp.Placeholder, value: Any) -> None:
     parent, value = placeholder.parent, plain(value)
-    if (
-        isinstance(value, list | tuple)
-        and isinstance(parent, exp.In)
-        and placeholder.arg_key == "expressions"
-    ):
-        items = [item for item in parent.expressions if item is not placeholder]
-        items += [literal(item) for item in value]
-        if items:
-            parent.set("expressions", items)
-        else:
-            parent.replace(exp.Boolean(this=False))
+    if isinstance(parent, exp.In) and placeholder.arg_key == "field":
+        # IN :ids, without brackets.
+        if not isinstance(value, list):
+            raise InvalidInput(f"IN :{placeholder.name} needs a list of values; found {value!r}")
+        parent.set("field", None)
+        _fill(parent, [], value)
+    elif isinstance(value, list) and isinstance(parent, exp.In) and placeholder.arg_key == "expressions":
+        _fill(parent, [item for item in parent.expressions if item is not placeholder], value)
     else:
         placeholder.replace(literal(value))
+
+
+def _fill(parent: exp.In, items: list[exp.Expr], values: list[Any]) -> None:
+    items += [literal(item) for item in values]
+    if items:
+        parent.set("expressions", items)
+    else:
+        parent.replace(exp.Boolean(this=False))
+
+
+def _interval(value: timedelta) -> exp.Expr:
+    """Whole days are days, so that a date plus these is a date."""
+    count, unit = value // timedelta(microseconds=1), "MICROSECOND"
+    if value == timedelta(days=value.days):
+        count, unit = value.days, "DAY"
+    return exp.Interval(this=exp.Literal.string(str(count)), unit=exp.var(unit))
 
 
 def _signed(negative: bool, number: exp.Expr) -> exp.Expr:

@@ -7,7 +7,6 @@ it has any number of tables, and may make and drop some. With I it sees all of t
 """
 
 import logging
-import os
 from collections.abc import Callable
 from functools import partial
 from types import TracebackType
@@ -32,6 +31,7 @@ from lakevilla.transaction.commit.parts import CommitParts
 from lakevilla.transaction.commit.queued_commit import QueuedCommit
 from lakevilla.transaction.commit.slot_commit import Committed
 from lakevilla.transaction.lifecycle.call_guard import Serial
+from lakevilla.transaction.lifecycle.process import OwnProcess
 from lakevilla.transaction.lifecycle.start import TransactionStart
 from lakevilla.transaction.lifecycle.state import State, may_follow
 from lakevilla.transaction.redo.journal import record_of, records_of
@@ -77,9 +77,9 @@ class Transaction(Verbs):
         self._queued = QueuedCommit(parts)
         self._publisher = CommitStrategy(parts)
         self._may_rewind = False
-        self._pid = os.getpid()
-        self._state = State.OPEN
+        self._process = OwnProcess(self.id)
         self._serial = Serial()
+        self._state = State.OPEN
 
     def __enter__(self) -> Self:
         return self
@@ -95,6 +95,14 @@ class Transaction(Verbs):
             self.step_back()
         else:
             self.abort()
+
+    def __repr__(self) -> str:
+        return f"Transaction({self.id!r}, {self._state.value}, statements={self.statements})"
+
+    def __del__(self) -> None:
+        # It may not have got beyond its beginning.
+        if getattr(self, "_state", None) is State.OPEN:
+            self._process.warn_of_loss(self, self.statements)
 
     def commit(self) -> Receipt:
         """Make the transaction visible.
@@ -126,7 +134,7 @@ class Transaction(Verbs):
     def _abort(self) -> None:
         if self._state is not State.ABORTED:
             self._move(State.ABORTED)
-            if not self._is_forked:
+            if not self._process.is_forked:
                 self._queues.free()
                 self._journal.remove(partial(self._leases.lift, self.id))
 
@@ -134,7 +142,7 @@ class Transaction(Verbs):
         """End our part in the transaction: another client continues it, perhaps from our records."""
         if self._state is not State.ABORTED:
             self._move(State.ABORTED)
-            if not self._is_forked:
+            if not self._process.is_forked:
                 self._queues.free()
 
     def savepoint(self, name: str) -> None:
@@ -157,7 +165,7 @@ class Transaction(Verbs):
 
     def _commit(self) -> Receipt:
         """Commit. After Aborted the state is COMMITTING: the caller ends the transaction, or rewinds it."""
-        self._refuse_forked()
+        self._process.refuse_forked()
         begun_at = self._workspace.environment.elapsed()
         self._move(State.COMMITTING)
         self._refuse_halfway()
@@ -184,7 +192,7 @@ class Transaction(Verbs):
         self._move(State.COMMITTED)
         self._queues.free()
         # Where a slot decided, every other client finds the transaction in the global log.
-        lift = partial(self._leases.lift, self.id) if self._guarantees.by_slots else _nothing
+        lift = partial(self._leases.lift, self.id) if self._guarantees.by_slots else lambda: None
         self._journal.remove(lift)
         self.receipt = Receipt(
             self.id,
@@ -370,21 +378,8 @@ class Transaction(Verbs):
     def _check_open(self) -> None:
         if self._state is not State.OPEN:
             raise InvalidInput(f"the transaction has ended ({self._state.value}): start a new one")
-        self._refuse_forked()
+        self._process.refuse_forked()
         self._refuse_halfway()
-
-    @property
-    def _is_forked(self) -> bool:
-        """Whether this is a copy in a child of the process that began the transaction, which has it too."""
-        return self._pid != os.getpid()
-
-    def _refuse_forked(self) -> None:
-        if self._is_forked:
-            raise InvalidInput(
-                f"transaction {self.id} cannot be used in this process, a fork of process {self._pid} which "
-                "began it: start another transaction here",
-                transaction=self.id,
-            )
 
     def _refuse_halfway(self) -> None:
         if self._redo.halfway:
@@ -403,7 +398,3 @@ class Transaction(Verbs):
         self._state = after
         if after in (State.COMMITTED, State.ABORTED, State.UNKNOWN):
             self._operations.forget_results()
-
-
-def _nothing() -> None:
-    pass

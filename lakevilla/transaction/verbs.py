@@ -10,7 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from lakevilla.engines.data import readable
 from lakevilla.engines.port import Result
+from lakevilla.engines.row_files import is_file
 from lakevilla.errors import InvalidInput
 from lakevilla.model import Counts
 from lakevilla.sql.parameters import plain
@@ -30,8 +32,10 @@ from lakevilla.transaction.statements.inputs import (
     table_schema,
     update_text,
     why_once,
+    widens_by,
 )
 from lakevilla.transaction.statements.statement import Defines, Statement
+from lakevilla.transaction.statements.views import Views
 from lakevilla.transaction.workspace import Workspace
 
 
@@ -55,8 +59,11 @@ class Verbs(ABC):
         """Run a change of the lake's names."""
         self._run(Statement(run, defines=Defines.NAMES))
 
-    def sql(self, text: str, /, **parameters: Any) -> Any:
+    def sql(self, text: str, /, *, views: Mapping[str, object] | None = None, **parameters: Any) -> Any:
         """Run one statement of Spark SQL; `:name` in the text takes the parameter of that name.
+
+        `views` is data that the statement reads under names, such as `views={"df": frame}` for
+        `SELECT * FROM df`; it may be whatever `append` takes. A view hides a table of its name.
 
         A query gives a result, a change gives counts of rows, a definition gives None.
         """
@@ -64,6 +71,10 @@ class Verbs(ABC):
         parsed = parse(text, parameters)
         run = partial(run_statement, statement=parsed)
         defines, ordered = defined_by(parsed), orders_rows(parsed)
+        if views:
+            # Without its text: a client that resumes the transaction does not have the views.
+            shown = Views(views, parsed)
+            return self._run(Statement(shown.run, defines=defines, ordered=ordered, tables=shown.tables))
         tables, blind = named_by(parsed), isinstance(parsed, Insert) and dml.is_blind(parsed)
         return self._run(
             Statement(run, text, parameters, defines=defines, ordered=ordered, tables=tables, blind=blind)
@@ -75,17 +86,27 @@ class Verbs(ABC):
         result: Result = self._run(Statement(run, tables=(name,)))
         return result
 
-    def append(self, name: str, data: object) -> Counts:
-        """Add rows. Columns go by name."""
-        rows = self._kept(data)
-        run: Callable[[Workspace], Effect] = lambda w: dml.append(w, name, rows)  # noqa: E731
-        counts: Counts = self._run(Statement(run, once=why_once(data), tables=(name,), blind=True))
+    def append(self, name: str, data: object, *, schema: str | None = None) -> Counts:
+        """Add rows. Columns go by name. With `schema="merge"`, columns that only the data has are added to
+        the table, by the same commit.
+
+        Data is anything with an Arrow C stream or the dataframe protocol (Arrow, pandas, polars, DuckDB),
+        dicts in a list or from an iterator, a Spark DataFrame on Spark, or the path of a `.parquet` or
+        `.csv` file on this machine.
+        """
+        rows = self._kept(readable(data))
+        widens = widens_by(schema)
+        run: Callable[[Workspace], Effect] = lambda w: dml.append(w, name, rows, widens)  # noqa: E731
+        counts: Counts = self._run(Statement(run, once=why_once(rows), tables=(name,), blind=not widens))
         return counts
 
-    def overwrite(self, name: str, data: object, where: str | None = None) -> Counts:
-        """Replace the rows for which `where` is true, or all rows, by the data."""
-        rows, replaced = self._kept(data), condition(where)
-        return self._change(lambda w: dml.overwrite(w, name, rows, replaced), data, name)
+    def overwrite(
+        self, name: str, data: object, where: str | None = None, *, schema: str | None = None
+    ) -> Counts:
+        """Replace the rows for which `where` is true, or all rows, by the data. `schema="merge"` as in
+        `append`."""
+        rows, replaced, widens = self._kept(readable(data)), condition(where), widens_by(schema)
+        return self._change(lambda w: dml.overwrite(w, name, rows, replaced, widens), rows, name)
 
     def update(self, name: str, set: Mapping[str, Any], where: str | None = None) -> Counts:
         """Change columns of the rows for which `where` is true.
@@ -111,18 +132,21 @@ class Verbs(ABC):
         self,
         name: str,
         source: object,
-        on: str,
+        on: str | Sequence[str],
         matched: object = None,
         not_matched: object = None,
         not_matched_by_source: object = None,
     ) -> Counts:
         """Bring `source` (data, a table's name or a query) into a table.
 
+        `on` is a condition (`"target.id = source.id"`), or a list of columns that are equal (`["id"]`).
         Expressions call the two sides `target` and `source`. An action is a mapping of columns to
         expressions, `"update"` or `"insert"` for all columns by name, or `"delete"`; to act under
         conditions give a list of `(condition, action)`, of which the first that holds is done.
         """
         clauses = merge_clauses(on, matched, not_matched, not_matched_by_source)
+        if not isinstance(source, str) or is_file(source):
+            source = readable(source)
         using, tables = merge_source(self._kept(source))
         named = (name, *(table.name for table in tables))
         return self._change(lambda w: dml.merge(w, name, using, clauses, tables), source, *named)
@@ -142,7 +166,7 @@ class Verbs(ABC):
 
         `format` is `"delta"` or `"iceberg"`; left out, it is the lake's `default_format`.
         """
-        given = self._kept(schema_or_data)
+        given = self._kept(readable(schema_or_data))
         once = "" if isinstance(given, pa.Schema) else why_once(given)
 
         def run(workspace: Workspace) -> Effect:

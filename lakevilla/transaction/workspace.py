@@ -78,6 +78,8 @@ class Workspace:
         """Where statements change tables."""
         self._guessed: str | None = None
         self.own = OwnTables()
+        self.views: Mapping[str, Source] = {}
+        """Data that the statement reads as tables, by names in lower case."""
 
     @property
     def by_slots(self) -> bool:
@@ -320,12 +322,12 @@ class Workspace:
 
     def sources(self, tables: Iterable[TableName]) -> Mapping[str, Source]:
         """The tables that a query reads, by the names under which it calls them."""
-        wanted = list(dict.fromkeys(tables))
+        named = {table: self.views.get(table.name.casefold()) for table in tables}
+        views = {table.key: source for table, source in named.items() if source is not None}
+        wanted = [table for table, source in named.items() if source is None]
         pins = self.environment.fan_out([partial(self.pin, table) for table in wanted])
-        return {
-            table.key: self.source(pinned, keeps_files=True)
-            for table, pinned in zip(wanted, pins, strict=True)
-        }
+        found = zip(wanted, pins, strict=True)
+        return views | {table.key: self.source(pinned, keeps_files=True) for table, pinned in found}
 
     def source(self, pinned: Pinned, keeps_files: bool) -> Source:
         """A pinned table for an engine, which notes what is read of it.

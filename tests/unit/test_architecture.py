@@ -10,14 +10,15 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "lakevilla"
 
 # Each room, and the rooms that it may import from. The order is the direction of the arrows.
-FOUNDATION = {"errors", "predicates", "model", "environment", "timestamps"}
+FOUNDATION = {"errors", "predicates", "model", "environment", "timestamps", "display"}
 ARROWS = {
     "errors": set(),
     "predicates": {"errors"},
-    "model": {"errors", "predicates"},
+    "model": {"errors", "predicates", "timestamps", "display"},
     "encoding": {"errors", "predicates", "model"},
     "environment": set(),
     "timestamps": set(),
+    "display": set(),
     "sql": FOUNDATION,
     "store": FOUNDATION,
     "files": FOUNDATION | {"store"},
@@ -50,7 +51,7 @@ ARROWS = {
     "travel": FOUNDATION | {"sql", "store", "versions", "engines", "tables", "transaction"},
     "lake": FOUNDATION
     | {"store", "versions", "markers", "engines", "tables", "transaction", "maintenance", "travel"},
-    "api": FOUNDATION | {"lake", "transaction", "maintenance", "travel"},
+    "api": FOUNDATION | {"lake", "engines", "transaction", "maintenance", "travel"},
     "__init__": {"errors", "api"},
     "cli": {"__init__", "timestamps"},
 }

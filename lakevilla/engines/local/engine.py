@@ -1,6 +1,6 @@
 """The local engine: DuckDB over Arrow, in process, no JVM. It implements `engines.port.Engine`."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 from sqlglot import exp
@@ -12,7 +12,7 @@ from lakevilla.engines.local.connections import Connections
 from lakevilla.engines.local.copy_on_write import Change, delete, matching, rows_of, surviving, update
 from lakevilla.engines.local.merge import Merge
 from lakevilla.engines.local.point_lookup import literals_of, point_of, point_query
-from lakevilla.engines.local.result import LocalResult
+from lakevilla.engines.local.result import Result
 from lakevilla.engines.local.rows import checked, column_of, counted, new_rows, qualifiers
 from lakevilla.engines.local.scan import Scan, load
 from lakevilla.engines.local.translation.queries.queries import Queries
@@ -42,7 +42,7 @@ class LocalEngine:
     def composes(self) -> bool:
         return False
 
-    def read(self, source: Source) -> LocalResult:
+    def read(self, source: Source) -> Result:
         """The whole table. Files are chosen now and read when rows are asked for."""
         scan = Scan(self._environment, source, source.files(ANYTHING), source.schema)
         plain = pa.schema([field.remove_metadata() for field in source.schema])
@@ -54,28 +54,28 @@ class LocalEngine:
             counts = [file.living_rows for file in scan.files]
             return None if None in counts else sum(count for count in counts if count is not None)
 
-        return LocalResult(plain, batches, rows)
+        return Result(plain, batches, rows)
 
-    def result(self, table: pa.Table) -> LocalResult:
+    def result(self, table: pa.Table) -> Result:
         """Rows that are there already."""
-        return LocalResult.of(table)
+        return Result.of(table)
 
-    def query(self, query: exp.Query, sources: Mapping[str, Source], now_ms: int) -> LocalResult:
+    def query(self, query: exp.Query, sources: Mapping[str, Source], now_ms: int) -> Result:
         """The result of a SELECT, computed at once."""
         rows = point_query(self._environment, query, sources)
         if rows is not None:
-            return LocalResult.of(rows)
+            return Result.of(rows)
         queries = self._queries(sources, now_ms)
         translated = queries.translate(query)
         tables = load(self._environment, queries.references, sources)
         result = self._connections.run(queries.finished(translated.sql), tables)
-        return LocalResult.of(outward(result, translated.outputs))
+        return Result.of(outward(result, translated.outputs))
 
     def accepts(self, data: object) -> bool:
         return given.is_data(data)
 
-    def schema_of(self, data: object) -> pa.Schema:
-        return given.schema_of(data)
+    def schema_of(self, data: object, besides: Collection[str] = ()) -> pa.Schema:
+        return given.schema_of(data, besides)
 
     def append(self, target: Target, data: object) -> Rewritten:
         """Write rows given as data; columns go by name."""
@@ -203,7 +203,7 @@ class LocalEngine:
 
     def _given(self, target: Target, data: object) -> Iterator[pa.Table]:
         """Rows given as data, by name: those of a query as store assignment has it, others without loss."""
-        if isinstance(data, LocalResult):
+        if isinstance(data, Result):
             schema = pa.schema([(column_of(target.schema, f.name), f.type) for f in data.schema])
             if len(set(schema.names)) != len(schema.names):
                 raise InvalidInput("the rows to write have two columns of the same name")

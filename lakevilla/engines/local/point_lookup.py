@@ -85,6 +85,8 @@ def point_query(environment: Environment, query: exp.Query, sources: Mapping[str
     if len(sources) != 1 or not isinstance(query, exp.Select) or _set_parts(query) - _SELECT_PARTS:
         return None
     (source,) = sources.values()
+    if source.rows is not None:
+        return None
     from_, where = query.args.get("from_"), query.args.get("where")
     if from_ is None or where is None:
         return None

@@ -95,6 +95,8 @@ def load(
             raise InvalidInput(f"unknown table {key!r}", table=key)
         scan = _scan(environment, sources[key], together)
         rows = scan.table() if scan.bytes <= EAGER_BYTES else None
+        if sources[key].rows is not None:
+            rows = sources[key].rows
         for reference in together:
             registered[reference.sql] = _registered(scan, reference, rows)
     return registered

@@ -1,6 +1,6 @@
 """Data in: Spark DataFrames as they are, everything else as Arrow, as both engines take it."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -24,11 +24,11 @@ def accepts(data: object) -> bool:
     return is_frame(data) or given.is_data(data)
 
 
-def schema_of(data: Any) -> pa.Schema:
-    """The schema of a table made from the data."""
+def schema_of(data: Any, besides: Collection[str] = ()) -> pa.Schema:
+    """The schema of a table made from the data, without columns of these names, in lower case."""
     if not is_frame(data):
-        return given.schema_of(data)
-    schema = types.arrow_schema(data.schema)
+        return given.schema_of(data, besides)
+    schema = pa.schema([f for f in types.arrow_schema(data.schema) if f.name.lower() not in besides])
     if any(pa.types.is_null(field.type) for field in schema):
         empty = next(field.name for field in schema if pa.types.is_null(field.type))
         raise InvalidInput(

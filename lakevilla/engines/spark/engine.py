@@ -4,7 +4,7 @@ Results are Spark's own DataFrames, lazy as ever: files are chosen, and noted as
 them is planned.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
 
@@ -85,8 +85,8 @@ class SparkEngine:
     def accepts(self, data: object) -> bool:
         return given.accepts(data)
 
-    def schema_of(self, data: object) -> pa.Schema:
-        return given.schema_of(data)
+    def schema_of(self, data: object, besides: Collection[str] = ()) -> pa.Schema:
+        return given.schema_of(data, besides)
 
     def append(self, target: Target, data: object) -> Rewritten:
         done = self._given(target, data, None)

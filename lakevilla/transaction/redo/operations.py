@@ -35,6 +35,10 @@ class WatchedCounts(Counts):
         return super().__getattribute__(name)
 
 
+# To users they are counts like any others, also where an error names their type.
+WatchedCounts.__name__ = WatchedCounts.__qualname__ = Counts.__qualname__
+
+
 class Operation:
     """One statement that ran. `seen` says that its client may depend on the result. `begun_at` is when it
     began, on the environment's clock: its files are not older. Where that is not known they are looked at

@@ -21,6 +21,7 @@ from lakevilla.sql.statements import TableName
 from lakevilla.sql.types import type_named
 from lakevilla.store.names import check_table_name
 from lakevilla.tables.pinned import Pinned, seen
+from lakevilla.transaction.statements.dml import refuse_rewritten
 from lakevilla.transaction.statements.effect import Effect, LakeChange, TableChange, TableDrop
 from lakevilla.transaction.workspace import Workspace
 from lakevilla.versions import registry
@@ -149,12 +150,7 @@ def alter(workspace: Workspace, name: str, action: sql.Action) -> Effect:
         return rename(workspace, name, action.to)
     pinned = workspace.pin_target(name)
     pinned.snapshot.refuse_writes()
-    if workspace.rewrote(pinned):
-        raise InvalidInput(
-            f"cannot alter table {name!r}: the transaction has already changed rows of it. Alter the table "
-            "first, or in a separate transaction",
-            table=name,
-        )
+    refuse_rewritten(workspace, pinned)
     change = pinned.table.alter(pinned.snapshot, action)
     if isinstance(action, sql.AddConstraint):
         _check_rows(workspace, pinned, action)

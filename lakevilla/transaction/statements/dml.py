@@ -24,8 +24,14 @@ from lakevilla.transaction.statements.effect import Effect, TableChange
 from lakevilla.transaction.workspace import Workspace
 
 
-def append(workspace: Workspace, name: str, data: object) -> Effect:
-    """Rows given as data. Reads nothing, so it conflicts only with a change of the schema."""
+def append(workspace: Workspace, name: str, data: object, widens: bool = False) -> Effect:
+    """Rows given as data. Reads nothing, so it conflicts only with a change of the schema, unless it widens
+    the table: then columns that only the data has are added to the table by the same commit."""
+    if widens:
+        pinned = workspace.pin_target(name)
+        wider, definition = _widened(workspace, pinned, data)
+        done = workspace.engine.append(workspace.target(wider), data)
+        return _with(definition, _effect(workspace, pinned, "WRITE", {"mode": "Append"}, done))
     pinned = workspace.pin_target(name, blind=True)
     pinned, written = _append(workspace, pinned, lambda target: workspace.engine.append(target, data))
     return _effect(workspace, pinned, "WRITE", {"mode": "Append"}, written)
@@ -50,9 +56,47 @@ def insert(workspace: Workspace, statement: sql.Insert) -> Effect:
     return _effect(workspace, pinned, "WRITE", {"mode": "Append"}, written)
 
 
-def overwrite(workspace: Workspace, name: str, data: object, where: exp.Expr | None) -> Effect:
-    """Replace the rows for which `where` is true, or all rows."""
-    return _overwrite(workspace, workspace.pin_target(name), data, where)
+def overwrite(
+    workspace: Workspace, name: str, data: object, where: exp.Expr | None, widens: bool = False
+) -> Effect:
+    """Replace the rows for which `where` is true, or all rows. It may widen the table as `append` does."""
+    pinned, definition = workspace.pin_target(name), None
+    wider = pinned
+    if widens:
+        wider, definition = _widened(workspace, pinned, data)
+    return _with(definition, _overwrite(workspace, pinned, data, where, wider))
+
+
+def _widened(workspace: Workspace, pinned: Pinned, data: object) -> tuple[Pinned, Change | None]:
+    """The table with the columns that only the data has, and the change that adds them."""
+    pinned.snapshot.refuse_writes()
+    known = {column.lower() for column in pinned.snapshot.schema.names}
+    new = workspace.engine.schema_of(data, known)
+    if not len(new):
+        return pinned, None
+    refuse_rewritten(workspace, pinned)
+    columns = tuple(column.with_nullable(True) for column in new)
+    change = pinned.table.alter(pinned.snapshot, sql.AddColumns(columns))
+    return replace(pinned, snapshot=pinned.table.preview(pinned.snapshot, change)), change
+
+
+def _with(definition: Change | None, effect: Effect) -> Effect:
+    """The effect with a change of the table's definition, in one commit."""
+    if definition is None or not isinstance(effect.pending, TableChange):
+        return effect
+    both = replace(effect.pending.change, metadata=definition.metadata, protocol=definition.protocol)
+    return replace(effect, pending=replace(effect.pending, change=both))
+
+
+def refuse_rewritten(workspace: Workspace, pinned: Pinned) -> None:
+    """InvalidInput if the transaction has changed rows of the table, so that its columns must stay."""
+    if workspace.rewrote(pinned):
+        name = pinned.ref.name
+        raise InvalidInput(
+            f"cannot alter table {name!r}: the transaction has already changed rows of it. Alter the table "
+            "first, or in a separate transaction",
+            table=name,
+        )
 
 
 def update(
@@ -108,17 +152,25 @@ def _append(
         return newer, write(workspace.target(newer))
 
 
-def _overwrite(workspace: Workspace, pinned: Pinned, data: object, where: exp.Expr | None) -> Effect:
+def _overwrite(
+    workspace: Workspace,
+    pinned: Pinned,
+    data: object,
+    where: exp.Expr | None,
+    wider: Pinned | None = None,
+) -> Effect:
+    """`wider` is the table as the new files have it, where that differs."""
     if where is not None and where.find(exp.Query):
         raise InvalidInput(
             f"the condition of an overwrite cannot hold a subquery, found {spark_text(where)!r}: DELETE the "
             "rows and INSERT the new ones in one transaction"
         )
-    source = workspace.source(pinned, keeps_files=False)
+    source = workspace.source(wider or pinned, keeps_files=False)
     if where is None:
         # All rows are replaced, also those of a concurrent append: that is a conflict.
         source.files(ANYTHING)
-    written = workspace.engine.overwrite(workspace.target(pinned), source, data, where, workspace.now_ms)
+    target = workspace.target(wider or pinned)
+    written = workspace.engine.overwrite(target, source, data, where, workspace.now_ms)
     return _effect(workspace, pinned, "WRITE", {"mode": "Overwrite", **_predicate(where)}, written)
 
 

@@ -9,7 +9,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from lakevilla.engines.port import Engine
-from lakevilla.errors import InvalidInput
+from lakevilla.engines.row_files import RowFile
+from lakevilla.errors import InvalidInput, Unsupported
 from lakevilla.model import PartitionField
 from lakevilla.sql import statements as sql
 from lakevilla.sql.dialect import spark_text
@@ -82,15 +83,15 @@ def frozen(data: object) -> object:
     """Rows that stay as they are when the client goes on with its own: a statement may be redone later."""
     if isinstance(data, list):
         return [_copied(row) for row in data]
-    return _pandas_copy(data) if _is_pandas(data) else data
+    return _own_copy(data) if _is_frame(data) else data
 
 
-def _is_pandas(data: object) -> bool:
-    return type(data).__module__.partition(".")[0] == "pandas"
+def _is_frame(data: object) -> bool:
+    return type(data).__module__.partition(".")[0] in ("pandas", "polars")
 
 
-def _pandas_copy(data: Any) -> object:
-    return data.copy()
+def _own_copy(data: Any) -> object:
+    return data.clone() if hasattr(data, "clone") else data.copy()
 
 
 def _copied(row: object) -> object:
@@ -103,14 +104,40 @@ def _copied(row: object) -> object:
 
 def why_once(data: object) -> str:
     """Why a statement that was given this data cannot run again; empty if it can."""
-    known = isinstance(data, list | pa.Table | pa.RecordBatch | str) or hasattr(data, "toPandas")
-    if data is None or known or _is_pandas(data):
+    known = isinstance(data, list | pa.Table | pa.RecordBatch | str | RowFile) or hasattr(data, "toPandas")
+    if data is None or known or _is_frame(data):
         return ""
     return "its rows came from a stream that can be read once"
 
 
+def widens_by(schema: str | None) -> bool:
+    """Whether a write may add columns to its table, by what the verb takes."""
+    if schema == "replace":
+        raise Unsupported(
+            "schema='replace' is not supported: to replace a table's columns too, drop and create it in one "
+            "transaction; schema='merge' adds the columns that only the data has"
+        )
+    if schema not in (None, "merge"):
+        raise InvalidInput(f"schema={schema!r}: give schema='merge', or leave it out")
+    return schema == "merge"
+
+
+def merge_condition(on: str | Sequence[str]) -> exp.Expr:
+    """Which rows of the two sides match: a condition as text, or a list of columns that are equal."""
+    if isinstance(on, str):
+        return parse_expression(on)
+    if not isinstance(on, Sequence) or not on or not all(isinstance(name, str) for name in on):
+        raise InvalidInput(f"on is a condition as text, or a list of columns; found {on!r}")
+    sides = ((_quoted_column(TARGET, name), _quoted_column(SOURCE, name)) for name in on)
+    return parse_expression(" AND ".join(f"{target} = {source}" for target, source in sides))
+
+
+def _quoted_column(side: str, name: str) -> str:
+    return f"{side}.`{name.replace('`', '``')}`"
+
+
 def merge_clauses(
-    on: str, matched: object, not_matched: object, not_matched_by_source: object
+    on: str | Sequence[str], matched: object, not_matched: object, not_matched_by_source: object
 ) -> MergeClauses:
     """The clauses of a merge from what the verb takes."""
     if matched is None and not_matched is None and not_matched_by_source is None:
@@ -118,7 +145,7 @@ def merge_clauses(
     return MergeClauses(
         TARGET,
         SOURCE,
-        parse_expression(on),
+        merge_condition(on),
         tuple(_matched(c, a, "matched") for c, a in _clauses(matched)),
         tuple(_not_matched(c, a) for c, a in _clauses(not_matched)),
         tuple(_matched(c, a, "not_matched_by_source") for c, a in _clauses(not_matched_by_source)),

@@ -9,9 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
 from sqlglot import exp
 
 from lakevilla.engines.port import Source
+from lakevilla.engines.spark.data import frame_of
 from lakevilla.engines.spark.failures import explained
 from lakevilla.engines.spark.scan.relation import Reader
 from lakevilla.engines.spark.session import connect
@@ -90,6 +92,12 @@ class Statement:
                 self.reader.session.catalog.dropTempView(name)
         self.views.clear()
 
+    def _frame(self, source: Source) -> Any:
+        if source.rows is None:
+            return self.reader.table(source)
+        is_arrow = isinstance(source.rows, pa.Table)
+        return frame_of(self.reader.session, source.rows) if is_arrow else source.rows
+
     def _tables(self, tree: exp.Expr) -> set[str]:
         """Put a view in the place of each table; the names of those that are `db.table`."""
         by_key: dict[str, str] = {}
@@ -99,7 +107,7 @@ class Statement:
             if table.key not in self.sources:
                 raise InvalidInput(f"unknown table {table.name!r}", table=table.name)
             if table.key not in by_key:
-                by_key[table.key] = self.view(self.reader.table(self.sources[table.key]))
+                by_key[table.key] = self.view(self._frame(self.sources[table.key]))
             found.add(table.name.casefold())
             called = node.name
             node.set("this", exp.to_identifier(by_key[table.key]))
