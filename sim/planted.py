@@ -18,7 +18,7 @@ from lakevilla.formats.delta.table import DeltaTable
 from lakevilla.formats.port import Published, Snapshot, Taken
 from lakevilla.model import Author, Change, Footprint, ReadSet
 from lakevilla.settle import entries
-from lakevilla.settle.places import Places
+from lakevilla.settle.premise import GuardedPlaces
 from lakevilla.store import keys
 from lakevilla.store.port import Ambiguous, Created, Exists, Unanswered
 from lakevilla.store.retry import Retrying
@@ -225,7 +225,7 @@ def head_replaced_without_match(
 
 @_bug(f"{_SETTLE}._finish")
 def decided_entry_said_to_be_undecided(
-    log: GlobalLog, environment: Environment, read: ReadHead, entry: Entry, places: Places
+    log: GlobalLog, environment: Environment, read: ReadHead, entry: Entry, places: GuardedPlaces
 ) -> entries.Decided:
     return entries.Decided(entry, *entries._complete(log, environment, read, entry, places))
 
@@ -235,7 +235,7 @@ def head_moves_before_the_table_is_there(
     lake: str,  # noqa: ARG001
     entry: Entry,  # noqa: ARG001
     environment: Environment,  # noqa: ARG001
-    places: Places,  # noqa: ARG001
+    places: GuardedPlaces,  # noqa: ARG001
     given_up: frozenset[str] = frozenset(),  # noqa: ARG001
 ) -> Settled:
     return Settled(True)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from lakevilla.environment import Environment
-from lakevilla.errors import Unavailable
+from lakevilla.errors import Corrupt, Unavailable
 from lakevilla.formats.identity import recreated
 from lakevilla.formats.port import Snapshot, Table
 from lakevilla.model import Author, Change, Notice, TableRef
@@ -65,7 +65,8 @@ class CommitSettler:
     """Settles the commit of one entry of a lake, for its owner or for a client that found it.
 
     `open_at` gives tables that the commit found at the version that it was validated on. `given_up` are
-    locations that HEAD says are out of reach: with one of them the commit is refused.
+    locations that HEAD says are out of reach: with one of them the commit is refused. `late` says that the
+    slot was created long after the client had looked for its uploads: vacuum may have deleted them before.
     """
 
     lake: str
@@ -76,6 +77,7 @@ class CommitSettler:
     places: Places
     open_at: OpenAt
     given_up: frozenset[str] = frozenset()
+    late: bool = False
 
     def settle(self, commit: Commit) -> Outcome:
         """Publish the commit, or roll it back. Raises OutOfReach if a table is out of reach."""
@@ -92,7 +94,8 @@ class CommitSettler:
                 return Outcome(self._take_back(walked), {}, refused)
         if lost:
             settled = self._take_back(walked)
-            return Outcome(replace(settled, torn=settled.torn | lost), {}, refused, lost)
+            torn = lost - self._find_untouched([w for w in commit.writes if w.table.location in lost])
+            return Outcome(replace(settled, torn=settled.torn | torn), {}, refused, lost)
         self.environment.fan_out([partial(self._tell, drop) for drop in commit.drops])
         published = {w.location: w.outcome.after for w in walked if isinstance(w.outcome, PublishedAt)}
         versions = {location: snapshot.version for location, snapshot in published.items()}
@@ -107,25 +110,61 @@ class CommitSettler:
             raise OutOfReach(write.table.location, str(error)) from error
 
     def _publish_change(self, write: Write) -> _Walked:
-        table, base = self.open_at(write.table, write.base)
-        if write.table_id and base.table_id != write.table_id:
-            raise recreated(write.table.location, write.base)
-        # What was read of the table counts too: it must not have changed under the commit.
-        change = replace(table.decode_change(write.change), read=write.read)
+        table, base, change = self._open(write)
         author = replace(self._author(self.attempt), ticket=write.ticket)
+        self._refuse_missing(write, table, change)
         outcome = walk(table, base, change, author, self.environment.new_id)
         return _Walked(write, table, change, outcome)
 
     def _make(self, write: Write) -> _Walked:
         """Create the first version of a new table, which is the lake's from then on."""
-        table = self.places.open(write.table)
-        change = table.decode_change(write.change)
+        table, base, change = self._open(write)
         author = self._author(self.attempt)
-        outcome = walk(table, table.describe(change), change, author, self.environment.new_id)
+        self._refuse_missing(write, table, change)
+        outcome = walk(table, base, change, author, self.environment.new_id)
         if isinstance(outcome, Refused):
             return _Walked(write, table, change, outcome)
         owner = claim(self.places.store(write.table), self.environment, self.lake, self.places.url)
         return _Walked(write, table, change, outcome, owned=owner.lake == self.lake)
+
+    def _open(self, write: Write) -> tuple[Table, Snapshot, Change]:
+        """The table, the version that its part of the commit builds on, and that part."""
+        if write.creates:
+            table = self.places.open(write.table)
+            change = table.decode_change(write.change)
+            return table, table.describe(change), change
+        table, base = self.open_at(write.table, write.base)
+        if write.table_id and base.table_id != write.table_id:
+            raise recreated(write.table.location, write.base)
+        # What was read of the table counts too: it must not have changed under the commit.
+        return table, base, replace(table.decode_change(write.change), read=write.read)
+
+    def _refuse_missing(self, write: Write, table: Table, change: Change) -> None:
+        """Vacuum deletes nothing of an entry that is decided, so all who settle it find the same."""
+        missing = table.missing(change.added) if self.late else ()
+        if missing:
+            raise Corrupt(
+                f"{missing[0]}, which a decided commit adds to the table {write.table.name!r}, was deleted "
+                "before the commit was decided",
+                table=write.table.name,
+            )
+
+    def _find_untouched(self, writes: Sequence[Write]) -> set[str]:
+        """The locations of these tables, which are given up, where nothing of the commit was published and
+        nothing can be: all clients that settle it miss uploads there. Such a table is as it was."""
+        found = self.environment.fan_out([partial(self._is_untouched, write) for write in writes])
+        return {write.table.location for write, is_so in zip(writes, found, strict=True) if is_so}
+
+    def _is_untouched(self, write: Write) -> bool:
+        try:
+            table, base, change = self._open(write)
+            if not self.late or not table.missing(change.added):
+                return False
+            if write.creates:
+                return table.latest() is None
+            return all(taken.footprint.attempt != self.attempt for taken in table.since(base))
+        except FOR_GOOD:
+            return False
 
     def _tell(self, drop: Drop) -> None:
         """A table below the root that is dropped says so in its own log."""

@@ -119,7 +119,7 @@ def settle_up_to(log: GlobalLog, environment: Environment, seq: int, places: Pla
 
 
 def _complete(
-    log: GlobalLog, environment: Environment, read: ReadHead, entry: Entry, places: Places
+    log: GlobalLog, environment: Environment, read: ReadHead, entry: Entry, places: GuardedPlaces
 ) -> tuple[ReadHead, Settled]:
     lake = read.head.lake
     return complete(log, environment, read, entry, partial(settle, lake, entry, environment, places))
@@ -129,7 +129,7 @@ def settle(
     lake: str,
     entry: Entry,
     environment: Environment,
-    places: Places,
+    places: GuardedPlaces,
     given_up: frozenset[str] = frozenset(),
 ) -> Settled:
     """Publish what the entry decided, but for tables that are given up. Raises OutOfReach."""
@@ -170,12 +170,15 @@ def _settle_commit(
     entry: Entry,
     commit: Commit,
     environment: Environment,
-    places: Places,
+    places: GuardedPlaces,
     given_up: frozenset[str],
 ) -> Settled:
     """Settle a commit that we found. The client that decided it may have left no hints of its versions."""
     open_at = partial(_open_at, places)
-    settler = CommitSettler(lake, entry.seq, entry.txn, entry.attempt, environment, places, open_at, given_up)
+    late = places.premise.late
+    settler = CommitSettler(
+        lake, entry.seq, entry.txn, entry.attempt, environment, places, open_at, given_up, late
+    )
     outcome = settler.settle(commit)
     for write in commit.writes:
         if write.table.location in outcome.snapshots:
@@ -224,7 +227,7 @@ def hold_slot(log: GlobalLog, environment: Environment, entry: Entry) -> bool:
 
 
 def _finish(
-    log: GlobalLog, environment: Environment, read: ReadHead, entry: Entry, places: Places
+    log: GlobalLog, environment: Environment, read: ReadHead, entry: Entry, places: GuardedPlaces
 ) -> Decided:
     """Settle our own entry. It is decided, so a store that goes away now cannot undo it."""
     try:

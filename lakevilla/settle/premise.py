@@ -10,7 +10,8 @@ settles looks at HEAD again when its last look is an hour old, before each write
   entry of another looks for that too.
 
 An entry whose slot was created long after it was made may name uploads that vacuum deleted in between: then
-they are looked for before they are published; if some are missing, the table's part cannot be published.
+they are looked for before they are published, and if some are missing the table cannot take its part
+(`commits`).
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,6 @@ from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput
 from lakevilla.formats.port import Published, Snapshot, Table, Taken
 from lakevilla.model import Author, Change, Notice, TableRef
-from lakevilla.settle.commits import INVERSE
 from lakevilla.settle.places import Places
 from lakevilla.store.port import Store
 from lakevilla.versions.log import PREMISE_SECONDS, GlobalLog, ReadHead
@@ -113,8 +113,6 @@ class _Guarded:
 
     def publish(self, base: Snapshot, change: Change, author: Author) -> Published | Taken:
         self._premise.check()
-        if self._premise.late and not author.attempt.endswith(INVERSE):
-            self._refuse_missing(change)
         try:
             answer = self._table.publish(base, change, author)
         except (Corrupt, InvalidInput):
@@ -142,16 +140,6 @@ class _Guarded:
     def renew_hint(self, snapshot: Snapshot) -> None:
         self._premise.check()
         self._table.renew_hint(snapshot)
-
-    def _refuse_missing(self, change: Change) -> None:
-        """Vacuum deletes nothing of an entry that is decided, so all clients that settle it find the same."""
-        missing = self._table.missing(change.added)
-        if missing:
-            raise Corrupt(
-                f"{missing[0]}, which a decided commit adds to table {self._ref.name!r}, was deleted "
-                "before the commit was decided",
-                table=self._ref.name,
-            )
 
     def _confirm(self, version: int, put: str | None) -> None:
         """What we have published stands, or is deleted again because its number had been used."""

@@ -4,10 +4,12 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import lakevilla as lv
 from lakevilla.environment import SystemEnvironment
+from lakevilla.errors import Unavailable
 from lakevilla.formats import identity
 from lakevilla.store.open import open_store
 from lakevilla.transaction.commit import writer_queues
@@ -199,11 +201,59 @@ def test_slot_that_was_created_after_vacuum_deleted_its_uploads_is_refused(
         assert not _uploads(tmp_path, tx)
 
     store.hook = _once("create", "_lakevilla/global/log/", sleep)
-    with pytest.raises(lv.LakeVillaError):
+    with pytest.raises(lv.Conflict):
         tx.commit()
     store.hook = None
     fresh = lv.Lake(tmp_path, engine="local", storage_options=OPTIONS, environment=clock)
     assert (_ids(fresh), _ids(fresh, "u")) == ([1], [1])
+    # No table is torn: nothing of the commit was published.
+    assert not fresh.explain().findings
+    assert fresh.outcome(tx.id).state != "torn"
+    with fresh.transaction(KINDS[kind]) as again:
+        for name in ("t", "u"):
+            again.append(name, [{"id": 51, "v": 51}])
+    assert (_ids(fresh), _ids(fresh, "u")) == ([1, 51], [1, 51])
+
+
+@pytest.mark.parametrize("new", [False, True], ids=["tables that exist", "a new table too"])
+def test_slot_without_some_of_its_uploads_is_refused_by_a_client_that_settles_it(
+    lake: lv.Lake, other: lv.Lake, store: Hooked, clock: Clock, tmp_path: Path, new: bool
+) -> None:
+    tx = lake.transaction(lv.CT)
+    for name in ("t", "u"):
+        tx.append(name, [{"id": 50, "v": 50}])
+    if new:
+        tx.create("w", pa.table({"id": [50], "v": [50]}))
+    tx._workspace.uploads.finish()
+    asked: list[str] = []
+
+    def sleep() -> None:
+        clock.ahead = 10 * DAY
+        gone = [path for path in _uploads(tmp_path, tx) if path.relative_to(tmp_path).parts[0] != "t"]
+        assert len(gone) == (2 if new else 1)
+        for path in gone:
+            path.unlink()
+
+    def hook(request: str, key: str) -> None:
+        slot = request == "create" and "_lakevilla/global/log/" in key
+        if asked and not slot:
+            raise Unavailable("the client is gone")
+        if slot:
+            asked.append(key)
+            sleep()
+
+    store.hook = hook
+    with pytest.raises(lv.CommitUnknown):
+        tx.commit()
+    store.hook = None
+    other.recover()
+    assert (_ids(other), _ids(other, "u"), other.tables()) == ([1], [1], ["t", "u"])
+    assert other.outcome(tx.id).state == "aborted"
+    assert not [found for found in other.explain().findings if found.kind == "torn"]
+    with other.transaction() as again:
+        for name in ("t", "u"):
+            again.append(name, [{"id": 51, "v": 51}])
+    assert (_ids(other), _ids(other, "u")) == ([1, 51], [1, 51])
 
 
 @pytest.mark.parametrize("kind", ["R", "R,CT"])

@@ -181,6 +181,7 @@ class SlotCommit:
                 GuardedPlaces(self._places, premise),
                 partial(self._open_at, premise),
                 given_up,
+                premise.late,
             )
             outcome = settler.settle(commit)
             published.clear()

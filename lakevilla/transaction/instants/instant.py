@@ -24,6 +24,7 @@ from lakevilla.errors import Conflict, InvalidInput, LakeVillaError, Unavailable
 from lakevilla.model import TableRef
 from lakevilla.settle.completion import complete
 from lakevilla.settle.entries import entry_after, help_next, hold_slot, settle
+from lakevilla.settle.premise import GuardedPlaces, Premise
 from lakevilla.store.metered import Meter
 from lakevilla.store.port import Unanswered
 from lakevilla.tables.catalog import Catalog, CatalogPlaces
@@ -292,7 +293,8 @@ def adopt(
     log, txn = catalog.log(meter), environment.new_id()
     entry = entry_after(read.head, environment, txn, txn, change)
     places = CatalogPlaces(catalog, meter)
-    publish = partial(settle, read.head.lake, entry, environment, places)
+    premise = Premise(log, environment, entry, environment.elapsed())
+    publish = partial(settle, read.head.lake, entry, environment, GuardedPlaces(places, premise))
     if not hold_slot(log, environment, entry):
         catalog.learn(help_next(log, environment, read, places).head)
         return None
