@@ -105,15 +105,3 @@ def test_source_by_chance_gives_one_result(quick: Any, lakes: list[lv.Lake]) -> 
     changed = lake.sql("SELECT b, c FROM t WHERE a < 40 AND c <> 0").collect()
     assert len(changed) == counts.updated
     assert all(row.b == row.c for row in changed)
-
-
-def test_cached_frame_of_the_user_stays_cached_after_a_merge(quick: Any, lakes: list[lv.Lake]) -> None:
-    frame = quick.range(3).selectExpr("id AS a", "id AS b", "id AS c").cache()
-    frame.count()
-    lakes[0].merge("t", frame, "target.a = source.a", matched="update", not_matched="insert")
-    assert frame.storageLevel.useMemory
-    frame.unpersist()
-    before = len(quick.sparkContext._jsc.getPersistentRDDs())
-    frame = quick.range(3).selectExpr("id AS a", "id AS b")
-    lakes[0].merge("t", frame, "target.a = source.a", matched={"b": "source.b"})
-    assert len(quick.sparkContext._jsc.getPersistentRDDs()) == before

@@ -87,9 +87,16 @@ class Statement:
             return connect.sql(session, sql, self.views) if connect.is_connect(session) else session.sql(sql)
 
     def close(self) -> None:
-        if not connect.is_connect(self.reader.session):
+        """Remove the views. What the user has cached stays cached.
+
+        `Catalog.dropTempView` and `DROP VIEW` also drop the cache of the view's plan, which is the plan of a
+        DataFrame that the user handed in; the session's own catalog removes the name alone.
+        """
+        session = self.reader.session
+        if self.views and not connect.is_connect(session):
+            names = session._jsparkSession.sessionState().catalog()
             for name in self.views:
-                self.reader.session.catalog.dropTempView(name)
+                names.dropTempView(name)
         self.views.clear()
 
     def _frame(self, source: Source) -> Any:
