@@ -180,6 +180,17 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
+class Batch:
+    """One piece of work of an app that commits its work in order: batch `number` of `app`."""
+
+    app: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"batch {self.number} of {self.app!r}"
+
+
+@dataclass(frozen=True, slots=True)
 class Footprint:
     """What one published commit did to its table, for the conflict rules.
 
@@ -212,7 +223,8 @@ class Change:
 
     `metadata` and `protocol` belong to the format. A blind change appends and has read nothing. An inverse
     undoes a published change: it restores what was there, so rules about new changes, such as append-only, do
-    not apply to it.
+    not apply to it. `once` is the batch that the version names as committed, for other clients of the format;
+    a negative number names none.
     """
 
     operation: str
@@ -225,6 +237,7 @@ class Change:
     metrics: Mapping[str, int] = field(default_factory=dict)
     notice: Notice | None = None
     inverse: bool = False
+    once: Batch | None = None
 
     @property
     def blind(self) -> bool:
@@ -296,7 +309,9 @@ class Receipt:
     `seq` is None where the global log was not involved. `redone` counts statements that ran again because
     another commit came first, `saved_bytes` what was uploaded before that and did not have to be written
     again, `attempts` how often `lake.run` called its function, `shifts` how often the transaction gave its
-    places in the queues of several tables back to take them again in order.
+    places in the queues of several tables back to take them again in order. `replayed` says that the batch of
+    `once=` was committed before: this transaction changed nothing, and `seq` is the entry that committed that
+    batch, None if a later batch of the same app came since.
     """
 
     id: str
@@ -307,6 +322,7 @@ class Receipt:
     requests: Mapping[str, int] = field(default_factory=dict)
     attempts: int = 1
     shifts: int = 0
+    replayed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,3 +46,10 @@ def test_examples_of_the_sql_page_run(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_examples_of_a_page_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert run_page(page, {}) == 1
+
+
+def test_examples_of_the_pipelines_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    assert run_page("docs/pipelines.md", names) >= 2
+    assert names["lake"].read("orders").count() == 3
