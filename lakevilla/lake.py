@@ -116,7 +116,12 @@ class Lake(Verbs):
         return self._engine.name
 
     def transaction(
-        self, features: Features | None = None, *, isolation: str = "serializable", slack: int = 0
+        self,
+        features: Features | None = None,
+        *,
+        isolation: str = "serializable",
+        slack: int = 0,
+        once: tuple[str, int] | None = None,
     ) -> Transaction:
         """Start a transaction; use it in a `with` block.
 
@@ -124,8 +129,13 @@ class Lake(Verbs):
         `write-serializable`) or `snapshot`, which allows write skew: two transactions commit that each read
         what the other changes. `slack` is how many versions old a table that it only read may be at the
         commit: above 0 it is bounded staleness, not serializable.
+
+        `once=("app", batch)` names a batch of a pipeline, which is committed once, however often and by
+        however many clients it is run: if this batch of the app, or a later one, is committed already, the
+        commit changes nothing, and `receipt.replayed` says so. `tx.replayed` says it when the transaction
+        begins, so that the work can be left out. Numbers grow from batch to batch. It needs CT or I.
         """
-        picked = guarantees(self._features if features is None else features, isolation, slack)
+        picked = guarantees(self._features if features is None else features, isolation, slack, once)
         start = begin(self._catalog, self._engine, self._environment, self._background, picked)
         return Transaction(start, self._leases)
 
@@ -186,10 +196,12 @@ class Lake(Verbs):
         *,
         isolation: str = "serializable",
         slack: int = 0,
+        once: tuple[str, int] | None = None,
     ) -> Receipt:
         """Call `work(tx)` in a transaction and commit it; if a value that it read has changed, call it again,
-        at most `retries` times."""
-        return run(self.transaction(features, isolation=isolation, slack=slack), work, retries)
+        at most `retries` times. With `once` as in `transaction`, `work` is not called for a batch that is
+        committed already."""
+        return run(self.transaction(features, isolation=isolation, slack=slack, once=once), work, retries)
 
     def sync(self, name: str | None = None, *, accept_torn: bool = False) -> dict[str, int]:
         """Adopt what other clients wrote into the lake's instant, for one table or for all. Returns the

@@ -182,6 +182,17 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
+class Batch:
+    """One piece of work of an app that commits its work in order: batch `number` of `app`."""
+
+    app: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"batch {self.number} of {self.app!r}"
+
+
+@dataclass(frozen=True, slots=True)
 class Footprint:
     """What one published commit did to its table, for the conflict rules.
 
@@ -214,7 +225,8 @@ class Change:
 
     `metadata` and `protocol` belong to the format. A blind change appends and has read nothing. An inverse
     undoes a published change: it restores what was there, so rules about new changes, such as append-only, do
-    not apply to it.
+    not apply to it. `once` is the batch that the version names as committed, for other clients of the format;
+    a negative number names none.
     """
 
     operation: str
@@ -227,6 +239,7 @@ class Change:
     metrics: Mapping[str, int] = field(default_factory=dict)
     notice: Notice | None = None
     inverse: bool = False
+    once: Batch | None = None
 
     @property
     def blind(self) -> bool:
@@ -318,7 +331,9 @@ class Receipt:
     `seq` is None where the global log was not involved. `redone` counts statements that ran again because
     another commit came first, `saved_bytes` what was uploaded before that and did not have to be written
     again, `attempts` how often `lake.run` called its function, `shifts` how often the transaction released
-    tickets to claim them again in the order of the tables.
+    tickets to claim them again in the order of the tables. `replayed` says that the batch of
+    `once=` was committed before: this transaction changed nothing, and `seq` is the entry that committed that
+    batch, None if a later batch of the same app came since.
     """
 
     id: str
@@ -329,6 +344,7 @@ class Receipt:
     requests: Mapping[str, int] = field(default_factory=dict)
     attempts: int = 1
     shifts: int = 0
+    replayed: bool = False
 
     def __repr__(self) -> str:
         return brief(self)

@@ -11,7 +11,7 @@ from typing import Any
 
 from lakevilla.environment import Environment
 from lakevilla.formats.port import Published, Snapshot, Table, Taken
-from lakevilla.model import Author, Change, ReadSet
+from lakevilla.model import Author, Batch, Change, ReadSet
 from lakevilla.settle.commits import CommitSettler, Outcome
 from lakevilla.settle.publish_walk import PublishedAt, Refused, walk
 from lakevilla.store.port import Ambiguous, Created
@@ -54,7 +54,7 @@ def helper_stops_at_the_first_refusal(self: CommitSettler, commit: Commit) -> Ou
     """The tables one after the other, in any order; what lies behind a refusal is not looked at."""
     walked = []
     for write in sorted(commit.writes, key=lambda _: self.environment.random()):
-        walked.append(self._publish(write))
+        walked.append(self._publish(write, commit.once))
         if isinstance(walked[-1].outcome, Refused):
             return Outcome(self._take_back(walked), {}, walked[-1].outcome)
     published = {
@@ -140,9 +140,9 @@ def entries_of_the_own_transaction_are_not_read(*_: object) -> None:
 
 
 @_bug(f"{_COMMITS}.CommitSettler._publish")
-def owner_publishes_on_the_newest_version(self: CommitSettler, write: Write) -> Any:
+def owner_publishes_on_the_newest_version(self: CommitSettler, write: Write, once: Batch | None) -> Any:
     """A walk from the newest version instead of the one that the commit was validated on."""
     table, base = self.open_at(write.table, write.base)
     newest = table.latest(base) or base
     fresh = replace(self, open_at=lambda _ref, _version: (table, newest))
-    return _publish(fresh, write)
+    return _publish(fresh, write, once)

@@ -20,9 +20,11 @@ from multiprocessing.sharedctypes import Synchronized
 
 from lakevilla.engines.local.engine import LocalEngine
 from sim import (
+    batches,
     isolation,
     losses,
     planted,
+    planted_batches,
     planted_cataloged,
     planted_iceberg,
     planted_isolation,
@@ -47,11 +49,13 @@ BUGS = {
     **planted_cataloged.BUGS,
     **planted_losses.BUGS,
     **planted_world.BUGS,
+    **planted_batches.BUGS,
 }
 WORLDS: dict[str, tuple[Callable[[EngineOf, Formats], None], Callable[..., Report]]] = {
     "tables": (tables.images, tables.play),
     "isolation": (isolation.images, isolation.play),
     "losses": (losses.images, losses.play),
+    "batches": (batches.images, batches.play),
     "world": (outside.images, outside.play),
 }
 """Suites that have a world of their own: what makes their stores, and what plays a seed."""

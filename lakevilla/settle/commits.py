@@ -19,7 +19,7 @@ from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, Unavailable
 from lakevilla.formats.identity import recreated
 from lakevilla.formats.port import Snapshot, Table
-from lakevilla.model import Author, Change, Notice, TableRef
+from lakevilla.model import Author, Batch, Change, Notice, TableRef
 from lakevilla.settle.places import Places, claim
 from lakevilla.settle.publish_walk import FOR_GOOD, OutOfReach, PublishedAt, Refused, tell, walk
 from lakevilla.versions.commits import Commit, Drop, Settled, Write
@@ -86,7 +86,8 @@ class CommitSettler:
         walked: list[_Walked] = []
         for later in (False, True):
             part = [write for write in reached if _is_certain(write) is later]
-            walked += self.environment.fan_out([partial(self._publish, write) for write in part])
+            tasks = [partial(self._publish, write, commit.once) for write in part]
+            walked += self.environment.fan_out(tasks)
             refused = next((w.outcome for w in walked if isinstance(w.outcome, Refused)), None)
             # With a table out of reach all others are published before they are rolled back: a client that
             # does not know yet may be about to publish any of them, and must find that done.
@@ -101,24 +102,24 @@ class CommitSettler:
         versions = {location: snapshot.version for location, snapshot in published.items()}
         return Outcome(Settled(True, versions, owned=_owned(walked)), published, None)
 
-    def _publish(self, write: Write) -> _Walked:
+    def _publish(self, write: Write, once: Batch | None) -> _Walked:
         try:
-            return self._make(write) if write.creates else self._publish_change(write)
+            return self._make(write, once) if write.creates else self._publish_change(write, once)
         except Unavailable as error:
             raise Unavailable(f"table {write.table.name!r}: {error}", table=write.table.name) from error
         except FOR_GOOD as error:
             raise OutOfReach(write.table.location, str(error)) from error
 
-    def _publish_change(self, write: Write) -> _Walked:
-        table, base, change = self._open(write)
+    def _publish_change(self, write: Write, once: Batch | None) -> _Walked:
+        table, base, change = self._open(write, once)
         author = replace(self._author(self.attempt), ticket=write.ticket)
         self._refuse_missing(write, table, change)
         outcome = walk(table, base, change, author, self.environment.new_id)
         return _Walked(write, table, change, outcome)
 
-    def _make(self, write: Write) -> _Walked:
+    def _make(self, write: Write, once: Batch | None) -> _Walked:
         """Create the first version of a new table, which is the lake's from then on."""
-        table, base, change = self._open(write)
+        table, base, change = self._open(write, once)
         author = self._author(self.attempt)
         self._refuse_missing(write, table, change)
         outcome = walk(table, base, change, author, self.environment.new_id)
@@ -127,20 +128,20 @@ class CommitSettler:
         owner = claim(self.places.store(write.table), self.environment, self.lake, self.places.url)
         return _Walked(write, table, change, outcome, owned=owner.lake == self.lake)
 
-    def _open(self, write: Write) -> tuple[Table, Snapshot, Change]:
+    def _open(self, write: Write, once: Batch | None = None) -> tuple[Table, Snapshot, Change]:
         """The table, the version that its part of the commit builds on, and that part."""
         if write.creates:
             table = self.places.open(write.table)
-            change = table.decode_change(write.change)
+            change = replace(table.decode_change(write.change), once=once)
             return table, table.describe(change), change
         table, base = self.open_at(write.table, write.base)
         if write.table_id and base.table_id != write.table_id:
             raise recreated(write.table.location, write.base)
         # What was read of the table counts too: it must not have changed under the commit.
-        return table, base, replace(table.decode_change(write.change), read=write.read)
+        return table, base, replace(table.decode_change(write.change), read=write.read, once=once)
 
     def _refuse_missing(self, write: Write, table: Table, change: Change) -> None:
-        """Vacuum deletes nothing of an entry that is decided, so all who settle it find the same."""
+        """Vacuum deletes nothing of an entry that is decided, so all clients that settle it find the same."""
         missing = table.missing(change.added) if self.late else ()
         if missing:
             raise Corrupt(

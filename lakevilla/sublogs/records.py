@@ -4,7 +4,8 @@ A sublog holds records of one attempt in the order in which things happened: sta
 their physical change and the SQL text that can redo them, statements that failed, savepoints, and rollbacks
 to them; or all of that anew, after the transaction moved to newer versions of its tables. It is written once
 and never changed. JSON with a format number and a put-id, like all our records: format 1 for transactions
-with R alone, and format 2, which has their terms too, for those that a slot decides.
+with R alone, format 2, which has their terms too, for those that a slot decides, and format 3 for those that
+commit a batch.
 
 A result that was handed out is not kept: neither what its reader may have asked of it later, nor whether
 the reader has looked at a number of rows. The client that resumes must assume that the user knows both.
@@ -16,22 +17,26 @@ from typing import Any
 
 from lakevilla.encoding import decode_reads, decode_value, encode_reads, encode_value
 from lakevilla.errors import Corrupt
-from lakevilla.model import Counts, Features, ReadSet, TableRef
+from lakevilla.model import Batch, Counts, Features, ReadSet, TableRef
 from lakevilla.store.records import decode, encode, flag, number, optional_number, text
 
-FORMAT = 2
-"""The newest format. Older clients must not take a transaction that a slot decides for one with R alone."""
+SLOT_FORMAT = 2
+"""Older clients must not take a transaction that a slot decides for one with R alone."""
+BATCH_FORMAT = 3
+"""Nor may they commit one that has a batch without it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
     """What the transaction picked, and the number of an entry of the global log that was settled before its
-    first record was stored: no other client can have decided it by an entry up to this one."""
+    first record was stored: no other client can have decided it by an entry up to this one. `once` is the
+    batch that it commits."""
 
     features: Features = Features.R
     isolation: str = "serializable"
     slack: int = 0
     since: int = 0
+    once: Batch | None = None
 
     @property
     def by_slots(self) -> bool:
@@ -132,11 +137,12 @@ class Sublog:
         }
         if not self.terms.by_slots:
             return encode(told)
-        return encode({**told, "terms": _encode_terms(self.terms)}, FORMAT)
+        own = SLOT_FORMAT if self.terms.once is None else BATCH_FORMAT
+        return encode({**told, "terms": _encode_terms(self.terms)}, own)
 
     @staticmethod
     def decode(data: bytes, where: str) -> "Sublog":
-        record = decode(data, where, FORMAT)
+        record = decode(data, where, BATCH_FORMAT)
         try:
             return Sublog(
                 txn=text(record["txn"]),
@@ -166,12 +172,15 @@ def _encode_terms(terms: Terms) -> dict[str, Any]:
         "isolation": terms.isolation,
         "slack": terms.slack,
         "since": terms.since,
+        **({} if terms.once is None else {"once": [terms.once.app, terms.once.number]}),
     }
 
 
 def _decode_terms(record: Mapping[str, Any]) -> Terms:
     features = Features(number(record["features"]))
-    return Terms(features, text(record["isolation"]), number(record["slack"]), number(record["since"]))
+    once = record.get("once")
+    batch = None if once is None else Batch(text(once[0]), number(once[1]))
+    return Terms(features, text(record["isolation"]), number(record["slack"]), number(record["since"]), batch)
 
 
 def _encode_record(record: Record) -> dict[str, Any]:

@@ -26,11 +26,13 @@ from lakevilla.model import Receipt
 from lakevilla.sublogs.journal import Journal
 from lakevilla.sublogs.reads import Reads
 from lakevilla.sublogs.records import RolledBack, Saved
+from lakevilla.transaction.commit.after_commit import keep
 from lakevilla.transaction.commit.commit_strategy import CommitStrategy
 from lakevilla.transaction.commit.parts import CommitParts
 from lakevilla.transaction.commit.queued_commit import QueuedCommit
 from lakevilla.transaction.commit.slot_commit import Committed
 from lakevilla.transaction.lifecycle.call_guard import Serial
+from lakevilla.transaction.lifecycle.once import look_for, unknown_batch
 from lakevilla.transaction.lifecycle.process import OwnProcess
 from lakevilla.transaction.lifecycle.start import TransactionStart
 from lakevilla.transaction.lifecycle.state import State, may_follow
@@ -40,7 +42,11 @@ from lakevilla.transaction.redo.resume import lease_of
 from lakevilla.transaction.statements.effect import Effect, TableChange
 from lakevilla.transaction.statements.inputs import frozen
 from lakevilla.transaction.statements.statement import Statement
-from lakevilla.transaction.statements.statement_rules import refuse_next
+from lakevilla.transaction.statements.statement_rules import (
+    refuse_next,
+    refuse_second_table,
+    refuse_table_after_resume,
+)
 from lakevilla.transaction.verbs import Verbs
 
 logger = logging.getLogger("lakevilla.transaction")
@@ -64,6 +70,7 @@ class Transaction(Verbs):
         client goes on with the next."""
         self._start = start
         self._guarantees = guarantees
+        self._done = start.done
         self._attempts = 1
         self._workspace = start.workspace
         self._leases = leases
@@ -170,15 +177,17 @@ class Transaction(Verbs):
         self._move(State.COMMITTING)
         self._refuse_halfway()
         try:
-            committed = self._publisher.publish(may_rewind=self._may_rewind)
+            committed = self._replay() or self._publisher.publish(may_rewind=self._may_rewind)
         except Recreated:
             self._workspace.catalog.forget(pinned.ref for pinned in self._workspace.touched)
             raise
         except Aborted:
             raise
-        except CommitUnknown:
+        except CommitUnknown as error:
             self._move(State.UNKNOWN)
             self._queues.free()
+            if self._guarantees.once is not None:
+                raise unknown_batch(self._guarantees.once, error) from error
             raise
         except LakeVillaError:
             self._abort()
@@ -194,23 +203,38 @@ class Transaction(Verbs):
         # Where a slot decided, every other client finds the transaction in the global log.
         lift = partial(self._leases.lift, self.id) if self._guarantees.by_slots else lambda: None
         self._journal.remove(lift)
-        self.receipt = Receipt(
+        self.receipt = self._receipt(committed, begun_at)
+        return self.receipt
+
+    @property
+    def replayed(self) -> bool:
+        """Whether the batch of `once=` was committed before: known when the transaction begins, or when it
+        has committed. Its commit changes nothing then."""
+        return self._done is not None or (self.receipt is not None and self.receipt.replayed)
+
+    def _receipt(self, committed: Committed | None, begun_at: float) -> Receipt:
+        return Receipt(
             self.id,
             None if committed is None else committed.seq,
-            {} if committed is None else self._keep(committed, begun_at),
+            {} if committed is None else keep(self._workspace, committed, begun_at),
             redone=self._redo.redone,
             saved_bytes=self._redo.saved_bytes,
             requests=self._workspace.meter.snapshot(),
             attempts=self._attempts,
             shifts=self._queues.shifts,
+            replayed=committed is not None and committed.replayed,
         )
-        return self.receipt
+
+    def _replay(self) -> Committed | None:
+        once = self._guarantees.once
+        return None if self._done is None or once is None else Committed.before(once, self._done)
 
     def attempt(self, work: Callable[[Self], Any]) -> Receipt:
         """Call `work` and commit. After Aborted the transaction can be rewound, or must be aborted."""
         self._may_rewind = True
         try:
-            work(self)
+            if not self.replayed:
+                work(self)
         except Aborted:
             raise
         except BaseException:
@@ -250,19 +274,7 @@ class Transaction(Verbs):
         self.statements, self._table = 0, None
         self._operations.clear()
         self._workspace.forget()
-
-    def _keep(self, committed: Committed, begun_at: float) -> dict[str, int]:
-        """What comes after a commit: the next transaction starts here, and checkpoints may be due. Nothing
-        followed the new versions when the commit began."""
-        workspace, snapshots = self._workspace, committed.snapshots
-        versions = {at: snapshot.version for at, snapshot in snapshots.items()} | dict(committed.versions)
-        bases = {location: workspace.base(location) for location in versions}
-        for location, snapshot in snapshots.items():
-            workspace.catalog.remember(bases[location].ref, snapshot, begun_at)
-        workspace.environment.fan_out(
-            [partial(bases[location].table.maintain, snapshot) for location, snapshot in snapshots.items()]
-        )
-        return {bases[location].ref.name: version for location, version in versions.items()}
+        self._done = look_for(self._workspace, self._guarantees.once)
 
     def _run(self, statement: Statement) -> Any:
         with self._serial.running(STATEMENT, self._abort):
@@ -270,7 +282,7 @@ class Transaction(Verbs):
 
     def _execute(self, statement: Statement) -> Any:
         self._check_open()
-        refuse_next(self._guarantees.features, self._operations, statement)
+        refuse_next(self._guarantees, self._operations, statement)
         self._journal.next_statement()
         workspace = self._workspace
         begun_at, reads = workspace.environment.elapsed(), Reads()
@@ -328,13 +340,7 @@ class Transaction(Verbs):
         """Before a statement changes a table."""
         if not self._guarantees.is_alone:
             return
-        others = [p.ref.name for p in self._operations.targets if p.ref.name.casefold() != name.casefold()]
-        if others:
-            raise InvalidInput(
-                f"cannot change table {name!r}: the transaction has already changed {others[0]!r}, and with "
-                "lakevilla.R alone it can change one table. Add lakevilla.CT to change both",
-                table=name,
-            )
+        refuse_second_table(self._operations, name)
         if self._table is not None and self._table.casefold() != name.casefold():
             self._change_table(name)
         if not blind:
@@ -346,12 +352,7 @@ class Transaction(Verbs):
         A client that goes on with the transaction from its records would publish on the old one, and neither
         client would meet the other's commit.
         """
-        if self._start.table is not None:
-            raise InvalidInput(
-                f"cannot change table {name!r}: the transaction was resumed, and with lakevilla.R alone it "
-                f"can change only {self._start.table!r}. Change {name!r} in a separate transaction",
-                table=name,
-            )
+        refuse_table_after_resume(self._start.table, name)
         self._leave_records()
 
     def _keep_records(self, journal: Journal) -> None:

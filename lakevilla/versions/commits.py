@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lakevilla.encoding import decode_reads, encode_reads
-from lakevilla.model import ReadSet, TableRef
+from lakevilla.model import Batch, ReadSet, TableRef
 from lakevilla.store.records import number, optional_number, text
 
 NEW = -1
@@ -72,7 +72,7 @@ class Commit:
     `ticket` is the place in the queue for the lake's slots that it uses up, if any. `final` says that its
     transaction ends if it is refused, and is not tried again. `behind` says that a table stands on a version
     that was not seen to be the newest within the last hour: the log above it may be cleaned up at any time,
-    so a number that is free there may have been used.
+    so a number that is free there may have been used. `once` is the batch that it commits, if it has one.
     """
 
     writes: tuple[Write, ...]
@@ -81,6 +81,7 @@ class Commit:
     ticket: int | None = None
     final: bool = False
     behind: bool = False
+    once: Batch | None = None
 
     @property
     def tables(self) -> list[TableRef]:
@@ -161,6 +162,7 @@ def encode_commit(commit: Commit) -> dict[str, Any]:
         "ticket": commit.ticket,
         **({"final": True} if commit.final else {}),
         **({"behind": True} if commit.behind else {}),
+        **({} if commit.once is None else {"once": [commit.once.app, commit.once.number]}),
     }
 
 
@@ -187,7 +189,15 @@ def decode_commit(record: Mapping[str, Any]) -> Commit:
         optional_number(record.get("ticket")),
         bool(record.get("final")),
         bool(record.get("behind")),
+        _decode_once(record.get("once")),
     )
+
+
+def _decode_once(record: Any) -> Batch | None:
+    if record is None:
+        return None
+    app, batch = record
+    return Batch(text(app), number(batch))
 
 
 def encode_adopt(adopt: Adopt) -> dict[str, Any]:

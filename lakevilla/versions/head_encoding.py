@@ -19,6 +19,7 @@ from typing import Any
 from lakevilla.errors import Corrupt
 from lakevilla.store.records import decode, encode, number, text
 from lakevilla.versions.head_steps import (
+    FORMATS,
     LATER,
     MAPS,
     NUMBERS,
@@ -36,6 +37,7 @@ from lakevilla.versions.records import Head
 FORMAT = 2
 GIVEN_UP_FORMAT = 3
 """The format of a HEAD that gives up tables of the next entry."""
+NEWEST = max(GIVEN_UP_FORMAT, *FORMATS.values())
 STEPS_KEPT = 32
 HEAD_BYTES = 64 * 1024
 """A HEAD that would be larger rolls."""
@@ -103,7 +105,7 @@ def must_roll(packed: Packed, data: bytes) -> bool:
 
 def unpack(data: bytes, where: str) -> Outline:
     """HEAD.json of any format."""
-    record = decode(data, where, GIVEN_UP_FORMAT)
+    record = decode(data, where, NEWEST)
     try:
         if number(record["format"]) == 1:
             whole = _decode_state(record, record)
@@ -115,27 +117,32 @@ def unpack(data: bytes, where: str) -> Outline:
         outline = Outline(lake, put, base, base_seq, _steps(record), given_up)
         _check(base_seq, outline.steps, number(record["seq"]))
         return outline
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise Corrupt(f"{where} is not a valid HEAD: {error!r}") from error
 
 
 def unpack_past(data: bytes, where: str) -> Packed:
     """An object of `heads/`."""
-    record = decode(data, where, FORMAT)
+    record = decode(data, where, NEWEST)
     try:
         packed = Packed(_decode_state(record, record["base"]), _steps(record))
         _check(packed.base.seq, packed.steps, number(record["seq"]))
         return packed
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise Corrupt(f"{where} is not a valid record of earlier states: {error!r}") from error
 
 
 def _encode(
-    packed: Packed, base: Mapping[str, Any], more: Mapping[str, Any], number_of_format: int = FORMAT
+    packed: Packed, base: Mapping[str, Any], more: Mapping[str, Any], at_least: int = FORMAT
 ) -> bytes:
     steps = [encode_step(step) for step in packed.steps]
     record = {"lake": packed.base.lake, "seq": packed.seq, **more, "base": base, "steps": steps}
-    return encode(record, number_of_format)
+    needed = [number for part, number in FORMATS.items() if _has(packed, part)]
+    return encode(record, max([at_least, *needed]))
+
+
+def _has(packed: Packed, part: str) -> bool:
+    return bool(getattr(packed.base, part)) or any(part in step.maps for step in packed.steps)
 
 
 def _encode_state(state: Head) -> dict[str, Any]:

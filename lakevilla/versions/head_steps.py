@@ -12,6 +12,7 @@ from typing import Any
 
 from lakevilla.model import TableRef
 from lakevilla.store.records import number, text
+from lakevilla.versions.batches import Done
 from lakevilla.versions.commits import Commit
 from lakevilla.versions.records import Entry, Head
 
@@ -36,6 +37,15 @@ def _decode_number(_: str, value: Any) -> int:
     return number(value)
 
 
+def _encode_done(done: Done) -> list[int]:
+    return [done.number, done.seq]
+
+
+def _decode_done(_: str, record: Any) -> Done:
+    batch, seq = record
+    return Done(number(batch), number(seq))
+
+
 COMMIT = "commit"
 """The kind of entries whose transactions may be tried again."""
 
@@ -44,14 +54,18 @@ MAPS: Mapping[str, tuple[Callable[[Any], Any], Callable[[str, Any], Any]]] = {
     "versions": (_as_it_is, _decode_number),
     "tags": (_as_it_is, _decode_number),
     "ids": (_as_it_is, _decode_text),
+    "batches": (_encode_done, _decode_done),
 }
 """The parts of a state that are mappings, with how their values are written and read."""
 
 SETS = ("dropped", "torn", "owned", "doomed")
 """The parts of a state that are sets of locations."""
 
-LATER = ("doomed", "ids")
+LATER = ("doomed", "ids", "batches")
 """Parts that earlier releases do not have: they are left out where they are empty."""
+
+FORMATS = {"batches": 4}
+"""Parts that no client may lose, with the format of a HEAD that has them: earlier releases refuse it."""
 
 NUMBERS = ("horizon", "ticket")
 """The parts of a state that are numbers, except for those that every step changes."""

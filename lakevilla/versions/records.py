@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lakevilla.errors import Corrupt
-from lakevilla.model import TableRef
-from lakevilla.store.records import decode, encode, number, optional_number, text
+from lakevilla.model import Batch, TableRef
+from lakevilla.store.records import FORMAT, decode, encode, number, optional_number, text
+from lakevilla.versions.batches import Done
 from lakevilla.versions.commits import (
     Adopt,
     Commit,
@@ -39,7 +40,8 @@ class Head:
     the newest ticket in the queue for the lake's slots that an entry used up. `doomed` are dropped locations
     whose files vacuum deletes, or has deleted: no table can be there any more. `ids` are the ids that formats
     gave the tables of `versions`, by location, where they are known: a location may hold another table later.
-    On the store it is packed, see `head_encoding`; a new part is added in `head_steps` too. `given_up` is not
+    On the store it is packed, see `head_encoding`; a new part is added in `head_steps` too. `batches` are the
+    newest batches that apps have committed, see `batches`. `given_up` is not
     part of the instant: of the next entry, which is not settled yet, these locations were found out of reach
     (see `settle.completion`).
     """
@@ -59,7 +61,12 @@ class Head:
     given_up: frozenset[str] = frozenset()
     doomed: frozenset[str] = frozenset()
     ids: Mapping[str, str] = field(default_factory=dict)
+    batches: Mapping[str, Done] = field(default_factory=dict)
 
+
+BATCH_FORMAT = 2
+"""The format of an entry that commits a batch. A client of an earlier release would settle it and forget the
+batch: it must refuse."""
 
 GONE = -1
 """The version of a table below the root whose log cannot be read any more: it gets no notice."""
@@ -170,12 +177,13 @@ class Entry:
                 "time_ms": self.time_ms,
                 "change": _encode_change(self.change),
                 **({"lake": self.lake} if self.lake else {}),
-            }
+            },
+            FORMAT if _once(self.change) is None else BATCH_FORMAT,
         )
 
     @staticmethod
     def decode(data: bytes, where: str) -> "Entry":
-        record = decode(data, where)
+        record = decode(data, where, BATCH_FORMAT)
         try:
             return Entry(
                 seq=number(record["seq"]),
@@ -186,8 +194,12 @@ class Entry:
                 change=_decode_change(record["change"]),
                 lake=text(record.get("lake", "")),
             )
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise Corrupt(f"{where} is not a valid entry of the global log: {error!r}") from error
+
+
+def _once(change: AnyChange) -> Batch | None:
+    return change.once if isinstance(change, Commit) else None
 
 
 def _encode_change(change: AnyChange) -> dict[str, Any]:

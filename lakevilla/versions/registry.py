@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from lakevilla.errors import InvalidInput
 from lakevilla.model import TableRef
+from lakevilla.versions.batches import with_batch
 from lakevilla.versions.commits import Adopt, Commit, Drop, Settled, Void
 from lakevilla.versions.records import (
     CreateTable,
@@ -222,6 +223,8 @@ def _after_commit(head: Head, commit: Commit, published: bool) -> Head:
         versions={**owned.versions, **{r.table.location: r.base for r in later}},
         ids=_ids(owned, {r.table.location: r.table_id for r in later}),
     )
+    if commit.once is not None:
+        owned = replace(owned, batches=with_batch(head.batches, head.horizon, commit.once, head.seq))
     made = {write.table.name: write.table for write in commit.writes if write.creates}
     left = _forget(owned, commit.drops)
     tables = {**_without(head, commit.drops), **found, **made}

@@ -53,3 +53,10 @@ def test_examples_of_the_python_page_run(tmp_path: Path, monkeypatch: pytest.Mon
     names: dict[str, Any] = {}
     assert run_page("docs/python.md", names) >= 4
     assert names["lake"].outcome(names["lake"].history()[0].txn).state == "committed"
+
+
+def test_examples_of_the_pipelines_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    assert run_page("docs/pipelines.md", names) >= 2
+    assert names["lake"].read("orders").count() == 3

@@ -14,7 +14,7 @@ from lakevilla.formats.delta.log.entry import commit_of, identity_of
 from lakevilla.formats.delta.log.next_version import actions_of, context_of
 from lakevilla.formats.delta.log.paths import data_key
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
-from lakevilla.model import Author, Change, DataFile, WrittenFile
+from lakevilla.model import Author, Batch, Change, DataFile, WrittenFile
 
 _NOBODY = Author("", "", "")
 
@@ -38,7 +38,14 @@ def inverse(base: DeltaSnapshot, change: Change, now_ms: int) -> Change:
         removed=tuple(_removed(add, root) for add in commit.adds),
         metadata=base.metadata if commit.metadata is not None else None,
         inverse=True,
+        once=None if change.once is None else _newest_before(base, change.once),
     )
+
+
+def _newest_before(base: DeltaSnapshot, once: Batch) -> Batch:
+    """The newest batch of the same app at this version; -1 if it names none. A `txn` cannot be removed."""
+    known = base.state.txns.get(once.app)
+    return Batch(once.app, -1 if known is None else int(known["version"]))
 
 
 def encode_change(base: DeltaSnapshot, change: Change, now_ms: int) -> dict[str, Any]:

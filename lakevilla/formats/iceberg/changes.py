@@ -10,6 +10,7 @@ from typing import Any
 from lakevilla.errors import Corrupt
 from lakevilla.formats.iceberg.manifests.entries import Entry
 from lakevilla.formats.iceberg.metadata.document import Raw
+from lakevilla.formats.iceberg.metadata.summaries import newest_batch
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
 from lakevilla.formats.iceberg.written import decode_entry, encode_entry, entry_of, removed_entry
 from lakevilla.model import Change, DataFile, WrittenFile
@@ -42,6 +43,7 @@ def inverse(base: IcebergSnapshot, change: Change) -> Change:
         removed=tuple(_live(entry_of(file, layout, raw), file.key) for file in change.added),
         metadata=back if change.metadata is not None else None,
         inverse=True,
+        once=None if change.once is None else newest_batch(base.raw, change.once.app),
     )
 
 

@@ -33,14 +33,17 @@ class CommitStrategy:
         defines = workspace.own.made or workspace.own.dropped
         changeable = {pinned.ref.location for pinned in workspace.changeable}
         targets = [at for at in (p.ref.location for p in self._operations.targets) if at in changeable]
-        by_slot = self._is_decided_by_slot(targets)
+        once = guarantees.once is not None
+        by_slot = once or self._is_decided_by_slot(targets)
         # A transaction that found no row to change is a writer too: its reads decided that. With isolation
         # they were true at one instant.
         idle = by_slot and self._operations.meant_to_change and not guarantees.isolates
-        if not targets and not defines and not idle:
+        if not targets and not defines and not idle and not once:
             self._refuse_no_op_on_a_stale_instant()
             return None
         if by_slot or defines:
+            # A transaction without a statement has no instant yet, and may have a batch to commit.
+            workspace.pin_instant(())
             with self._parts.queues.at_work():
                 final = not may_rewind and not guarantees.recovers
                 base = InstantBase(self._parts) if guarantees.isolates else PerTableBase(self._parts)

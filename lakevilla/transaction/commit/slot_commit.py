@@ -14,7 +14,7 @@ from functools import partial
 
 from lakevilla.errors import Aborted, Conflict, Fenced, InvalidInput, LakeVillaError, Torn
 from lakevilla.formats.port import Snapshot, Table
-from lakevilla.model import Change, ReadSet, TableRef
+from lakevilla.model import Batch, Change, ReadSet, TableRef
 from lakevilla.settle.commits import CommitSettler
 from lakevilla.settle.completion import complete
 from lakevilla.settle.entries import decided_but_unseen, entry_after, help_next, hold_slot
@@ -27,6 +27,7 @@ from lakevilla.transaction.commit.commit_base import CommitBase
 from lakevilla.transaction.commit.optimistic_commit import LOSSES_ALLOWED
 from lakevilla.transaction.commit.parts import CommitParts
 from lakevilla.versions import registry
+from lakevilla.versions.batches import Done, check_room, find_done
 from lakevilla.versions.commits import NEW, Commit, Drop, Read, Settled, Write
 from lakevilla.versions.log import ReadHead
 from lakevilla.versions.records import Entry, Head
@@ -42,11 +43,18 @@ clients would wait for each other's requests that could as well try; measured wi
 @dataclass(frozen=True)
 class Committed:
     """What a commit made of each table, by location, and the entry of the global log that decided it, if
-    one did. `versions` are known also where another client settled the entry, without `snapshots`."""
+    one did. `versions` are known also where another client settled the entry, without `snapshots`.
+    `replayed` says that the transaction changed nothing, because its batch was committed before."""
 
     seq: int | None
     snapshots: Mapping[str, Snapshot]
     versions: Mapping[str, int] = field(default_factory=dict)
+    replayed: bool = False
+
+    @staticmethod
+    def before(once: Batch, done: Done) -> "Committed":
+        """What becomes of a transaction whose batch is committed already."""
+        return Committed(done.seq_of(once), {}, replayed=True)
 
 
 class SlotCommit:
@@ -65,11 +73,15 @@ class SlotCommit:
         """Decide and settle; None if nothing is left to publish."""
         try:
             return self._decide()
-        except Fenced:
-            raise
-        except Aborted:
-            # What is in our way may be our own transaction, committed by a client that resumed it.
-            self._parts.fence.check_newest(self._workspace.catalog.log(self._workspace.meter))
+        except Aborted as error:
+            # What is in our way may be our own batch, committed by a client that ran it at the same time, or
+            # our own transaction, committed by a client that resumed it.
+            log = self._workspace.catalog.log(self._workspace.meter)
+            replay = None if self._parts.guarantees.once is None else self._replay(log.read_head())
+            if replay is not None:
+                return replay
+            if not isinstance(error, Fenced):
+                self._parts.fence.check_newest(log)
             raise
 
     def _decide(self) -> Committed | None:
@@ -83,7 +95,13 @@ class SlotCommit:
                 self._base.stand(log, log.read_head() or read)
                 self._queues.wait_for_the_lake(log)
                 read = log.read_head() or read
-            read = self._base.stand(log, read)
+            # Before what our own batch did is redone, and again where the look at that led to a later HEAD.
+            replay = self._replay(read)
+            if replay is None:
+                read = self._base.stand(log, read)
+                replay = self._replay(read)
+            if replay is not None:
+                return replay
             workspace.uploads.finish()
             commit = self._commit()
             if commit is None:
@@ -110,6 +128,12 @@ class SlotCommit:
             "retry it when fewer clients write"
         )
 
+    def _replay(self, read: ReadHead | None) -> Committed | None:
+        """What becomes of the transaction if its batch is committed at this HEAD; None if it is not."""
+        once = self._parts.guarantees.once
+        done = None if once is None or read is None else find_done(read.head.batches, once)
+        return None if once is None or done is None else Committed.before(once, done)
+
     def _commit(self) -> Commit | None:
         """What the transaction does and has read, on the versions that it stands on.
 
@@ -134,10 +158,11 @@ class SlotCommit:
             for pinned in self._workspace.touched
             if pinned.ref.location not in written
         ]
-        if not (writes or drops or reads):
+        once = self._parts.guarantees.once
+        if not (writes or drops or reads or once):
             return None
         behind = self._base.is_behind()
-        return Commit(tuple(writes), tuple(reads), drops, self._queues.lake_ticket, self._final, behind)
+        return Commit(tuple(writes), tuple(reads), drops, self._queues.lake_ticket, self._final, behind, once)
 
     def _new(self, pinned: Pinned) -> Write:
         """A table that the transaction makes, with all that it does to it. No other client can have read
@@ -151,6 +176,7 @@ class SlotCommit:
     def _check(self, head: Head, commit: Commit) -> None:
         """No other entry took a name that the commit gives, or dropped what it drops. If none has until
         this HEAD, the create of the slot after it proves that none has until then."""
+        check_room(head.batches, head.horizon, commit.once)
         for write in commit.writes:
             if write.table.location in head.torn:
                 raise torn(write.table.name)

@@ -12,9 +12,11 @@ from lakevilla.sublogs.records import Terms
 from lakevilla.tables.catalog import Catalog
 from lakevilla.transaction.guarantees import Guarantees
 from lakevilla.transaction.lifecycle.background import BackgroundTasks
+from lakevilla.transaction.lifecycle.once import look_for
 from lakevilla.transaction.redo.fence import Fence
 from lakevilla.transaction.redo.operations import Operations
 from lakevilla.transaction.workspace import Workspace
+from lakevilla.versions.batches import Done
 
 STORED_AFTER_SECONDS = 1.0
 """A transaction that slots decide stores nothing before it has been open for so long: to run a shorter one
@@ -27,7 +29,7 @@ class TransactionStart:
 
     `attempt` is its first attempt, `journal` keeps what that does, `new_journal` makes one for a further
     attempt. `statements` have finished already. `table` is set for a transaction with R alone that was
-    resumed: the only one that it may change.
+    resumed: the only one that it may change. `done` says that its batch was committed before it began.
     """
 
     workspace: Workspace
@@ -39,6 +41,7 @@ class TransactionStart:
     new_journal: Callable[[str], Journal]
     statements: int = 0
     table: str | None = None
+    done: Done | None = None
 
 
 def begin(
@@ -48,11 +51,14 @@ def begin(
     background_tasks: BackgroundTasks,
     guarantees: Guarantees,
 ) -> TransactionStart:
-    """A new transaction, whose id is also that of its first attempt."""
+    """A new transaction, whose id is also that of its first attempt. One that commits a batch looks whether
+    that is committed already."""
     txn = environment.new_id()
     workspace, fence = Workspace(catalog, engine, environment, txn, guarantees), Fence(txn)
     new_journal = partial(journal_of, workspace, background_tasks, guarantees, fence)
-    return TransactionStart(workspace, guarantees, Operations(), fence, txn, new_journal(txn), new_journal)
+    done = look_for(workspace, guarantees.once)
+    journal = new_journal(txn)
+    return TransactionStart(workspace, guarantees, Operations(), fence, txn, journal, new_journal, done=done)
 
 
 def journal_of(
@@ -79,7 +85,8 @@ def _agree(workspace: Workspace, guarantees: Guarantees, fence: Fence, begun_at:
         return Terms()
     if workspace.environment.elapsed() - begun_at < STORED_AFTER_SECONDS:
         return None
-    terms = Terms(guarantees.features, guarantees.isolation, guarantees.slack, _settled(workspace))
+    picked = guarantees.features, guarantees.isolation, guarantees.slack
+    terms = Terms(*picked, _settled(workspace), guarantees.once)
     fence.open(terms.since)
     return terms
 

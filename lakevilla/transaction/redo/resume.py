@@ -61,7 +61,8 @@ def resume(
         left = read_sublogs(store, environment, txn)
         if left:
             last = newest(left, txn, named)
-            picked = guarantees(last.terms.features, last.terms.isolation, last.terms.slack)
+            terms = last.terms
+            picked = guarantees(terms.features, terms.isolation, terms.slack, terms.once)
             workspace = Workspace(
                 catalog, engine, environment, txn, picked, begun_ms=last.begun_ms, meter=meter
             )

@@ -1,16 +1,17 @@
 """Sublogs: golden bytes, refusal of nonsense and of newer formats, and how they are put together."""
 
 import json
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from lakevilla.errors import Corrupt, Unsupported
-from lakevilla.model import Counts, ReadSet, TableRef
+from lakevilla.model import Batch, Counts, Features, ReadSet, TableRef
 from lakevilla.predicates import Compare
 from lakevilla.sublogs.finder import Left, newest
-from lakevilla.sublogs.records import Anew, Ran, Record, RolledBack, Saved, Sublog, Touched, join
+from lakevilla.sublogs.records import Anew, Ran, Record, RolledBack, Saved, Sublog, Terms, Touched, join
 
 TABLE = TableRef("t", "tables/t", "delta")
 TOUCHED = Touched(TABLE, 7, ReadSet((Compare(("id",), "=", 3),), frozenset({"b", "a"})))
@@ -48,8 +49,15 @@ def test_sublog_encodes_to_its_golden_bytes_and_back(sublog: Sublog, data: bytes
 
 
 def test_newer_record_format_is_refused() -> None:
-    with pytest.raises(Unsupported, match="record format 3"):
-        Sublog.decode(SUBLOG_BYTES.replace(b'"format":1', b'"format":3'), "it")
+    with pytest.raises(Unsupported, match="record format 4"):
+        Sublog.decode(SUBLOG_BYTES.replace(b'"format":1', b'"format":4'), "it")
+
+
+def test_sublog_of_a_batch_has_a_format_that_earlier_releases_refuse() -> None:
+    terms = Terms(Features.CT | Features.I, once=Batch("etl", 3))
+    sublog = replace(Sublog.decode(SUBLOG_BYTES, "it"), terms=terms)
+    assert sublog.encode().startswith(b'{"format":3,')
+    assert Sublog.decode(sublog.encode(), "it").terms == terms
 
 
 def _with(**members: Any) -> bytes:

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakevilla.errors import Corrupt, Unsupported
-from lakevilla.model import TableRef
-from lakevilla.versions.commits import Void
+from lakevilla.model import Batch, TableRef
+from lakevilla.versions.batches import Done
+from lakevilla.versions.commits import Commit, Void
 from lakevilla.versions.head_encoding import Packed, pack, pack_past, unpack, unpack_past
 from lakevilla.versions.head_steps import Step, decode_step, difference, encode_step, follow
 from lakevilla.versions.records import DropTable, Entry, Head
@@ -99,8 +100,8 @@ def test_head_of_the_first_format_is_a_state_without_steps() -> None:
 
 
 def test_newer_record_format_is_refused_with_the_version_it_needs() -> None:
-    newer = HEAD_BYTES.replace(b'"format":2,"lake"', b'"format":4,"lake"')
-    with pytest.raises(Unsupported, match="record format 4, and this LakeVilla reads up to 3"):
+    newer = HEAD_BYTES.replace(b'"format":2,"lake"', b'"format":5,"lake"')
+    with pytest.raises(Unsupported, match="record format 5, and this LakeVilla reads up to 4"):
         unpack(newer, "HEAD")
 
 
@@ -110,6 +111,16 @@ def test_head_that_gives_up_tables_has_a_format_that_earlier_releases_refuse() -
     assert b'"given_up":["a","b"]' in data
     assert unpack(data, "HEAD").given_up == {"a", "b"}
     assert unpack(HEAD_BYTES, "HEAD").given_up == frozenset()
+
+
+def test_head_that_keeps_batches_has_a_format_that_earlier_releases_refuse() -> None:
+    committed = replace(STATE, seq=8, batches={"etl": Done(3, 8)})
+    entry = Entry(8, "t8", "a8", "p8", 1010, Commit((), once=Batch("etl", 3)))
+    packed = Packed(STATE, (difference(STATE, committed, entry, published=True),))
+    for kept in (packed, Packed(committed)):
+        for data in (pack(kept, "put-2", True), pack(kept, "put-2", False), pack_past(kept)):
+            assert data.startswith(b'{"format":4,')
+        assert unpack_past(pack_past(kept), "heads").head.batches == {"etl": Done(3, 8)}
 
 
 @pytest.mark.parametrize(

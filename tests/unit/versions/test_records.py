@@ -3,7 +3,7 @@
 import pytest
 
 from lakevilla.errors import Corrupt
-from lakevilla.model import ReadSet, TableRef
+from lakevilla.model import Batch, ReadSet, TableRef
 from lakevilla.predicates import ANYTHING, Compare
 from lakevilla.versions.commits import NEW, Adopt, Adopted, Commit, Drop, Read, Void, Write
 from lakevilla.versions.owner import Owner
@@ -103,6 +103,16 @@ def test_entry_encodes_to_its_golden_bytes_and_back(change: AnyChange, text: str
     golden = f'{{"format":1,"seq":3,"txn":"t","attempt":"a","put":"p","time_ms":1000,"change":{text}}}'
     assert entry.encode() == golden.encode()
     assert Entry.decode(golden.encode(), "entry 3") == entry
+
+
+def test_entry_of_a_batch_has_a_format_that_earlier_releases_refuse() -> None:
+    entry = Entry(3, "t", "a", "p", 1, Commit((), once=Batch("étl", 7)))
+    data = entry.encode()
+    assert data.startswith(b'{"format":2,')
+    assert '"once":["étl",7]'.encode() in data
+    assert Entry.decode(data, "entry 3") == entry
+    with pytest.raises(Corrupt, match="entry 3"):
+        Entry.decode(data.replace(b",7]", b"]"), "entry 3")
 
 
 def test_unknown_kind_of_entry_is_corrupt() -> None:

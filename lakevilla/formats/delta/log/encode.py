@@ -17,7 +17,7 @@ from lakevilla.files.partitioning import partition_text
 from lakevilla.formats import authorship
 from lakevilla.formats.delta.files.statistics import Path, statistics_text
 from lakevilla.formats.delta.log.actions import Metadata, Protocol
-from lakevilla.model import Author, Change, Notice, WrittenFile
+from lakevilla.model import Author, Batch, Change, Notice, WrittenFile
 
 Action = dict[str, Any]
 
@@ -165,6 +165,11 @@ def _told(value: Any) -> Any:
     if isinstance(value, Mapping) and "storageType" in value:
         return {name: member for name, member in value.items() if member is not None}
     return value
+
+
+def txn_action(once: Batch, now_ms: int) -> Action:
+    """The `txn` action of a batch: it lets Delta's own writers see that the batch is committed."""
+    return {"txn": {"appId": once.app, "version": once.number, "lastUpdated": now_ms}}
 
 
 def metadata_action(metadata: Metadata) -> Action:

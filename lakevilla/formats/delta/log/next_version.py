@@ -20,6 +20,7 @@ from lakevilla.formats.delta.log.encode import (
     metadata_action,
     protocol_action,
     remove_action,
+    txn_action,
 )
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.properties import is_true
@@ -63,6 +64,8 @@ def actions_of(change: Change, author: Author, context: TableContext | None, now
         actions.append(protocol_action(protocol))
     if change.metadata is not None:
         actions.append(metadata_action(metadata))
+    if change.once is not None:
+        actions.append(txn_action(change.once, now_ms))
     return actions + _files(change, metadata, protocol, now_ms)
 
 

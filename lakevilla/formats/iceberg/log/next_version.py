@@ -19,7 +19,7 @@ from lakevilla.formats.iceberg.manifests.cache import Manifest
 from lakevilla.formats.iceberg.manifests.entries import ADDED, DATA, DELETED, EXISTING, Entry
 from lakevilla.formats.iceberg.metadata.document import Raw, format_version, properties
 from lakevilla.formats.iceberg.metadata.paths import manifest_key, manifest_list_key
-from lakevilla.formats.iceberg.metadata.summaries import partition_summaries, summary_of
+from lakevilla.formats.iceberg.metadata.summaries import batch_summary, partition_summaries, summary_of
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
 from lakevilla.formats.iceberg.versions import metadata_after
 from lakevilla.formats.iceberg.written import entry_of, removed_entry
@@ -93,7 +93,8 @@ class _Work:
         snapshot: dict[str, Any] = {
             "snapshot-id": self._snapshot_id,
             "timestamp-ms": max(now_ms, int(self._base.raw.get("last-updated-ms", 0))),
-            "summary": summary_of(self._base.raw, change.operation, added, removed),
+            "summary": summary_of(self._base.raw, change.operation, added, removed)
+            | batch_summary(change.once),
             "manifest-list": self._base.places.path_of(key),
             "schema-id": self._layout.model.schema_id,
         }

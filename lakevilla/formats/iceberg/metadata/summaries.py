@@ -10,8 +10,25 @@ from lakevilla.formats.iceberg.definition.specs import Spec
 from lakevilla.formats.iceberg.manifests.entries import Entry
 from lakevilla.formats.iceberg.metadata.document import Raw, current_snapshot
 from lakevilla.formats.iceberg.values import counted, to_bytes
+from lakevilla.model import Batch
 
 _REWRITES = ("OPTIMIZE",)
+_APP, _BATCH = "lakevilla.app", "lakevilla.batch"
+
+
+def batch_summary(once: Batch | None) -> dict[str, str]:
+    """What the summary of a snapshot says of the batch that it commits."""
+    return {} if once is None else {_APP: once.app, _BATCH: str(once.number)}
+
+
+def newest_batch(raw: Raw, app: str) -> Batch:
+    """The newest batch of an app that the snapshots of a table name; -1 if they name none."""
+    for snapshot in reversed(raw.get("snapshots") or ()):
+        told = snapshot.get("summary") or {}
+        number = str(told.get(_BATCH, ""))
+        if told.get(_APP) == app and number.removeprefix("-").isdecimal():
+            return Batch(app, int(number))
+    return Batch(app, -1)
 
 
 def summary_of(
