@@ -8,6 +8,7 @@ the first statement, session or table that needs them.
 from lakevilla.lake import Lake
 from lakevilla.maintenance.reports import Explanation, RecoverReport, Status, VacuumReport
 from lakevilla.model import Counts, Features, HistoryEntry, LakeEntry, Outcome, Receipt
+from lakevilla.session.session import Session
 from lakevilla.transaction.transaction import Transaction
 from lakevilla.travel.export import Export
 from lakevilla.travel.past import PastLake
@@ -33,6 +34,7 @@ __all__ = [
     "R",
     "Receipt",
     "RecoverReport",
+    "Session",
     "Status",
     "Transaction",
     "VacuumReport",

@@ -17,6 +17,10 @@ from lakevilla.maintenance.retention import retention_ms
 from lakevilla.maintenance.vacuum import VacuumOptions, vacuum
 from lakevilla.markers.lease import IDLE_SECONDS, LEASE_SECONDS, Leases
 from lakevilla.model import Features, HistoryEntry, LakeEntry, Outcome, Receipt
+from lakevilla.session.session import Session
+from lakevilla.session.settings import Settings
+from lakevilla.sql.script.command_parser import command
+from lakevilla.sql.script.commands import SessionCommand
 from lakevilla.store.metered import Meter
 from lakevilla.store.open import open_store
 from lakevilla.store.port import Store
@@ -126,6 +130,26 @@ class Lake(Verbs):
         picked = guarantees(self._features if features is None else features, isolation, slack)
         start = begin(self._catalog, self._engine, self._environment, self._background, picked)
         return Transaction(start, self._leases)
+
+    def session(
+        self, features: Features | None = None, *, isolation: str = "serializable", slack: int = 0
+    ) -> Session:
+        """A SQL session: texts of several statements with BEGIN, COMMIT, ROLLBACK and SAVEPOINT. Use it in a
+        `with` block. The arguments are its first settings, which SET changes."""
+        picked = guarantees(self._features if features is None else features, isolation, slack)
+        return Session(self, Settings(picked.features, picked.isolation, picked.slack))
+
+    def sql(self, text: str, /, **parameters: Any) -> Any:
+        """Run one statement as a transaction of its own; `:name` in the text takes the parameter of that
+        name. For several statements, or for BEGIN and COMMIT, use `lake.session()`.
+
+        A query gives a result, a change gives counts of rows, a definition gives None. Statements about the
+        lake (SHOW TAGS, SHOW HISTORY, EXPLAIN CONFLICT, TAG, VACUUM, queries with AT) run here too.
+        """
+        found = command(text, parameters)
+        if found is None or isinstance(found, SessionCommand):
+            return super().sql(text, **parameters)
+        return self.session().sql(text, **parameters)
 
     def resume(self, txn: str) -> Transaction:
         """Continue a transaction with R of several statements whose client died, after its last statement.

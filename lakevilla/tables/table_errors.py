@@ -15,7 +15,9 @@ def no_such_table(name: str, names: Sequence[str]) -> InvalidInput:
         if close
         else f"it has {list(names) or 'none'}"
     )
-    return InvalidInput(f"the lake has no table {name!r}: {hint}", table=name)
+    error = InvalidInput(f"the lake has no table {name!r}: {hint}", table=name)
+    error.unknown = name
+    return error
 
 
 def log_gone(name: str, url: str) -> Corrupt:
