@@ -2,10 +2,10 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from importlib.util import find_spec
 from pathlib import PurePath
 from typing import Any, overload
 
+from lakevilla.engines.choice import EngineOptions, choose_engine
 from lakevilla.engines.port import Engine
 from lakevilla.environment import Environment, SystemEnvironment
 from lakevilla.errors import InvalidInput
@@ -60,8 +60,9 @@ class Lake(Verbs):
 
     - `spark` is the Spark session to use.
     - `engine="spark"` takes the active session, or starts a local one when a statement first needs it;
-      `engine="local"` works in this process, without Java. The default is Spark if PySpark is installed and
-      Spark can reach the lake's store, else local.
+      `engine="local"` works in this process, without Java; `engine="auto"` takes Spark for statements that
+      local cannot run, or over tables of more than 1 GiB, and local for all others. The default is Spark if
+      PySpark is installed and Spark can reach the lake's store, else local.
     - `storage_options` are the options of the store, such as `AWS_ENDPOINT_URL`.
     - `credentials` is a callable that returns fresh credentials whenever the store needs them.
     - `features` are the features of every transaction that picks none, and of the lake's own methods.
@@ -97,7 +98,9 @@ class Lake(Verbs):
         self._options = dict(storage_options or {})
         self._credentials = credentials
         self._store = store or self._open(str(root))
-        self._engine = self._choose(engine, spark)
+        self._engine = choose_engine(
+            engine, EngineOptions(self._environment, spark, self._options, credentials, self._store.url)
+        )
         self._catalog = Catalog(self._store, self._environment, self._open, default_format, catalogs)
         self._background = BackgroundTasks(self._environment)
         self._leases = Leases(
@@ -114,7 +117,7 @@ class Lake(Verbs):
 
     @property
     def engine(self) -> str:
-        """The engine that does the data work: `spark` or `local`."""
+        """The engine that does the data work: `spark`, `local` or `auto`."""
         return self._engine.name
 
     def transaction(
@@ -324,29 +327,3 @@ class Lake(Verbs):
 
     def _open(self, url: str) -> Store:
         return open_store(url, self._options, environment=self._environment, credentials=self._credentials)
-
-    def _choose(self, engine: str | Engine | None, spark: Any) -> Engine:
-        if engine is None:
-            reachable = find_spec("pyspark") is not None and not self.url.startswith("memory:")
-            engine = "spark" if spark is not None or reachable else "local"
-        if not isinstance(engine, str):
-            if not hasattr(engine, "schema_of"):
-                raise InvalidInput(
-                    f"{engine!r} is not an engine: use engine='local' or engine='spark'; a Spark session is "
-                    "passed as spark=..."
-                )
-            return engine
-        if engine == "local":
-            # Imported when it is wanted: a client that brings its own engine needs no DuckDB.
-            from lakevilla.engines.local.engine import LocalEngine
-
-            return LocalEngine(self._environment)
-        if engine == "spark":
-            try:
-                from lakevilla.engines.spark.engine import SparkEngine
-            except ImportError as error:
-                raise InvalidInput(
-                    "engine='spark' needs PySpark: pip install 'lakevilla[spark]', or use engine='local'"
-                ) from error
-            return SparkEngine(self._environment, spark, self._options, self._credentials, self.url)
-        raise InvalidInput(f"unknown engine {engine!r}: use engine='local' or engine='spark'")

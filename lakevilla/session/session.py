@@ -19,6 +19,7 @@ from lakevilla.sql.parameters import plain
 from lakevilla.sql.parser import parse
 from lakevilla.sql.script import commands as c
 from lakevilla.sql.script.command_parser import command_of
+from lakevilla.sql.script.options import option
 from lakevilla.sql.script.places import move, point_at
 from lakevilla.sql.script.splitter import Piece, split
 from lakevilla.transaction.transaction import Transaction
@@ -113,6 +114,26 @@ class Session:
             with _placed(text, piece):
                 self._check(piece, given)
         return self._answers(text, pieces, given)
+
+    def script(self, text: str, parameters: Mapping[str, Any] | None = None) -> Iterator[Answer]:
+        """Like `run`, for a text that is a whole: a transaction that it leaves open is rolled back, also when
+        a statement fails. InvalidInput if it ends without COMMIT."""
+        try:
+            yield from self.run(text, parameters)
+        except LakeVillaError as error:
+            if self.close():
+                error.hints = ["the transaction was rolled back: nothing of it is visible"]
+            raise
+        finally:
+            left = self.close()
+        if left:
+            raise InvalidInput(
+                "the script ended with an open transaction, which was rolled back: end it with COMMIT"
+            )
+
+    def set(self, name: str, value: str) -> None:
+        """Change a setting, as SET does."""
+        self._settings = self._settings.changed(**{name.lower(): option(name, value)})
 
     def close(self) -> bool:
         """Roll an open transaction back; whether there was one."""

@@ -64,7 +64,7 @@ ARROWS = {
     },
     "api": FOUNDATION | {"lake", "transaction", "maintenance", "travel", "session"},
     "__init__": {"errors", "api"},
-    "cli": {"__init__", "timestamps"},
+    "cli": {"__init__", "timestamps", "environment", "session"},
 }
 
 # Heavy libraries live in one room each.
