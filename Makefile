@@ -28,7 +28,7 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 
 lock: ## Resolve pyproject.toml anew into requirements.lock
 	$(BIN)/uv pip compile --quiet --no-header --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-annotate \
-	  --extra bench --extra dev --extra docs --extra spark --extra iceberg --output-file requirements.lock pyproject.toml
+	  --extra bench --extra dev --extra docs --extra spark --extra iceberg --extra shell --output-file requirements.lock pyproject.toml
 
 demo: setup ## Run the main job on a local directory, and say what happens
 	$(BIN)/lakevilla demo
@@ -82,7 +82,7 @@ bench-large: setup ## Append, update and scan 100 million rows on Spark, in a dr
 
 lowest: setup ## Try the oldest libraries that pyproject.toml allows, in a virtual environment of their own
 	$(BIN)/uv venv --quiet --clear --python $(PYTHON) $(LOWEST)
-	$(BIN)/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --editable '.[dev,bench,spark,iceberg]'
+	$(BIN)/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --editable '.[dev,bench,spark,iceberg,shell]'
 	$(LOWEST)/bin/python -m pytest -n 2 $(addprefix tests/unit/,engines sql store files delta iceberg formats cli transaction)
 
 clean: ## Remove what was built

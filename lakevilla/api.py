@@ -9,6 +9,7 @@ from lakevilla.engines.local.result import Result
 from lakevilla.lake import Lake
 from lakevilla.maintenance.reports import Explanation, RecoverReport, Status, VacuumReport
 from lakevilla.model import Counts, Features, HistoryEntry, LakeEntry, Outcome, Receipt
+from lakevilla.session.session import Session
 from lakevilla.transaction.transaction import Transaction
 from lakevilla.travel.export import Export
 from lakevilla.travel.past import PastLake
@@ -35,6 +36,7 @@ __all__ = [
     "Receipt",
     "RecoverReport",
     "Result",
+    "Session",
     "Status",
     "Transaction",
     "VacuumReport",

@@ -16,7 +16,7 @@ Messages say what failed, on what, why, and what to do next. Inside the package 
 exception (see `store.port`); exceptions appear where a transaction meets its caller.
 """
 
-from typing import TypedDict, Unpack
+from typing import NamedTuple, TypedDict, Unpack
 
 NOT_NULL = "NOT NULL"
 """The `rule` of an error for a missing value."""
@@ -33,6 +33,16 @@ class Names(TypedDict, total=False):
     rule: str
 
 
+class Position(NamedTuple):
+    """A place in the text of a statement: from character `start` to before `end`, counted from 0. `line` and
+    `column` are those of its start, counted from 1."""
+
+    start: int
+    end: int
+    line: int
+    column: int
+
+
 class LakeVillaError(Exception):
     """The root of all errors that LakeVilla raises on purpose.
 
@@ -46,6 +56,8 @@ class LakeVillaError(Exception):
     - `entry`: the entry of the global log.
     - `rule`: the rule that was broken: `R1` to `R3` of the validation, `NOT NULL`, or the name of a CHECK
       constraint.
+    - `position`: the place in the SQL text that the error is about, with `line` and `column`. The message
+      then ends with that line and a caret; `message` is the sentence alone.
     """
 
     def __init__(self, message: str = "", **names: Unpack[Names]) -> None:
@@ -56,6 +68,21 @@ class LakeVillaError(Exception):
         self.version = names.get("version")
         self.entry = names.get("entry")
         self.rule = names.get("rule", "")
+        self.position: Position | None = None
+        self.excerpt = ""
+        self.span: tuple[int, int, str] | None = None
+        """The place in a parsed text and the name that stands there, before the text is known."""
+        self.unknown = ""
+        """The name in a statement that means nothing, if that is what is wrong."""
+        self.hints: list[str] = []
+
+    @property
+    def message(self) -> str:
+        """What went wrong, without the place in the text and without hints."""
+        return super().__str__()
+
+    def __str__(self) -> str:
+        return "\n".join(part for part in (self.message, self.excerpt, *self.hints) if part)
 
 
 class Aborted(LakeVillaError):

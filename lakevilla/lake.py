@@ -2,12 +2,12 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from importlib.util import find_spec
 from pathlib import PurePath
 from types import TracebackType
 from typing import Any, Self, overload
 
 from lakevilla.display import Records
+from lakevilla.engines.choice import EngineOptions, choose_engine
 from lakevilla.engines.port import Engine
 from lakevilla.environment import Environment, SystemEnvironment
 from lakevilla.errors import InvalidInput
@@ -19,6 +19,10 @@ from lakevilla.maintenance.retention import retention_ms
 from lakevilla.maintenance.vacuum import VacuumOptions, vacuum
 from lakevilla.markers.lease import IDLE_SECONDS, LEASE_SECONDS, Leases
 from lakevilla.model import Features, HistoryEntry, LakeEntry, Outcome, Receipt
+from lakevilla.session.session import Session
+from lakevilla.session.settings import Settings
+from lakevilla.sql.script.command_parser import command
+from lakevilla.sql.script.commands import SessionCommand
 from lakevilla.store.metered import Meter
 from lakevilla.store.open import open_store
 from lakevilla.store.port import Store
@@ -58,8 +62,9 @@ class Lake(Verbs):
 
     - `spark` is the Spark session to use.
     - `engine="spark"` takes the active session, or starts a local one when a statement first needs it;
-      `engine="local"` works in this process, without Java. The default is Spark if PySpark is installed and
-      Spark can reach the lake's store, else local.
+      `engine="local"` works in this process, without Java; `engine="auto"` takes Spark for statements that
+      local cannot run, or over tables of more than 1 GiB, and local for all others. The default is Spark if
+      PySpark is installed and Spark can reach the lake's store, else local.
     - `storage_options` are the options of the store, such as `AWS_ENDPOINT_URL`.
     - `credentials` is a callable that returns fresh credentials whenever the store needs them.
     - `features` are the features of every transaction that picks none, and of the lake's own methods.
@@ -95,7 +100,9 @@ class Lake(Verbs):
         self._options = dict(storage_options or {})
         self._credentials = credentials
         self._store = store or self._open(str(root))
-        self._engine = self._choose(engine, spark)
+        self._engine = choose_engine(
+            engine, EngineOptions(self._environment, spark, self._options, credentials, self._store.url)
+        )
         self._catalog = Catalog(self._store, self._environment, self._open, default_format, catalogs)
         self._background = BackgroundTasks(self._environment)
         self._leases = Leases(
@@ -112,7 +119,7 @@ class Lake(Verbs):
 
     @property
     def engine(self) -> str:
-        """The engine that does the data work: `spark` or `local`."""
+        """The engine that does the data work: `spark`, `local` or `auto`."""
         return self._engine.name
 
     def transaction(
@@ -138,6 +145,26 @@ class Lake(Verbs):
         picked = guarantees(self._features if features is None else features, isolation, slack, once)
         start = begin(self._catalog, self._engine, self._environment, self._background, picked)
         return Transaction(start, self._leases)
+
+    def session(
+        self, features: Features | None = None, *, isolation: str = "serializable", slack: int = 0
+    ) -> Session:
+        """A SQL session: texts of several statements with BEGIN, COMMIT, ROLLBACK and SAVEPOINT. Use it in a
+        `with` block. The arguments are its first settings, which SET changes."""
+        picked = guarantees(self._features if features is None else features, isolation, slack)
+        return Session(self, Settings(picked.features, picked.isolation, picked.slack))
+
+    def sql(self, text: str, /, **parameters: Any) -> Any:
+        """Run one statement as a transaction of its own; `:name` in the text takes the parameter of that
+        name. For several statements, or for BEGIN and COMMIT, use `lake.session()`.
+
+        A query gives a result, a change gives counts of rows, a definition gives None. Statements about the
+        lake (SHOW TAGS, SHOW HISTORY, EXPLAIN CONFLICT, TAG, VACUUM, queries with AT) run here too.
+        """
+        found = command(text, parameters)
+        if found is None or isinstance(found, SessionCommand):
+            return super().sql(text, **parameters)
+        return self.session().sql(text, **parameters)
 
     def resume(self, txn: str) -> Transaction:
         """Continue a transaction with R of several statements whose client died, after its last statement.
@@ -329,29 +356,3 @@ class Lake(Verbs):
 
     def _open(self, url: str) -> Store:
         return open_store(url, self._options, environment=self._environment, credentials=self._credentials)
-
-    def _choose(self, engine: str | Engine | None, spark: Any) -> Engine:
-        if engine is None:
-            reachable = find_spec("pyspark") is not None and not self.url.startswith("memory:")
-            engine = "spark" if spark is not None or reachable else "local"
-        if not isinstance(engine, str):
-            if not hasattr(engine, "schema_of"):
-                raise InvalidInput(
-                    f"{engine!r} is not an engine: use engine='local' or engine='spark'; a Spark session is "
-                    "passed as spark=..."
-                )
-            return engine
-        if engine == "local":
-            # Imported when it is wanted: a client that brings its own engine needs no DuckDB.
-            from lakevilla.engines.local.engine import LocalEngine
-
-            return LocalEngine(self._environment)
-        if engine == "spark":
-            try:
-                from lakevilla.engines.spark.engine import SparkEngine
-            except ImportError as error:
-                raise InvalidInput(
-                    "engine='spark' needs PySpark: pip install 'lakevilla[spark]', or use engine='local'"
-                ) from error
-            return SparkEngine(self._environment, spark, self._options, self._credentials, self.url)
-        raise InvalidInput(f"unknown engine {engine!r}: use engine='local' or engine='spark'")

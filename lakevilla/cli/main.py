@@ -9,15 +9,18 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 import lakevilla as lv
-from lakevilla.cli import travel, upkeep
+from lakevilla.cli import exits, shell, sql, tables, travel, upkeep
+from lakevilla.cli.arguments import command, on_lake, on_store, reporting
 
-EXAMPLES = """examples:
+EXAMPLES = f"""examples:
   lakevilla demo                                   what LakeVilla does, on a local directory
   lakevilla tables ./lake
   lakevilla sql ./lake "SELECT * FROM accounts"
+  lakevilla sql ./lake -f month-end.sql --param month=2026-01 --format csv
+  lakevilla shell ./lake                           statements as you type them
+  lakevilla register ./lake orders s3://warehouse/orders
   lakevilla history s3://warehouse/bank accounts --option AWS_REGION=eu-central-1
   lakevilla history ./lake                         what was done to the lake, entry by entry
   lakevilla tag ./lake month-end                   keep the lake as it is now under a name
@@ -25,23 +28,19 @@ EXAMPLES = """examples:
   lakevilla explain ./lake accounts                which client waits for which, and what happens next
   lakevilla vacuum ./lake                          what could be deleted; add --delete to do it
 
-exit codes: 0 done, 1 failed (the reason is on standard error), 2 wrong arguments, 130 interrupted
-"""
+{exits.TEXT}"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code, see EXAMPLES; wrong arguments exit at once, with 2."""
     options = build_parser().parse_args(arguments)
-    if options.verbose:
-        # Ours alone: at this level PySpark logs each call to the JVM, with the secrets that a read needs.
-        logging.basicConfig(format="%(asctime)s %(name)s %(message)s")
-        logging.getLogger("lakevilla").setLevel(logging.DEBUG)
+    _listen(options.verbose)
     try:
         options.run(options)
         sys.stdout.flush()
     except lv.LakeVillaError as error:
-        print(f"lakevilla: {error}", file=sys.stderr)
-        return 1
+        exits.tell(error)
+        return exits.code_of(error)
     except BrokenPipeError:
         # The reader of our output has enough, as `head` has; the flush at exit must not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -51,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "lakevilla: interrupted; a statement that was running is either committed or has no effect",
             file=sys.stderr,
         )
-        return 130
+        return exits.INTERRUPTED
     except Exception as error:
         # Spark computes the rows of a query when they are shown, and raises its own exceptions.
         if options.verbose:
@@ -59,6 +58,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"lakevilla: {_first_line(error)}\n(lakevilla -v shows where)", file=sys.stderr)
         return 1
     return 0
+
+
+class _Notices(logging.Handler):
+    """What users should know while they wait, on standard error."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print(record.getMessage(), file=sys.stderr, flush=True)
+
+
+def _listen(verbose: bool) -> None:
+    notices = logging.getLogger("lakevilla.notices")
+    notices.setLevel(logging.INFO)
+    if not notices.handlers:
+        notices.addHandler(_Notices())
+    notices.propagate = False
+    if verbose:
+        # Ours alone: at this level PySpark logs each call to the JVM, with the secrets that a read needs.
+        logging.basicConfig(format="%(asctime)s %(name)s %(message)s")
+        logging.getLogger("lakevilla").setLevel(logging.DEBUG)
 
 
 def _first_line(error: Exception) -> str:
@@ -77,117 +95,47 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("-v", "--verbose", action="store_true", help="log what LakeVilla does")
     commands = parser.add_subparsers(metavar="command", required=True)
 
-    show = _command(commands, "demo", "run the demo on a local directory, with explanations")
+    show = command(commands, "demo", "run the demo on a local directory, with explanations")
     show.add_argument("--lake", help="an empty directory for the demo lake (default: a temporary one)")
-    _with_engine(show)
+    show.add_argument(
+        "--engine", choices=["spark", "local"], help="the engine (default: spark, if PySpark is installed)"
+    )
     show.set_defaults(run=_demo)
 
-    query = _on_lake(_command(commands, "sql", "run one Spark SQL statement, as one transaction"))
-    query.add_argument("statement", help="a query, DML or DDL")
-    query.add_argument(
-        "-n", "--rows", type=travel.count, default=20, help="how many rows to show (default: 20)"
+    sql.define_sql(on_lake(command(commands, "sql", "run Spark SQL statements")))
+    shell.define_shell(on_lake(command(commands, "shell", "run statements as you type them")))
+    tables.define_tables(reporting(on_lake(command(commands, "tables", "list the tables of a lake"))))
+    tables.define_register(
+        on_store(command(commands, "register", "give an existing table a name in the lake"))
     )
-    query.set_defaults(run=_sql)
-
-    tables = _on_lake(_command(commands, "tables", "list the tables of a lake"))
-    tables.set_defaults(run=_tables)
-
-    outcome = _on_lake(_command(commands, "outcome", "show the outcome of a transaction, after a crash"))
-    outcome.add_argument("txn", help="the id of the transaction; errors, receipts and logs show it")
-    outcome.set_defaults(run=_outcome)
-
+    tables.define_outcome(
+        reporting(on_lake(command(commands, "outcome", "show the outcome of a transaction, after a crash")))
+    )
     travel.define_history(
-        _on_lake(_command(commands, "history", "list the versions of a table, or the entries of the lake"))
+        reporting(
+            on_lake(command(commands, "history", "list the versions of a table, or the entries of the lake"))
+        )
     )
-    travel.define_tag(_on_store(_command(commands, "tag", "tag an instant of the lake, or list the tags")))
+    travel.define_tag(
+        reporting(on_store(command(commands, "tag", "tag an instant of the lake, or list the tags")))
+    )
     travel.define_export(
-        _on_store(_command(commands, "export", "print the table versions of an instant, for other engines"))
+        on_store(command(commands, "export", "print the table versions of an instant, for other engines"))
     )
 
-    upkeep.define_sync(_on_store(_command(commands, "sync", "adopt what other clients wrote")))
+    upkeep.define_sync(reporting(on_store(command(commands, "sync", "adopt what other clients wrote"))))
     upkeep.define_status(
-        _on_store(_command(commands, "status", "list the writer queues and the open transactions"))
+        reporting(on_store(command(commands, "status", "list the writer queues and the open transactions")))
     )
-    upkeep.define_explain(_on_store(_command(commands, "explain", "explain a wait or a conflict")))
-    upkeep.define_recover(_on_store(_command(commands, "recover", "release what dead clients hold")))
+    upkeep.define_explain(reporting(on_store(command(commands, "explain", "explain a wait or a conflict"))))
+    upkeep.define_recover(reporting(on_store(command(commands, "recover", "release what dead clients hold"))))
     upkeep.define_vacuum(
-        _on_store(_command(commands, "vacuum", "delete files that no version or transaction needs"))
+        reporting(on_store(command(commands, "vacuum", "delete files that no version or transaction needs")))
     )
     return parser
-
-
-def _command(commands: Any, name: str, purpose: str) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(
-        name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}."
-    )
-    return parser
-
-
-def _option(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        # Not the text itself: it may be a secret.
-        raise argparse.ArgumentTypeError("an option is written NAME=VALUE")
-    return name, value
-
-
-def _on_lake(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    _on_store(parser)
-    _with_engine(parser)
-    return parser
-
-
-def _on_store(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    parser.add_argument("lake", help="a directory, or a URL such as s3://bucket/path")
-    parser.add_argument(
-        "--option",
-        action="append",
-        default=[],
-        type=_option,
-        metavar="NAME=VALUE",
-        help="an option of the store, such as AWS_ENDPOINT_URL=http://localhost:9000; may be repeated. "
-        "Pass secrets as environment variables: other users of this machine can read a command line",
-    )
-    return parser
-
-
-def _with_engine(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--engine",
-        choices=["spark", "local"],
-        help="the engine: spark (needs PySpark and Java), or local (in this process)",
-    )
-
-
-def _lake(options: argparse.Namespace) -> "lv.Lake":
-    return lv.Lake(options.lake, engine=options.engine, storage_options=dict(options.option))
 
 
 def _demo(options: argparse.Namespace) -> None:
     from lakevilla.cli.demo import demo
 
     demo(options.lake, options.engine)
-
-
-def _sql(options: argparse.Namespace) -> None:
-    result = _lake(options).sql(options.statement)
-    if isinstance(result, lv.Counts):
-        print(f"{result.inserted} inserted, {result.updated} updated, {result.deleted} deleted")
-    elif result is None:
-        print("done")
-    else:
-        result.show(options.rows)
-
-
-def _tables(options: argparse.Namespace) -> None:
-    lake = _lake(options)
-    names = lake.tables()
-    for name in names:
-        print(name)
-    if not names:
-        print(f"lakevilla: there are no tables in {lake.url}", file=sys.stderr)
-
-
-def _outcome(options: argparse.Namespace) -> None:
-    found = _lake(options).outcome(options.txn)
-    print(f"{found.state}: {found.advice}")

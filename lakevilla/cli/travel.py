@@ -2,9 +2,12 @@
 
 import argparse
 import sys
+from dataclasses import asdict
 
 import lakevilla as lv
-from lakevilla.cli.lake_option import open_lake
+from lakevilla.cli.arguments import open_lake
+from lakevilla.cli.json_text import print_json
+from lakevilla.cli.sql import count
 from lakevilla.timestamps import utc_text
 
 _AT = "the number of an entry (see `lakevilla history`), a tag, or a time such as 2026-01-31T12:00Z"
@@ -46,33 +49,36 @@ def define_export(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_export)
 
 
-def count(text: str) -> int:
-    """The value of an option that is a number of things."""
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"{number} is negative")
-    return number
-
-
 def _history(options: argparse.Namespace) -> None:
+    lake = open_lake(options)
+    if options.json:
+        found = lake.history(options.table, options.limit)
+        print_json([asdict(entry) for entry in found])
+        return
     if options.table is None:
-        for entry in open_lake(options).history(limit=options.limit):
+        for entry in lake.history(limit=options.limit):
             print(f"{entry.seq:>8}  {utc_text(entry.time_ms)}  {_kind(entry):<10} {_about(entry)}")
         return
-    for version in open_lake(options).history(options.table, options.limit):
+    for version in lake.history(options.table, options.limit):
         moment = utc_text(version.timestamp_ms)
         print(f"{version.version:>8}  {moment}  {version.operation:<24} {version.engine}")
 
 
 def _tag(options: argparse.Namespace) -> None:
     lake = open_lake(options)
-    if options.name is None:
+    if options.name is None and options.json:
+        print_json(lake.tags())
+    elif options.name is None:
         for name, seq in lake.tags().items():
             print(f"{seq:>8}  {name}")
     elif options.delete:
         lake.untag(options.name)
     else:
-        print(f"{options.name} is entry {lake.tag(options.name, options.at)} of the lake")
+        seq = lake.tag(options.name, options.at)
+        if options.json:
+            print_json({options.name: seq})
+        else:
+            print(f"{options.name} is entry {seq} of the lake")
 
 
 def _export(options: argparse.Namespace) -> None:

@@ -1,11 +1,11 @@
 """The commands that keep a lake in order, and say what goes on in it: no rows are moved, without engines."""
 
 import argparse
-import json
 import sys
 from dataclasses import asdict
 
-from lakevilla.cli.lake_option import open_lake
+from lakevilla.cli.arguments import open_lake
+from lakevilla.cli.json_text import print_json
 
 
 def define_vacuum(parser: argparse.ArgumentParser) -> None:
@@ -78,7 +78,6 @@ def define_status(parser: argparse.ArgumentParser) -> None:
         "transactions are open or were left by dead clients. Ages compare the clocks of several machines, so "
         "they are approximate."
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object, for programs")
     parser.set_defaults(run=_status)
 
 
@@ -95,7 +94,6 @@ def define_explain(parser: argparse.ArgumentParser) -> None:
         help="the id of a transaction (errors and receipts show it), or the name of a table (default: all "
         "that waits or is half done)",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object, for programs")
     parser.set_defaults(run=_explain)
 
 
@@ -108,6 +106,9 @@ def _vacuum(options: argparse.Namespace) -> None:
         dropped=options.dropped,
         progress=_tell,
     )
+    if options.json:
+        print_json(asdict(report))
+        return
     if options.list:
         for table in report.tables:
             for key in table.keys:
@@ -118,12 +119,19 @@ def _vacuum(options: argparse.Namespace) -> None:
 
 
 def _recover(options: argparse.Namespace) -> None:
-    print(open_lake(options).recover(options.table, give_up=options.give_up))
+    report = open_lake(options).recover(options.table, give_up=options.give_up)
+    if options.json:
+        print_json(asdict(report))
+    else:
+        print(report)
 
 
 def _sync(options: argparse.Namespace) -> None:
     lake = open_lake(options)
     found = lake.sync(options.table, accept_torn=options.accept_torn)
+    if options.json:
+        print_json(found)
+        return
     for name, version in found.items():
         print(f"{name}: version {version}")
     if not found:
@@ -132,12 +140,18 @@ def _sync(options: argparse.Namespace) -> None:
 
 def _status(options: argparse.Namespace) -> None:
     status = open_lake(options).status()
-    print(json.dumps(asdict(status), indent=2) if options.json else status)
+    if options.json:
+        print_json(asdict(status))
+    else:
+        print(status)
 
 
 def _explain(options: argparse.Namespace) -> None:
     found = open_lake(options).explain(options.what)
-    print(json.dumps(asdict(found), indent=2) if options.json else found)
+    if options.json:
+        print_json(asdict(found))
+    else:
+        print(found)
 
 
 def _tell(line: str) -> None:

@@ -66,6 +66,11 @@ class Snapshot(Protocol):
     def properties(self) -> Mapping[str, str]: ...
 
     @property
+    def comment(self) -> str | None:
+        """What people say of the table."""
+        ...
+
+    @property
     def coordination(self) -> Coordination:
         """What the log entries that were read say about LakeVilla's own protocol."""
         ...

@@ -1,14 +1,11 @@
-"""ALTER TABLE and SHOW TABLES, from sqlglot's tree (or its tokens, where it has no tree) to values."""
-
-from fnmatch import translate
-from re import IGNORECASE, compile
+"""ALTER TABLE, from sqlglot's tree (or its tokens, where it has no tree) to values."""
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from lakevilla.errors import InvalidInput, Unsupported
 from lakevilla.sql.create import constraint_of, property_pairs
-from lakevilla.sql.dialect import DIALECT, spark_text
+from lakevilla.sql.dialect import spark_text
 from lakevilla.sql.statements import (
     Action,
     AddColumns,
@@ -19,7 +16,6 @@ from lakevilla.sql.statements import (
     RenameColumn,
     RenameTable,
     SetProperties,
-    ShowTables,
     UnsetProperties,
 )
 from lakevilla.sql.tables import table_name
@@ -51,35 +47,6 @@ def unset_properties(tokens: list[Token]) -> AlterTable:
         raise InvalidInput("write ALTER TABLE name UNSET TBLPROPERTIES [IF EXISTS] ('key', ...)")
     keys = tuple(token.text for token in rest[start + 1 : -1] if token.token_type == TokenType.STRING)
     return AlterTable(name, UnsetProperties(keys, if_exists))
-
-
-def show_tables(tokens: list[Token]) -> ShowTables:
-    """SHOW TABLES [IN schema] [[LIKE] 'pattern']."""
-    # What follows SHOW is one token to the tokenizer.
-    rest = [token.text for token in DIALECT.tokenize(tokens[1].text)] if len(tokens) > 1 else []
-    if not rest or rest.pop(0).upper() != "TABLES":
-        raise Unsupported("only SHOW TABLES is supported")
-    schema, pattern = None, None
-    if rest and rest[0].upper() in ("IN", "FROM"):
-        schema, rest = (rest[1] if len(rest) > 1 else None), rest[2:]
-    if rest and rest[0].upper() == "LIKE":
-        rest = rest[1:]
-    if rest:
-        pattern, rest = rest[0], rest[1:]
-    if rest:
-        raise InvalidInput("write SHOW TABLES [IN schema] [LIKE 'pattern']")
-    return ShowTables(schema, pattern)
-
-
-def shows(statement: ShowTables, name: str) -> bool:
-    """Whether SHOW TABLES lists the table of this name."""
-    schema, _, short = name.rpartition(".")
-    if statement.schema is not None and schema.lower() != statement.schema.lower():
-        return False
-    if statement.pattern is None:
-        return True
-    alternatives = statement.pattern.split("|")
-    return any(compile(translate(one.strip()), IGNORECASE).match(short) for one in alternatives)
 
 
 def _action(action: exp.Expr) -> Action:

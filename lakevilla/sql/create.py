@@ -87,6 +87,10 @@ def _clauses(properties: exp.Properties | None) -> dict[str, Any]:
             case exp.LocationProperty():
                 clauses["location"] = entry.this.name
             case exp.SchemaCommentProperty():
+                if not isinstance(entry.this, exp.Literal):
+                    raise InvalidInput(
+                        f"COMMENT wants one string, found {spark_text(entry.this)}; write \\' for a quote"
+                    )
                 clauses["comment"] = entry.this.name
             case exp.Property() if type(entry) is exp.Property:
                 pairs.append(entry)

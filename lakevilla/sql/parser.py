@@ -12,25 +12,31 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token
 
-from lakevilla.errors import InvalidInput, Unsupported
-from lakevilla.sql.alter import alter_table, show_tables, unset_properties
+from lakevilla.errors import InvalidInput, LakeVillaError, Unsupported
+from lakevilla.sql.alter import alter_table, unset_properties
 from lakevilla.sql.create import create_table
 from lakevilla.sql.dialect import DIALECT, spark_text
 from lakevilla.sql.merge import merge
 from lakevilla.sql.parameters import bind
+from lakevilla.sql.script import show
+from lakevilla.sql.script.command_parser import WORDS, command
+from lakevilla.sql.script.commands import SessionCommand
+from lakevilla.sql.script.lexer import first_word
+from lakevilla.sql.script.places import move, point_at
+from lakevilla.sql.script.places import show as show_place
+from lakevilla.sql.script.splitter import only_piece
 from lakevilla.sql.statements import (
     Delete,
-    Describe,
-    DescribeHistory,
     DropTable,
     Insert,
     Query,
     Statement,
     Update,
 )
+from lakevilla.sql.syntax_errors import syntax_error, unclosed, unknown_statement
 from lakevilla.sql.tables import table_name, tables_of
 
-_TRANSACTIONAL = ("BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "END", "ABORT")
+_SELECT = "SELECT "
 
 _SMALLEST = {
     exp.DataType.Type.TINYINT: str(2**7),
@@ -41,22 +47,41 @@ _SMALLEST = {
 
 def parse(text: str, parameters: Mapping[str, Any] | None = None) -> Statement:
     """The one statement of a text, its parameters bound."""
+    first = first_word(text)
+    if first in WORDS:
+        _refuse_command(text, first)
+    if first in show.WORDS:
+        return show.shown(text)
     tokens = _tokens(text)
-    words = [token.text.upper() for token in tokens[:6]]
-    if words and words[0] in _TRANSACTIONAL:
-        raise InvalidInput(
-            f"{words[0]} is a statement of the shell; in Python write `with lake.transaction() as tx:`"
-        )
-    if words and words[0] == "SHOW":
-        return show_tables(tokens)
-    if words[:2] == ["ALTER", "TABLE"] and "UNSET" in (token.text.upper() for token in tokens):
+    if first == "ALTER" and "UNSET" in (token.text.upper() for token in tokens):
         return unset_properties(tokens)
+    if tokens and (unknown := unknown_statement(tokens, text)) is not None:
+        raise unknown
     if tokens and tokens[0].token_type in DIALECT.tokenizer_class.COMMANDS:
-        raise Unsupported(f"the statement {words[0]} is not supported")
+        error = Unsupported(f"the statement {tokens[0].text.upper()} is not supported")
+        raise point_at(error, text, tokens[0].start, tokens[0].end + 1)
     try:
         return _statement(bind(_tree(tokens, text), parameters or {}))
+    except LakeVillaError as error:
+        show_place(error, text)
+        raise
     except RecursionError as error:
         raise InvalidInput("the statement is nested too deeply: split it") from error
+
+
+def _refuse_command(text: str, first: str) -> None:
+    """InvalidInput for a statement of the session or of the lake, which is not part of a transaction."""
+    found = command(text)
+    if isinstance(found, SessionCommand):
+        raise InvalidInput(
+            f"{first} is a statement of a session: write lake.session().sql(...), or in Python "
+            "`with lake.transaction() as tx:`"
+        )
+    if found is not None:
+        raise InvalidInput(
+            f"{first} is about the lake, and not part of a transaction: run it with lake.sql(...) or in a "
+            "session, outside of BEGIN ATOMIC"
+        )
 
 
 def parse_expression(text: str, parameters: Mapping[str, Any] | None = None) -> exp.Expr:
@@ -69,7 +94,12 @@ def parse_expression(text: str, parameters: Mapping[str, Any] | None = None) -> 
 @lru_cache(maxsize=256)
 def _selected(text: str) -> exp.Select:
     """A SELECT of this expression alone. Shared by all calls with the text: copy it before a change."""
-    tree = _tree(_tokens(f"SELECT {text}"), f"SELECT {text}")
+    whole = f"{_SELECT}{text}"
+    try:
+        tree = _tree(_tokens(whole), whole)
+    except LakeVillaError as error:
+        move(error, text, -len(_SELECT))
+        raise
     if not isinstance(tree, exp.Select) or set(tree.args) - {"expressions"} - _unset(tree):
         raise InvalidInput(f"expected one expression, found {text!r}")
     if len(tree.expressions) != 1 or isinstance(tree.expressions[0], exp.Alias | exp.Star):
@@ -94,17 +124,17 @@ def _tokens(text: str) -> list[Token]:
     try:
         return list(DIALECT.tokenize(text))
     except TokenError as error:
-        raise InvalidInput(f"SQL syntax error: {error}; is a quote not closed?") from error
+        raise unclosed(text) from error
 
 
 def _tree(tokens: list[Token], text: str) -> exp.Expr:
     try:
         trees = [tree for tree in DIALECT.parser().parse(tokens, text) if tree is not None]
     except ParseError as error:
-        raise InvalidInput(_sentence(error)) from error
+        raise syntax_error(error, tokens, text) from error
     if len(trees) != 1:
-        found = "no statement" if not trees else f"{len(trees)} statements"
-        raise InvalidInput(f"expected one statement; found {found}")
+        only_piece(text)
+        raise InvalidInput("the text has no statement")
     tree: exp.Expr = trees[0]
     _unfold_negations(tree)
     _sign_smallest(tree)
@@ -127,13 +157,6 @@ def _sign_smallest(tree: exp.Expr) -> None:
             node.replace(exp.Cast(this=exp.Neg(this=typed.this.copy()), to=typed.to.copy()))
 
 
-def _sentence(error: ParseError) -> str:
-    first = error.errors[0]
-    near = f"{first['start_context'] or ''}>>>{first['highlight'] or ''}<<<{first['end_context'] or ''}"
-    place = f"line {first['line']}, column {first['col']}"
-    return f"SQL syntax error at {place}: {first['description']}, near {near.strip()!r}"
-
-
 def _statement(tree: exp.Expr) -> Statement:
     match tree:
         case exp.Insert():
@@ -150,8 +173,6 @@ def _statement(tree: exp.Expr) -> Statement:
             return _drop(tree)
         case exp.Alter():
             return alter_table(tree)
-        case exp.Describe():
-            return _describe(tree)
         case exp.TruncateTable() if len(tree.expressions) == 1:
             name = table_name(tree.expressions[0])
             return Delete(name, name, None)
@@ -231,13 +252,3 @@ def _drop(tree: exp.Drop) -> DropTable:
     if tree.args.get("kind") != "TABLE" or len(tables) != 1:
         raise Unsupported(f"only DROP TABLE of one table is supported, found {spark_text(tree)}")
     return DropTable(table_name(tables[0]), bool(tree.args.get("exists")))
-
-
-def _describe(tree: exp.Describe) -> Describe | DescribeHistory:
-    style = tree.args.get("style")
-    name = table_name(tree.this)
-    if style == "HISTORY":
-        return DescribeHistory(name)
-    if style:
-        raise Unsupported(f"DESCRIBE {style} is not supported; write DESCRIBE {name}")
-    return Describe(name)

@@ -209,13 +209,38 @@ class ShowTables:
 
 
 @dataclass(frozen=True, slots=True)
+class ShowColumns:
+    table: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShowCreateTable:
+    table: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShowProperties:
+    """SHOW TBLPROPERTIES, of one key or of all."""
+
+    table: str
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Describe:
+    table: str
+    extended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeDetail:
     table: str
 
 
 @dataclass(frozen=True, slots=True)
 class DescribeHistory:
     table: str
+    limit: int | None = None
 
 
 Statement = (
@@ -228,6 +253,10 @@ Statement = (
     | DropTable
     | AlterTable
     | ShowTables
+    | ShowColumns
+    | ShowCreateTable
+    | ShowProperties
     | Describe
+    | DescribeDetail
     | DescribeHistory
 )

@@ -15,7 +15,9 @@ def no_such_table(name: str, names: Sequence[str]) -> InvalidInput:
         if close
         else f"available: {', '.join(map(repr, names)) or 'none'}"
     )
-    return InvalidInput(f"unknown table {name!r}; {hint}", table=name)
+    error = InvalidInput(f"unknown table {name!r}; {hint}", table=name)
+    error.unknown = name
+    return error
 
 
 def log_gone(name: str, url: str) -> Corrupt:

@@ -17,6 +17,7 @@ from lakevilla.errors import InvalidInput
 from lakevilla.model import Counts
 from lakevilla.sql.parameters import plain
 from lakevilla.sql.parser import parse
+from lakevilla.sql.script.places import showing
 from lakevilla.sql.statements import Insert
 from lakevilla.sql.tables import tables_of
 from lakevilla.transaction.statements import ddl, dml, queries
@@ -69,7 +70,7 @@ class Verbs(ABC):
         """
         parameters = {name: plain(value) for name, value in parameters.items()}
         parsed = parse(text, parameters)
-        run = partial(run_statement, statement=parsed)
+        run = showing(text, partial(run_statement, statement=parsed))
         defines, ordered = defined_by(parsed), orders_rows(parsed)
         if views:
             # Without its text: a client that resumes the transaction does not have the views.

@@ -39,7 +39,9 @@ def test_examples_of_the_sql_page_run(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     run_page("docs/sql.md", names)
-    assert sorted(row.name for row in names["lake"].read("people").collect()) == ["Ada", "Grace Hopper"]
+    assert sorted(row.name for row in names["lake"].read("people").collect()) == [
+        *("Ada", "Barbara", "Grace Hopper")
+    ]
 
 
 @pytest.mark.parametrize("page", ["docs/delta-features.md", "docs/iceberg.md", "docs/operating.md"])

@@ -107,3 +107,26 @@ def test_rows_that_arrow_cannot_hold_are_invalid_input(rows: Any) -> None:
     lake.create("t", "id BIGINT, list ARRAY<INT>")
     with pytest.raises(lv.InvalidInput):
         lake.append("t", rows)
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "words"),
+    [
+        ("SELECT blance FROM accounts", "blance", "unknown column 'blance'; did you mean 'balance'?"),
+        ("SELECT id FROM accounts x\nWHERE x.idd = 1", "x.idd", "did you mean 'id'?"),
+        ("SELECT lenght(id) FROM accounts", "lenght", "unknown function 'lenght'; did you mean 'length'?"),
+        ("UPDATE accounts SET blance = 1", "blance", "did you mean 'balance'?"),
+    ],
+)
+def test_name_that_means_nothing_is_shown_in_the_users_text(
+    quick: Any, tmp_path: Path, text: str, place: str, words: str
+) -> None:
+    lake = lv.Lake(tmp_path, spark=quick)
+    lake.create("accounts", "id BIGINT, balance INT")
+    with pytest.raises(lv.InvalidInput) as error:
+        lake.sql(text)
+    assert words in error.value.message
+    found = error.value.position
+    assert found is not None
+    assert text[found.start : found.end] == place
+    assert "SQLSTATE" not in str(error.value)

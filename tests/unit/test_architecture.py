@@ -49,11 +49,23 @@ ARROWS = {
     "maintenance": FOUNDATION
     | {"store", "formats", "versions", "markers", "sublogs", "settle", "tables", "transaction"},
     "travel": FOUNDATION | {"sql", "store", "versions", "engines", "tables", "transaction"},
+    "session": FOUNDATION | {"sql", "engines", "transaction", "maintenance", "travel"},
     "lake": FOUNDATION
-    | {"store", "versions", "markers", "engines", "tables", "transaction", "maintenance", "travel"},
-    "api": FOUNDATION | {"lake", "engines", "transaction", "maintenance", "travel"},
+    | {
+        "sql",
+        "store",
+        "versions",
+        "markers",
+        "engines",
+        "tables",
+        "transaction",
+        "maintenance",
+        "travel",
+        "session",
+    },
+    "api": FOUNDATION | {"lake", "engines", "transaction", "maintenance", "travel", "session"},
     "__init__": {"errors", "api"},
-    "cli": {"__init__", "timestamps"},
+    "cli": {"__init__", "timestamps", "environment", "session"},
 }
 
 # Heavy libraries live in one room each.

@@ -6,6 +6,7 @@ none.
 """
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
@@ -29,8 +30,15 @@ _CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
 # How DuckDB reports Ctrl-C, which it catches.
 _INTERRUPTED = ("Query interrupted", "KeyboardInterrupt: ")
 
+# What messages of DuckDB hold that is not the user's: the kind of an error, columns by our names, types.
+_KIND = re.compile(r"^[A-Z][A-Za-z ]* Error: ")
+_UNGROUPED = re.compile(r'^column "?(?P<column>\w+)"? must appear in the GROUP BY clause')
+_TYPES = {"INT8": "tinyint", "INT16": "smallint", "INT32": "int", "INT64": "bigint"}
+_TYPE = re.compile(r"\bINT(?:8|16|32|64)\b")
+
 _BATCH_ROWS = 128 * 1024
 _FEW_BYTES = 4 * 1024 * 1024
+_NO_NAMES: Mapping[str, str] = {}
 
 
 class Connections:
@@ -42,14 +50,16 @@ class Connections:
     def __init__(self) -> None:
         self._few, self._many = _Database(threads=1), _Database(threads=None)
 
-    def run(self, sql: str, tables: Mapping[str, Any]) -> pa.Table:
-        """The whole result of a query."""
-        with self._database(tables).cursor(tables) as cursor, _our_errors(tables):
+    def run(self, sql: str, tables: Mapping[str, Any], names: Mapping[str, str] = _NO_NAMES) -> pa.Table:
+        """The whole result of a query. `names` are the user's names of columns, by ours."""
+        with self._database(tables).cursor(tables) as cursor, _our_errors(tables, names):
             return cursor.execute(sql).to_arrow_table()
 
-    def stream(self, sql: str, tables: Mapping[str, Any]) -> Iterator[pa.RecordBatch]:
+    def stream(
+        self, sql: str, tables: Mapping[str, Any], names: Mapping[str, str] = _NO_NAMES
+    ) -> Iterator[pa.RecordBatch]:
         """The result of a query, batch by batch."""
-        with self._database(tables).cursor(tables) as cursor, _our_errors(tables):
+        with self._database(tables).cursor(tables) as cursor, _our_errors(tables, names):
             yield from cursor.execute(sql).to_arrow_reader(_BATCH_ROWS)
 
     def _database(self, tables: Mapping[str, Any]) -> "_Database":
@@ -98,7 +108,7 @@ class _Database:
 
 
 @contextmanager
-def _our_errors(tables: Mapping[str, Any]) -> Iterator[None]:
+def _our_errors(tables: Mapping[str, Any], names: Mapping[str, str]) -> Iterator[None]:
     import duckdb
 
     try:
@@ -123,4 +133,21 @@ def _our_errors(tables: Mapping[str, Any]) -> Iterator[None]:
             ) from error
         if message.startswith(("INTERNAL Error", "FATAL Error")) or isinstance(error, RuntimeError):
             raise
-        raise InvalidInput(message.removeprefix("Invalid Input Error: ")) from error
+        raise _users(_KIND.sub("", message), names) from error
+
+
+def _users(message: str, names: Mapping[str, str]) -> InvalidInput:
+    """A mistake of the user in the user's words."""
+    ungrouped = _UNGROUPED.match(message)
+    if ungrouped is not None:
+        column = names.get(ungrouped["column"], "")
+        what = f"column {column!r}" if column else "a column"
+        found = InvalidInput(
+            f"{what} must be in GROUP BY or inside of an aggregate function; any_value(...) takes one of its "
+            "values",
+            column=column,
+        )
+        found.unknown = column
+        return found
+    sentence = message.partition("\n")[0]
+    return InvalidInput(_TYPE.sub(lambda found: _TYPES[found[0]], sentence))

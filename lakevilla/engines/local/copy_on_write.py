@@ -88,7 +88,8 @@ class Change:
         """The text over these rows, by the names of their relations, and the tables of subqueries."""
         if self._loaded is None:
             self._loaded = load(self.environment, self.queries.references, self.sources)
-        return self.connections.run(self.queries.finished(sql), {**rows, **self._loaded})
+        tables = {**rows, **self._loaded}
+        return self.connections.run(self.queries.finished(sql), tables, self.queries.names)
 
 
 def rows_of(relation: Relation) -> str:

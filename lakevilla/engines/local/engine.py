@@ -68,7 +68,7 @@ class LocalEngine:
         queries = self._queries(sources, now_ms)
         translated = queries.translate(query)
         tables = load(self._environment, queries.references, sources)
-        result = self._connections.run(queries.finished(translated.sql), tables)
+        result = self._connections.run(queries.finished(translated.sql), tables, queries.names)
         return Result.of(outward(result, translated.outputs))
 
     def accepts(self, data: object) -> bool:
@@ -198,7 +198,7 @@ class LocalEngine:
         }
         rows = new_rows(queries, target, values, f"({translated.sql}) AS {alias}")
         tables = load(self._environment, queries.references, sources)
-        for batch in self._connections.stream(queries.finished(rows.sql), tables):
+        for batch in self._connections.stream(queries.finished(rows.sql), tables, queries.names):
             yield checked(batch, rows, target)
 
     def _given(self, target: Target, data: object) -> Iterator[pa.Table]:

@@ -20,6 +20,7 @@ from lakevilla.engines.local.translation.types.typed import Typed
 from lakevilla.engines.port import Target
 from lakevilla.errors import InvalidInput
 from lakevilla.sql.dialect import spark_text
+from lakevilla.sql.words.suggestions import unknown_column
 
 
 @dataclass(frozen=True)
@@ -96,8 +97,7 @@ def column_of(schema: pa.Schema, name: str) -> str:
     """The column of this name, ignoring case; InvalidInput if there is none."""
     found = [field.name for field in schema if field.name.lower() == name.lower()]
     if len(found) != 1:
-        known = ", ".join(map(repr, schema.names))
-        raise InvalidInput(f"unknown column {name!r}; available: {known}", column=name)
+        raise unknown_column(name, schema.names)
     return str(found[0])
 
 

@@ -11,6 +11,7 @@ from lakevilla.engines.spark import types
 from lakevilla.engines.spark.change.assignment import Value
 from lakevilla.engines.spark.types import quoted
 from lakevilla.errors import InvalidInput
+from lakevilla.sql.words.suggestions import unknown_column
 
 
 def is_frame(data: object) -> bool:
@@ -51,10 +52,7 @@ def by_name(frame: Any, schema: pa.Schema) -> Mapping[str, Value]:
     for field in frame.schema.fields:
         name = spelt.get(field.name.lower())
         if name is None:
-            raise InvalidInput(
-                f"unknown column {field.name!r}; available: {', '.join(map(repr, schema.names))}",
-                column=field.name,
-            )
+            raise unknown_column(field.name, schema.names)
         if name in values:
             raise InvalidInput("the rows to write have two columns of the same name")
         values[name] = Value(quoted(field.name), types.arrow_type(field.dataType))

@@ -21,6 +21,7 @@ from pyspark.errors import (
 
 from lakevilla import errors
 from lakevilla.errors import Corrupt, InvalidInput, LakeVillaError, Unsupported
+from lakevilla.sql.words.suggestions import unknown_column, unknown_function
 
 _USERS = (
     AnalysisException,
@@ -39,6 +40,8 @@ LOST_FILE = "LakeVilla does not know the data file that Spark reads as "
 _LOST = re.compile(re.escape(LOST_FILE) + r"\w+:/")
 _FAILED_READ = re.compile(r"(\[FAILED_READ_FILE[^\n]*)")
 _CAUSE = re.compile(r"^Caused by: ([^\n]*)", re.MULTILINE)
+_CONDITION = re.compile(r"\s*SQLSTATE: \w+$")
+_PART = re.compile(r"`((?:[^`]|``)*)`")
 _UNREADABLE = "a data file cannot be read: {}"
 _NOT_INSTALLED = (
     "lakevilla is not installed in the Python of Spark's executors: install the same version there, or let "
@@ -111,7 +114,28 @@ def _translated(error: Exception) -> LakeVillaError | None:
         return InvalidInput(f"a Python function of the statement failed: {_last_line(whole)}")
     if condition.startswith(("UNSUPPORTED", "NOT_SUPPORTED")):
         return Unsupported(f"Spark cannot do this: {text}")
-    return InvalidInput(text) if isinstance(error, _USERS) else None
+    return _users(error, condition, text) if isinstance(error, _USERS) else None
+
+
+def _users(error: Exception, condition: str, text: str) -> InvalidInput:
+    """What the user got wrong; names that mean nothing as every engine says it."""
+    assert isinstance(error, PySparkException)
+    parameters = error.getMessageParameters() or {}
+    if condition.startswith("UNRESOLVED_COLUMN") and parameters.get("objectName"):
+        proposed = [_last_part(name) for name in (parameters.get("proposal") or "").split(", ") if name]
+        return unknown_column(_plain(parameters["objectName"]), list(dict.fromkeys(proposed)))
+    if condition.startswith("UNRESOLVED_ROUTINE") and parameters.get("routineName"):
+        return unknown_function(_plain(parameters["routineName"]))
+    return InvalidInput(_CONDITION.sub("", text))
+
+
+def _plain(name: str) -> str:
+    """A name as Spark quotes it, without its back quotes."""
+    return ".".join(_PART.findall(name)).replace("``", "`")
+
+
+def _last_part(name: str) -> str:
+    return str((_PART.findall(name) or [name])[-1]).replace("``", "`")
 
 
 def _about_file(whole: str, text: str) -> str:

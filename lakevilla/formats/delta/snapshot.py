@@ -105,6 +105,10 @@ class DeltaSnapshot:
         )
 
     @property
+    def comment(self) -> str | None:
+        return self.metadata.description
+
+    @property
     def checks(self) -> Mapping[str, str]:
         return self.layout.checks
 

@@ -142,6 +142,10 @@ class IcebergSnapshot:
         )
 
     @property
+    def comment(self) -> str | None:
+        return self.properties.get("comment")
+
+    @property
     def checks(self) -> Mapping[str, str]:
         return {}
 

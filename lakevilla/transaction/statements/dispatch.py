@@ -5,7 +5,7 @@ from dataclasses import replace
 from lakevilla.errors import InvalidInput
 from lakevilla.formats.properties import CONSTRAINT
 from lakevilla.sql import statements as sql
-from lakevilla.transaction.statements import ddl, dml, queries
+from lakevilla.transaction.statements import ddl, descriptions, dml, queries
 from lakevilla.transaction.statements.effect import Effect
 from lakevilla.transaction.statements.statement import Defines
 from lakevilla.transaction.workspace import Workspace
@@ -32,10 +32,8 @@ def run_statement(workspace: Workspace, statement: sql.Statement) -> Effect:
             return ddl.alter(workspace, name, action)
         case sql.ShowTables():
             return Effect(workspace.engine.result(queries.show_tables(workspace, statement)))
-        case sql.Describe(table=table):
-            return Effect(workspace.engine.result(queries.describe(workspace, table)))
-        case sql.DescribeHistory(table=table):
-            return Effect(workspace.engine.result(queries.history(workspace, table)))
+        case _:
+            return Effect(workspace.engine.result(descriptions.described(workspace, statement)))
 
 
 def defined_by(statement: sql.Statement) -> Defines:
@@ -52,10 +50,17 @@ def named_by(statement: sql.Statement) -> tuple[str, ...]:
     """The tables that the statement names and that have to be readable: DROP works without that."""
     read = tuple(table.name for table in getattr(statement, "tables", ()))
     match statement:
-        case (
-            sql.Insert() | sql.Update() | sql.Delete() | sql.Merge() | sql.Describe() | sql.DescribeHistory()
-        ):
+        case sql.Insert() | sql.Update() | sql.Delete() | sql.Merge():
             return (statement.table, *read)
+        case (
+            sql.Describe()
+            | sql.DescribeDetail()
+            | sql.DescribeHistory()
+            | sql.ShowColumns()
+            | sql.ShowCreateTable()
+            | sql.ShowProperties()
+        ):
+            return (statement.table,)
         case sql.AlterTable(name=name, action=action) if not isinstance(action, sql.RenameTable):
             return (name,)
     return read

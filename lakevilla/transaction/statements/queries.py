@@ -1,4 +1,4 @@
-"""Statements that read: whole tables, queries, and what there is to know about tables."""
+"""Statements that read: whole tables, queries, and the names of tables."""
 
 from datetime import UTC, date, datetime
 from typing import Any
@@ -8,7 +8,6 @@ import pyarrow as pa
 from lakevilla.errors import InvalidInput
 from lakevilla.sql import statements as sql
 from lakevilla.sql.statements import TableName
-from lakevilla.sql.types import type_name
 from lakevilla.transaction.statements.effect import Effect
 from lakevilla.transaction.workspace import Workspace
 
@@ -42,34 +41,6 @@ def milliseconds(moment: Any) -> int:
         raise InvalidInput(f"{moment!r} is not a time: give a datetime, or text like 2026-01-31T12:00Z")
     zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return int(zoned.timestamp() * 1000)
-
-
-def describe(workspace: Workspace, name: str) -> pa.Table:
-    """Name, type and nullability of every column, as Spark's DESCRIBE has them."""
-    schema = workspace.pin(TableName(name)).snapshot.schema
-    return pa.table(
-        {
-            "col_name": [field.name for field in schema],
-            "data_type": [type_name(field.type) for field in schema],
-            "nullable": [field.nullable for field in schema],
-        }
-    )
-
-
-def history(workspace: Workspace, name: str) -> pa.Table:
-    """Every version that the table's log still knows, newest first; none that is later than what the
-    statement sees."""
-    pinned = workspace.pin(TableName(name))
-    entries = [entry for entry in pinned.table.history() if entry.version <= pinned.snapshot.version]
-    return pa.table(
-        {
-            "version": pa.array([e.version for e in entries], pa.int64()),
-            "timestamp": pa.array([e.timestamp_ms * 1000 for e in entries], pa.timestamp("us", "UTC")),
-            "operation": pa.array([e.operation for e in entries], pa.string()),
-            "engineInfo": pa.array([e.engine for e in entries], pa.string()),
-            "txn": pa.array([e.txn for e in entries], pa.string()),
-        }
-    )
 
 
 def show_tables(workspace: Workspace, statement: sql.ShowTables) -> pa.Table:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from sqlglot import exp
 
-from lakevilla.errors import InvalidInput, Unsupported
+from lakevilla.errors import InvalidInput, Position, Unsupported
 from lakevilla.model import PartitionField
 from lakevilla.sql.dialect import spark_text
 from lakevilla.sql.parser import parse, parse_expression
@@ -19,6 +19,7 @@ from lakevilla.sql.statements import (
     CreateTable,
     Delete,
     Describe,
+    DescribeDetail,
     DescribeHistory,
     DropColumns,
     DropConstraint,
@@ -29,6 +30,9 @@ from lakevilla.sql.statements import (
     RenameColumn,
     RenameTable,
     SetProperties,
+    ShowColumns,
+    ShowCreateTable,
+    ShowProperties,
     ShowTables,
     TableName,
     UnsetProperties,
@@ -229,6 +233,12 @@ def test_other_statements() -> None:
     assert parse("DROP TABLE IF EXISTS db.t") == DropTable("db.t", True)
     assert parse("DESCRIBE TABLE t") == Describe("t")
     assert parse("DESC HISTORY db.t") == DescribeHistory("db.t")
+    assert parse("SHOW HISTORY FOR db.t LIMIT 3") == DescribeHistory("db.t", 3)
+    assert parse("DESCRIBE EXTENDED t") == parse("DESC FORMATTED `t`") == Describe("t", extended=True)
+    assert parse("DESCRIBE DETAIL db.t") == DescribeDetail("db.t")
+    assert parse("SHOW COLUMNS IN t") == ShowColumns("t")
+    assert parse("SHOW CREATE TABLE db.t") == ShowCreateTable("db.t")
+    assert parse("SHOW TBLPROPERTIES t (a.b)") == ShowProperties("t", "a.b")
     assert parse("show tables in db like 'a*';") == ShowTables("db", "a*")
 
 
@@ -244,11 +254,11 @@ REFUSED = [
     "INSERT INTO t PARTITION (a = 1) SELECT 1",
     "UPDATE t SET a.b = 1",
     "OPTIMIZE t",
-    "VACUUM t",
     "EXPLAIN SELECT 1",
-    "SET x = 1",
     "SHOW DATABASES",
-    "DESCRIBE EXTENDED t",
+    "RESTORE TABLE t TO VERSION AS OF 1",
+    "RELEASE SAVEPOINT a",
+    "USE db",
 ]
 
 
@@ -261,14 +271,16 @@ def test_statement_that_is_not_supported_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     "word", ["BEGIN", "START TRANSACTION", "COMMIT", "ROLLBACK TO SAVEPOINT a", "SAVEPOINT a"]
 )
-def test_statement_of_the_shell_says_what_to_write_in_python(word: str) -> None:
+def test_statement_of_a_session_says_what_to_write_in_python(word: str) -> None:
     with pytest.raises(InvalidInput, match=r"with lake\.transaction"):
         parse(word)
 
 
 def test_syntax_error_names_the_place() -> None:
-    with pytest.raises(InvalidInput, match=r"line 2, column 8.*>>>=<<<"):
+    with pytest.raises(InvalidInput, match=r"at line 2, column 8:\n  FROM t = 2\n         \^") as error:
         parse("SELECT a\nFROM t = 2")
+    assert error.value.position == Position(start=16, end=17, line=2, column=8)
+    assert error.value.message == "SQL syntax error: unexpected '='"
 
 
 @pytest.mark.parametrize(

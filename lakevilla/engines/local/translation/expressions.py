@@ -36,8 +36,9 @@ from lakevilla.engines.local.translation.types.casts import cast, try_cast
 from lakevilla.engines.local.translation.types.coercion import common_type
 from lakevilla.engines.local.translation.types.literals import literal, number
 from lakevilla.engines.local.translation.types.typed import Typed, mismatch, only, refuse
-from lakevilla.errors import InvalidInput
+from lakevilla.errors import InvalidInput, LakeVillaError
 from lakevilla.sql.dialect import spark_text
+from lakevilla.sql.script.places import mark
 from lakevilla.sql.types import arrow_type
 
 if TYPE_CHECKING:
@@ -69,7 +70,11 @@ class Expressions:
 
     def __call__(self, node: exp.Expr) -> Typed:
         """The translation of one expression."""
-        value = self._translate(node)
+        try:
+            value = self._translate(node)
+        except LakeVillaError as error:
+            mark(error, node)
+            raise
         return self.keys.get(value.sql, value)
 
     def _translate(self, node: exp.Expr) -> Typed:
@@ -89,7 +94,9 @@ class Expressions:
         """An expression that must be true or false."""
         value = self(node)
         if not pa.types.is_boolean(value.type) and not pa.types.is_null(value.type):
-            raise InvalidInput(f"a condition must be boolean: {spark_text(node)[:80]}")
+            error = InvalidInput(f"a condition must be boolean: {spark_text(node)[:80]}")
+            mark(error, node)
+            raise error
         return value
 
     def known_condition(self, node: exp.Expr) -> Typed:

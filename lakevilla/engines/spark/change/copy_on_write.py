@@ -24,6 +24,7 @@ from lakevilla.errors import InvalidInput
 from lakevilla.model import Counts, DataFile, WrittenFile
 from lakevilla.predicates import ANYTHING, conjunction
 from lakevilla.sql.predicate_extraction import columns_in
+from lakevilla.sql.words.suggestions import unknown_column
 
 
 @dataclass(frozen=True)
@@ -167,9 +168,5 @@ def column_of(target: Target, name: str) -> str:
     """The column of this name, ignoring case; InvalidInput if there is none."""
     found = [field.name for field in target.schema if field.name.lower() == name.lower()]
     if len(found) != 1:
-        raise InvalidInput(
-            f"unknown column {name!r} in table {target.name!r}; available: "
-            f"{', '.join(map(repr, target.schema.names))}",
-            column=name,
-        )
+        raise unknown_column(name, target.schema.names)
     return str(found[0])

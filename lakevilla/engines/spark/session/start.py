@@ -4,6 +4,7 @@ It is quiet: Spark's own start tells a dozen things that the user did not ask fo
 terminal long jobs show Spark's progress bar.
 """
 
+import logging
 import os
 import subprocess
 import sys
@@ -43,6 +44,7 @@ def start(url: str, environment: Environment) -> Any:
     builder: Any = SparkSession.builder
     if "SPARK_REMOTE" in os.environ or os.environ.get("SPARK_API_MODE", "").lower() == "connect":
         return builder.getOrCreate()
+    logging.getLogger("lakevilla.notices").info("Starting Spark ...")
     own = not any(name in os.environ for name in _OWN_SPARK)
     if own and (trouble := java.trouble()):
         raise InvalidInput(trouble)

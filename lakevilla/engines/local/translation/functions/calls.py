@@ -20,6 +20,8 @@ from lakevilla.engines.local.translation.functions.windows import definition, ov
 from lakevilla.engines.local.translation.types.typed import Typed, is_list, list_of, mismatch, refuse
 from lakevilla.errors import InvalidInput
 from lakevilla.sql.dialect import spark_text
+from lakevilla.sql.words.function_names import is_function
+from lakevilla.sql.words.suggestions import unknown_function
 
 if TYPE_CHECKING:
     from lakevilla.engines.local.translation.expressions import Expressions
@@ -40,6 +42,8 @@ def called(expressions: "Expressions", name: str, arguments: list[exp.Expr], tai
     if name in _SPECIAL:
         return _SPECIAL[name](expressions, arguments)
     if not is_scalar(name):
+        if not is_function(name):
+            raise unknown_function(name)
         refuse(f"the function {name}()")
     return call(name, [expressions(argument) for argument in arguments])
 

@@ -148,7 +148,7 @@ def _pretty(node: exp.Expr) -> str:
         case exp.If():
             parts = (node.this, node.args["true"], node.args.get("false"))
             return f"(IF({', '.join(_pretty(part) for part in parts if part)}))"
-        case exp.Substring():
+        case exp.Substring() if node.args.get("start"):
             start, length = _pretty(node.args["start"]), node.args.get("length")
             return f"substring({_pretty(node.this)}, {start}, {_pretty(length) if length else 2**31 - 1})"
         case exp.Trim() if not node.args.get("expression") and not node.args.get("position"):

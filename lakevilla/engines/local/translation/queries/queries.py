@@ -49,6 +49,8 @@ class Queries:
     schemas: Mapping[str, pa.Schema]
     now_ms: int
     references: list[Reference] = field(default_factory=list)
+    names: dict[str, str] = field(default_factory=dict)
+    """The user's names of columns by ours, for errors."""
     _count: int = 0
 
     def fresh(self, prefix: str) -> str:
@@ -57,7 +59,10 @@ class Queries:
         return f"{prefix}{self._count}"
 
     def outputs(self, columns: list[tuple[str, pa.DataType]]) -> list[Output]:
-        return [Output(name, self.fresh("c"), data_type) for name, data_type in columns]
+        """Columns under fresh names of ours."""
+        found = [Output(name, self.fresh("c"), data_type) for name, data_type in columns]
+        self.names.update((output.sql, output.name) for output in found)
+        return found
 
     def reference(self, key: str, names: tuple[tuple[str, ...], ...]) -> Relation:
         """A relation that reads a table."""

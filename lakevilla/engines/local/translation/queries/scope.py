@@ -13,6 +13,7 @@ from sqlglot import exp
 from lakevilla.engines.local.translation.types.typed import Typed, is_list, list_of, text
 from lakevilla.errors import InvalidInput
 from lakevilla.predicates import Predicate
+from lakevilla.sql.words.suggestions import unknown_column
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ class Scope:
             if found is not None:
                 return found
             scope = scope.outer
-        raise InvalidInput(f"unknown column {'.'.join(parts)!r}{self._suggestion()}", column=".".join(parts))
+        raise unknown_column(".".join(parts), self._names())
 
     def star(self, qualifier: list[str] | None) -> Iterator[tuple[str, Typed]]:
         """The columns of `*` or `qualifier.*`, with their names."""
@@ -170,9 +171,8 @@ class Scope:
         wanted = tuple(part.lower() for part in qualifier)
         return [r for r in self.relations if any(_ends(name, wanted) for name in r.names)]
 
-    def _suggestion(self) -> str:
-        names = [output.name for relation in self.relations for output in relation.outputs]
-        return f"; available: {', '.join(map(repr, names[:20]))}" if names else ""
+    def _names(self) -> list[str]:
+        return list(dict.fromkeys(o.name for relation in self.relations for o in relation.outputs))
 
 
 def follow(value: Typed, fields: list[str]) -> Typed:

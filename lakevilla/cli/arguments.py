@@ -1,0 +1,108 @@
+"""Arguments that several commands share, and the lake that they name."""
+
+import argparse
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import lakevilla as lv
+
+_WORDS = {"null": None, "true": True, "false": False}
+
+
+def command(commands: Any, name: str, purpose: str) -> argparse.ArgumentParser:
+    """A parser for one command."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}."
+    )
+    return parser
+
+
+def on_lake(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """A command on a lake that may need an engine."""
+    on_store(parser)
+    parser.add_argument(
+        "--engine",
+        choices=["auto", "local", "spark"],
+        default="auto",
+        help="what does the data work: local (in this process), spark (needs PySpark and Java), or auto, the "
+        "default: spark for statements that local cannot run, and over tables of more than 1 GiB together; "
+        "local for all others",
+    )
+    return parser
+
+
+def on_store(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """A command on a lake that moves no rows."""
+    parser.add_argument("lake", help="a directory, or a URL such as s3://bucket/path")
+    parser.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        type=pair,
+        metavar="NAME=VALUE",
+        help="an option of the store, such as AWS_ENDPOINT_URL=http://localhost:9000; may be repeated. "
+        "Give secrets by environment variables instead: others on this machine can read a command line",
+    )
+    return parser
+
+
+def reporting(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """A command whose answer programs may read."""
+    parser.add_argument("--json", action="store_true", help="as JSON, for programs")
+    return parser
+
+
+def in_session(parser: argparse.ArgumentParser) -> None:
+    """A command that runs statements in a session."""
+    parser.add_argument(
+        "--features", metavar="LIST", help="the features of transactions: some of R,CT,I, or NONE (R,CT,I)"
+    )
+    parser.add_argument(
+        "--isolation",
+        choices=["serializable", "snapshot"],
+        help="the isolation of transactions (serializable)",
+    )
+
+
+def pair(text: str) -> tuple[str, str]:
+    """NAME=VALUE."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        # Not the text itself: it may be a secret.
+        raise argparse.ArgumentTypeError("an option is written NAME=VALUE")
+    return name, value
+
+
+def parameter(text: str) -> tuple[str, Any]:
+    """NAME=VALUE, with the value that SQL would read: a number, true, false, null, or else text."""
+    name, value = pair(text)
+    if len(value) > 1 and value[0] == value[-1] == "'":
+        return name, value[1:-1]
+    if value.lower() in _WORDS:
+        return name, _WORDS[value.lower()]
+    leading_zero = value.lstrip("+-")[:1] == "0" and value.lstrip("+-")[1:2].isdigit()
+    if leading_zero or not value[-1:].isdigit():
+        return name, value
+    try:
+        return name, int(value)
+    except ValueError:
+        pass
+    try:
+        return name, Decimal(value)
+    except InvalidOperation:
+        return name, value
+
+
+def open_lake(options: argparse.Namespace) -> "lv.Lake":
+    """The lake of a command; without Java, if it moves no rows."""
+    engine = getattr(options, "engine", "local")
+    return lv.Lake(options.lake, engine=engine, storage_options=dict(options.option))
+
+
+def open_session(options: argparse.Namespace, lake: "lv.Lake") -> "lv.Session":
+    """A session with the settings of the command."""
+    session = lake.session()
+    for name in ("features", "isolation"):
+        if getattr(options, name) is not None:
+            session.set(name, getattr(options, name))
+    return session

@@ -1,0 +1,57 @@
+"""The commands that name tables or a transaction: list, register, and what became of it."""
+
+import argparse
+import sys
+from dataclasses import asdict
+
+from lakevilla.cli.arguments import open_lake
+from lakevilla.cli.json_text import print_json
+
+
+def define_tables(parser: argparse.ArgumentParser) -> None:
+    """The options of `lakevilla tables`."""
+    parser.set_defaults(run=_tables)
+
+
+def define_register(parser: argparse.ArgumentParser) -> None:
+    """The options of `lakevilla register`."""
+    parser.description = (
+        "Give an existing Delta or Iceberg table a name in the lake. Nothing of the table is copied or "
+        "changed."
+    )
+    parser.add_argument("name", help="its name in the lake")
+    parser.add_argument("location", nargs="?", help="a directory, or a URL such as s3://bucket/path/table")
+    parser.add_argument("--catalog", metavar="NAME", help="the Iceberg catalog that keeps the table")
+    parser.add_argument("--table", metavar="NAME", help="its name in the catalog, such as sales.orders")
+    parser.set_defaults(run=_register)
+
+
+def define_outcome(parser: argparse.ArgumentParser) -> None:
+    """The options of `lakevilla outcome`."""
+    parser.add_argument("txn", help="its id, as errors, receipts and logs name it")
+    parser.set_defaults(run=_outcome)
+
+
+def _tables(options: argparse.Namespace) -> None:
+    lake = open_lake(options)
+    names = lake.tables()
+    if options.json:
+        print_json(names)
+        return
+    for name in names:
+        print(name)
+    if not names:
+        print(f"lakevilla: there are no tables in {lake.url}", file=sys.stderr)
+
+
+def _register(options: argparse.Namespace) -> None:
+    open_lake(options).register(options.name, options.location, catalog=options.catalog, table=options.table)
+    print(f"{options.name} is a table of the lake")
+
+
+def _outcome(options: argparse.Namespace) -> None:
+    found = open_lake(options).outcome(options.txn)
+    if options.json:
+        print_json(asdict(found))
+    else:
+        print(f"{found.state}: {found.advice}")

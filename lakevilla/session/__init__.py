@@ -1,0 +1,1 @@
+"""SQL sessions: scripts, transactions by statements, settings."""

@@ -1,0 +1,117 @@
+"""What is wrong with a text that the parser cannot read, in the user's words and at the user's place."""
+
+import re
+from collections.abc import Sequence
+
+from sqlglot.errors import ParseError
+from sqlglot.tokenizer_core import Token
+
+from lakevilla.errors import InvalidInput, LakeVillaError, Unsupported
+from lakevilla.sql.script.lexer import Unclosed, lex
+from lakevilla.sql.script.places import point_at
+from lakevilla.sql.words.suggestions import did_you_mean
+
+STATEMENTS = (
+    *("SELECT", "WITH", "VALUES", "FROM", "INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE"),
+    *("CREATE", "DROP", "ALTER", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "TAG", "UNTAG", "VACUUM"),
+    *("BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT", "SET"),
+)
+"""The words that statements start with."""
+
+_LATER = {
+    "OPTIMIZE": "OPTIMIZE is not supported",
+    "RESTORE": "RESTORE is not supported; read earlier rows with VERSION AS OF or AT (...), and write them",
+    "RELEASE": "RELEASE SAVEPOINT is not supported, nor needed: the same name again moves a savepoint",
+    "USE": "USE is not supported: a lake has no current schema; write schema.table",
+    "END": "END closes BEGIN ATOMIC, and nothing is open here; COMMIT ends a transaction",
+}
+_KEYWORDS = (
+    *(
+        "FROM",
+        "WHERE",
+        "GROUP",
+        "ORDER",
+        "HAVING",
+        "LIMIT",
+        "JOIN",
+        "INNER",
+        "LEFT",
+        "RIGHT",
+        "FULL",
+        "CROSS",
+    ),
+    *("ON", "USING", "UNION", "EXCEPT", "INTERSECT", "SET", "INTO", "VALUES", "TABLE", "WHEN", "MATCHED"),
+    *("THEN", "PARTITIONED", "AND", "OR", "BETWEEN", "DISTINCT", "OVER", "PARTITION"),
+)
+_TOKEN = re.compile(r"<Token token_type: \S+, text: (?P<text>.*?), line: .*")
+_MISSING = re.compile(r"Required keyword: '(?P<key>\w+)' missing for .*\.(?P<node>\w+)'?>")
+
+
+def unknown_statement(tokens: Sequence[Token], text: str) -> LakeVillaError | None:
+    """The error for a text that starts with a word that starts no statement; None if it starts with one, or
+    with no word."""
+    first = tokens[0]
+    word = first.text.upper()
+    if word in _LATER:
+        return _at(Unsupported(_LATER[word]), first, text)
+    if word in STATEMENTS or not word.isidentifier() or text[first.start : first.start + 1] == "`":
+        return None
+    hint = did_you_mean(word, STATEMENTS)
+    if not hint:
+        return None
+    return _at(InvalidInput(f"unknown statement {first.text}; {hint.replace(chr(39), '')}"), first, text)
+
+
+def syntax_error(error: ParseError, tokens: Sequence[Token], text: str) -> LakeVillaError:
+    """The error for a text that the grammar does not allow."""
+    first = error.errors[0]
+    what = _sentence(str(first.get("description") or ""))
+    place = _token_at(tokens, first)
+    if place is None:
+        return point_at(InvalidInput(f"SQL syntax error: {what}"), text, len(text.rstrip()), len(text) + 1)
+    index = tokens.index(place)
+    guess = _misspelt(tokens[: index + 1])
+    hint = "" if guess is None else f"; {did_you_mean(guess.text.upper(), _KEYWORDS).replace(chr(39), '')}"
+    found = guess or place
+    return _at(InvalidInput(f"SQL syntax error: {what} {found.text!r}{hint}"), found, text)
+
+
+def unclosed(text: str) -> InvalidInput:
+    """The error for a text whose tokens cannot be told apart."""
+    try:
+        lex(text)
+    except Unclosed as error:
+        return error
+    return InvalidInput("SQL syntax error: the text cannot be read; is a quote not closed?")
+
+
+def _misspelt(tokens: Sequence[Token]) -> Token | None:
+    """The last word before the place that the parser stumbled on, if it is nearly a keyword."""
+    for token in reversed(tokens[-2:]):
+        word = token.text.upper()
+        if word.isidentifier() and word not in _KEYWORDS and did_you_mean(word, _KEYWORDS):
+            return token
+    return None
+
+
+def _sentence(description: str) -> str:
+    """The parser's description without its own words."""
+    if description.startswith("Expecting "):
+        return f"expected {description.removeprefix('Expecting ')} near"
+    missing = _MISSING.search(description)
+    if missing is not None:
+        return f"{missing['node'].upper()} is not complete near"
+    if description.startswith("Expected ") and (found := _TOKEN.search(description)) is not None:
+        return f"{description[: found.start()].removesuffix(' but got ').lower()}, found"
+    return "unexpected"
+
+
+def _token_at(tokens: Sequence[Token], first: object) -> Token | None:
+    """The token that the parser named by line and column of its end."""
+    assert isinstance(first, dict)
+    place = (first.get("line"), first.get("col"))
+    return next((token for token in tokens if (token.line, token.col) == place), None)
+
+
+def _at(error: LakeVillaError, token: Token, text: str) -> LakeVillaError:
+    return point_at(error, text, token.start, token.end + 1)

@@ -1,0 +1,1 @@
+"""Names that users may misspell: functions, and what is close to a name."""
