@@ -12,6 +12,7 @@ import numpy as np
 from sqlglot import exp
 
 from lakevilla.errors import InvalidInput
+from lakevilla.sql.letters import refuse_surrogates
 
 
 def bind(tree: exp.Expr, parameters: Mapping[str, Any]) -> exp.Expr:
@@ -95,7 +96,7 @@ def literal(value: Any) -> exp.Expr:
         case float():
             return _double(value)
         case str():
-            return exp.Literal.string(value)
+            return exp.Literal.string(refuse_surrogates(value, "a parameter"))
         case bytes():
             return exp.HexString(this=value.hex())
         case Decimal() if value.is_finite():

@@ -16,6 +16,7 @@ from lakevilla.errors import InvalidInput, LakeVillaError, Unsupported
 from lakevilla.sql.alter import alter_table, unset_properties
 from lakevilla.sql.create import create_table
 from lakevilla.sql.dialect import DIALECT, spark_text
+from lakevilla.sql.letters import refuse_surrogates
 from lakevilla.sql.merge import merge
 from lakevilla.sql.parameters import bind
 from lakevilla.sql.script import show
@@ -121,6 +122,7 @@ def _unset(tree: exp.Expr) -> set[str]:
 
 
 def _tokens(text: str) -> list[Token]:
+    refuse_surrogates(text, "the statement")
     try:
         return list(DIALECT.tokenize(text))
     except TokenError as error:

@@ -1,6 +1,7 @@
 """What clients hand in survives as it is: indexes of DataFrames, comments of columns, parameters."""
 
 import enum
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -102,12 +103,12 @@ def test_comments_of_columns_are_kept(tmp_path: Path, table_format: str) -> None
     lake.create("e", "id INT COMMENT 'the \"id\"'", format=table_format)
     lake.sql("ALTER TABLE e ADD COLUMNS (s STRUCT<x: INT COMMENT 'inner'> COMMENT 'é')")
     for name in "abcde":
-        assert _comments(tmp_path / name, table_format) == ['the "id"', "é", "inner"], name
+        assert comments_of(tmp_path / name, table_format) == ['the "id"', "é", "inner"], name
     lake.sql("ALTER TABLE a ADD COLUMNS (more INT)")
-    assert _comments(tmp_path / "a", table_format)[:2] == ['the "id"', "é"]
+    assert comments_of(tmp_path / "a", table_format)[:2] == ['the "id"', "é"]
 
 
-def _comments(place: Path, table_format: str) -> list[str | None]:
+def comments_of(place: Path, table_format: str) -> list[str | None]:
     """As other clients find them: of the columns, then of the members of the second."""
     if table_format == "delta":
         fields: list[Any] = DeltaTable(str(place)).schema().fields
@@ -166,3 +167,28 @@ def test_parameters_in_a_list_are_values_too(lake: lv.Lake) -> None:
     assert [row.v for row in found] == [Color.RED.value]
     assert lake.update("t", {"v": Color.RED}, where="v = 'blue'").updated == 1
     assert rows(lake, "SELECT v FROM t") == [(Color.RED.value,)] * 2
+
+
+LONE = "a\ud800"
+SURROGATES: dict[str, Callable[[lv.Lake], object]] = {
+    "parameter": lambda lake: lake.sql("SELECT :v AS v", v=LONE),
+    "statement": lambda lake: lake.sql(f"INSERT INTO t VALUES ('{LONE}')"),
+    "alias": lambda lake: lake.sql(f"SELECT 1 AS `{LONE}`"),
+    "condition": lambda lake: lake.delete("t", f"v = '{LONE}'"),
+    "value": lambda lake: lake.append("t", [{"v": LONE}]),
+    "columns": lambda lake: lake.create("u", f"`{LONE}` INT"),
+    "column": lambda lake: lake.add_column("t", LONE, "INT"),
+    "partition": lambda lake: lake.create("u", "a INT", partition_by=[LONE]),
+    "property": lambda lake: lake.create("u", "a INT", properties={"x": LONE}),
+    "comment": lambda lake: lake.create("u", "a INT", comment=LONE),
+    "table": lambda lake: lake.create(LONE, "a INT"),
+}
+
+
+@pytest.mark.parametrize("place", SURROGATES)
+def test_lone_surrogate_is_refused_wherever_text_is_given(lake: lv.Lake, place: str) -> None:
+    lake.create("t", "v STRING")
+    with pytest.raises(lv.InvalidInput):
+        SURROGATES[place](lake)
+    assert lake.tables() == ["t"]
+    assert rows(lake, "SELECT * FROM t") == []

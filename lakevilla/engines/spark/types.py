@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import types as spark
 
 from lakevilla.errors import Unsupported
-from lakevilla.files.column_mapping import DEFAULT, default_of, field_id, physical_name
+from lakevilla.files.column_mapping import COMMENT, DEFAULT, default_of, field_id, physical_name
 from lakevilla.files.partitioning import partition_text
 from lakevilla.sql.types import TIMESTAMP, TIMESTAMP_NTZ, type_name
 
@@ -35,6 +35,7 @@ _TO_SPARK = {str(arrow): ours for arrow, ours in [*_PAIRS, (pa.uuid(), spark.Str
 _TO_ARROW = {type(ours): arrow for arrow, ours in _PAIRS}
 _FIELD_ID = "parquet.field.id"
 _DEFAULT = "EXISTS_DEFAULT"
+_COMMENT = "comment"
 
 
 def logical(data_type: pa.DataType) -> spark.DataType:
@@ -67,8 +68,14 @@ def _literal(value: Any, data_type: pa.DataType) -> str:
 
 
 def arrow_schema(schema: spark.StructType) -> pa.Schema:
-    """The Arrow schema of a DataFrame."""
-    return pa.schema([pa.field(field.name, arrow_type(field.dataType)) for field in schema.fields])
+    """The Arrow schema of a DataFrame, with the comments of its columns."""
+    return pa.schema(map(_arrow_field, schema.fields))
+
+
+def _arrow_field(field: spark.StructField) -> pa.Field:
+    comment = (field.metadata or {}).get(_COMMENT)
+    metadata = {COMMENT: comment.encode()} if isinstance(comment, str) and comment else None
+    return pa.field(field.name, arrow_type(field.dataType), metadata=metadata)
 
 
 def arrow_type(data_type: spark.DataType) -> pa.DataType:
@@ -80,7 +87,7 @@ def arrow_type(data_type: spark.DataType) -> pa.DataType:
     if isinstance(data_type, spark.MapType):
         return pa.map_(arrow_type(data_type.keyType), pa.field("value", arrow_type(data_type.valueType)))
     if isinstance(data_type, spark.StructType):
-        return pa.struct([pa.field(field.name, arrow_type(field.dataType)) for field in data_type.fields])
+        return pa.struct(map(_arrow_field, data_type.fields))
     if type(data_type) not in _TO_ARROW:
         raise Unsupported(f"type {data_type.simpleString()} cannot be stored in a table")
     return _TO_ARROW[type(data_type)]

@@ -16,6 +16,7 @@ from lakevilla.model import Author, Counts, PartitionField, ReadSet, TableRef
 from lakevilla.predicates import ANYTHING
 from lakevilla.sql import statements as sql
 from lakevilla.sql.dialect import spark_text
+from lakevilla.sql.letters import refuse_surrogates_in
 from lakevilla.sql.parser import parse_expression, select_from
 from lakevilla.sql.statements import TableName
 from lakevilla.sql.types import type_named
@@ -46,6 +47,7 @@ def create(
 
     Without `format_name` it is of the format that the lake gives new tables.
     """
+    refuse_surrogates_in([*(properties or {}), *(properties or {}).values(), comment], "a property")
     ref = _place(workspace, name, format_name or workspace.catalog.default_format, location)
     table = workspace.catalog.open(ref, workspace.meter)
     change = table.first(schema, partition_by, dict(properties or {}), comment)
@@ -161,6 +163,7 @@ def alter(workspace: Workspace, name: str, action: sql.Action) -> Effect:
 
 def add_column(workspace: Workspace, name: str, column: str, type_: str | pa.DataType) -> Effect:
     """A nullable column at the end."""
+    refuse_surrogates_in([column], "the column's name")
     data_type = type_named(type_) if isinstance(type_, str) else type_
     return alter(workspace, name, sql.AddColumns((pa.field(column, data_type),)))
 

@@ -14,6 +14,7 @@ from lakevilla.errors import InvalidInput, Unsupported
 from lakevilla.model import PartitionField
 from lakevilla.sql import statements as sql
 from lakevilla.sql.dialect import spark_text
+from lakevilla.sql.letters import refuse_surrogates_in
 from lakevilla.sql.parameters import literal
 from lakevilla.sql.parser import parse, parse_expression, select_from
 from lakevilla.sql.partitioned import partition_field
@@ -54,6 +55,7 @@ def partition_fields(entries: Sequence[str], schema: pa.Schema) -> list[Partitio
     """What a table is partitioned by: names of columns, or transforms as in PARTITIONED BY."""
     if isinstance(entries, str):
         raise InvalidInput(f"partition_by must be a list of columns; found {entries!r}")
+    refuse_surrogates_in(entries, "partition_by")
     return [
         PartitionField(entry, (entry,)) if entry in schema.names else partition_field(parse_expression(entry))
         for entry in entries
