@@ -344,12 +344,13 @@ class FormatTable(Protocol[S]):
         with them, also of what else it needs."""
         ...
 
-    def retract(self, version: int, put: str | None, orphaned: bool = False) -> bool:
+    def retract(self, version: int, put: str | None, orphaned: bool = False, displaced: bool = False) -> bool:
         """Delete the log entry of this version if it is ours, by its put-id where one is given, and the
         number had been used before and was cleaned away: then the table does not have it. False if it stands.
 
         For a client that created it long after it had seen that the number was free. `orphaned` says that
-        the lake has no table here any more: then an entry that is alone goes too.
+        the lake has no table here any more: then an entry that is alone goes too. `displaced` says that the
+        log is another table's: then an entry goes unless others follow it.
         """
         ...
 

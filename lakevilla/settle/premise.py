@@ -23,7 +23,7 @@ from lakevilla.formats.port import Published, Snapshot, Table, Taken
 from lakevilla.model import Author, Change, Notice, TableRef
 from lakevilla.settle.places import Places
 from lakevilla.store.port import Store
-from lakevilla.versions.log import PREMISE_SECONDS, GlobalLog, ReadHead
+from lakevilla.versions.log import PREMISE_SECONDS, GlobalLog, LakeRecreated, ReadHead
 from lakevilla.versions.records import Entry
 
 
@@ -145,7 +145,11 @@ class _Guarded:
         """What we have published stands, or is deleted again because its number had been used."""
         if not self._premise.found and not self._premise.is_old:
             return
-        read = self._premise.passed() if self._premise.is_old else None
+        try:
+            read = self._premise.passed() if self._premise.is_old else None
+        except LakeRecreated:
+            self._table.retract(version, put, True)
+            raise
         places = () if read is None else {ref.location for ref in read.head.tables.values()}
         orphaned = read is not None and self._ref.location not in places
         used = self._table.retract(version, put, orphaned)

@@ -10,7 +10,7 @@ settled is never deleted.
 import json
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from sim.checkers.heads import Heads
 from sim.checkers.lives import WRECKER, Life, Lives, SentWrite
@@ -31,8 +31,15 @@ class _Lake:
     head: dict[str, Any] | None = None
     states: dict[int, tuple[float, dict[str, int]]] = field(default_factory=dict)
     """When HEAD came to each number, and the versions of its tables then."""
-    bases: dict[int, tuple[float, dict[str, int]]] = field(default_factory=dict)
+    bases: dict[int, tuple[float, dict[str, "_Base"]]] = field(default_factory=dict)
     """When each entry was decided, and the versions on which its changes of tables were validated."""
+
+
+class _Base(NamedTuple):
+    """A version of a table, which is told by its id."""
+
+    version: int
+    table_id: str
 
 
 class Keeping:
@@ -84,10 +91,10 @@ class Keeping:
             self._blame(write.client, f"HEAD of {name} is another lake's")
 
     def _see_torn(
-        self, write: SentWrite, name: str, entry: tuple[float, dict[str, int]], torn: set[str]
+        self, write: SentWrite, name: str, entry: tuple[float, dict[str, _Base]], torn: set[str]
     ) -> None:
         """A table is torn only where a stranger has built on what had to be taken back, where the version on
-        which the entry was validated cannot be read any more, or where the table was deleted since."""
+        which the entry was validated cannot be read any more, or where the table was deleted."""
         decided_at, bases = entry
         for location in torn:
             root = self._root(name, location)
@@ -97,11 +104,13 @@ class Keeping:
                 self._blame(write.client, f"calls {location} torn, and no stranger has built there")
         self.torn |= torn
 
-    def _is_lost(self, root: str, base: int, decided_at: float) -> bool:
+    def _is_lost(self, root: str, base: _Base, decided_at: float) -> bool:
         life = self._lives.current(root)
-        if life is None or life.versions[0].at > decided_at or not life.is_readable(base):
+        if life is None or life.versions[0].at > decided_at or not life.is_readable(base.version):
             return True
-        later = [commit for commit in life.log.commits if commit.version > base and not commit.ours]
+        if base.table_id and base.table_id != life.id:
+            return True
+        later = [commit for commit in life.log.commits if commit.version > base.version and not commit.ours]
         return any(commit.removes or commit.redefines for commit in later)
 
     def _see_delete(self, write: SentWrite) -> None:
@@ -145,6 +154,8 @@ class Keeping:
         self.violations.append(f"{client}: {problem}")
 
 
-def _bases(change: dict[str, Any]) -> dict[str, int]:
+def _bases(change: dict[str, Any]) -> dict[str, _Base]:
     """The tables that an entry changes, each with the version on which that was validated."""
-    return {write["location"]: write["base"] for write in change.get("writes", ())}
+    return {
+        write["location"]: _Base(write["base"], write.get("id", "")) for write in change.get("writes", ())
+    }

@@ -22,7 +22,8 @@ from sim.checkers.rows import Row, Rows, after, as_rows, without
 from sim.checkers.versions import TimedWrite
 
 GRACE = 3600.0
-"""How long a transaction that began before a folder was deleted may take it for what it was."""
+"""How long a transaction that began before a folder was deleted may take it for what it was, unless its
+client says that it does not know what became of it."""
 INVERSE = "-inverse"
 WRECKER = "wrecker"
 """Who deletes whole folders."""
@@ -143,8 +144,10 @@ class Lives:
         elif key in self._stale:
             self._stale.discard(key)
             self._absolve(place)
-        elif life is None or life.versions[-1].ends or place.root in self.spoiled:
+        elif life is None or place.root in self.spoiled:
             return
+        elif life.versions[-1].ends:
+            self._end_if_empty(life, at)
         elif client.startswith(STRANGERS):
             life.cleaned.add(place.version)
         elif place.version == life.newest and life.before is not None:
@@ -157,6 +160,13 @@ class Lives:
             self._absolve(place)
         else:
             self._blame(client, place, f"deletes version {place.version} of {place.root}")
+
+    def _end_if_empty(self, life: Life, at: float) -> None:
+        """A table that was dropped lives until the last entry of its log is deleted."""
+        places = (place_of(key) for key in self._objects)
+        if not any(place is not None and place.root == life.root for place in places):
+            life.ended = at
+            del self._now[life.root]
 
     def _end(self, root: str, at: float) -> None:
         life = self._now.pop(root, None)
@@ -216,7 +226,9 @@ class Lives:
         for problem in problems if not excused else ():
             self._blame(client, place, f"version {place.version} of {root} {problem}")
         files = frozenset(key for file in log.live.values() for key in (file.key, *file.deletes))
-        ends = bool(commit.ours.get("notice", {}).get("dropped"))
+        # Who writes to a table that was dropped does not bring it back.
+        notice = commit.ours.get("notice")
+        ends = bool(notice["dropped"]) if notice else bool(life.versions) and life.versions[-1].ends
         life.before = state, done
         life.versions.append(Version(at, files, rows, ends))
 
@@ -236,6 +248,8 @@ class Lives:
         if ended is None:
             return False
         op = self._operations.get(str(told(place, data).get("txn")))
+        if op is not None and op.outcome == "unknown":
+            return op.invoked <= ended
         return (op is None or op.invoked <= ended) and at - ended < GRACE
 
     def _judge(self, commit: Commit, before: Rows, rows: Rows, first: bool) -> tuple[str, Done | None]:

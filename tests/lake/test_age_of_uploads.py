@@ -275,7 +275,7 @@ def test_commit_whose_table_was_deleted_while_its_client_slept_is_not_called_abs
             shutil.rmtree(tmp_path / "t", ignore_errors=True)
 
     store.hook = hook
-    with pytest.raises(lv.CommitUnknown, match="was committed as version"):
+    with pytest.raises(lv.CommitUnknown, match="was deleted or recreated"):
         tx.commit()
 
 

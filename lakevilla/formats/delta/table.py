@@ -34,7 +34,13 @@ from lakevilla.formats.delta.log.publish import (
 from lakevilla.formats.delta.log.references import DeltaReferences
 from lakevilla.formats.delta.log.replay import State
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
-from lakevilla.formats.identity import must_look, must_look_before_publish, recreated
+from lakevilla.formats.identity import (
+    confirm_published,
+    must_look,
+    must_look_before_publish,
+    recreated,
+    was_slow,
+)
 from lakevilla.formats.port import LogMarkers, Published, Taken
 from lakevilla.formats.urls import Opener, located
 from lakevilla.model import (
@@ -154,9 +160,16 @@ class DeltaTable:
         return alter(snapshot, action, self._environment.new_id)
 
     def publish(self, base: DeltaSnapshot, change: Change, author: Author) -> Published | Taken:
-        answer = publish(self._store, self._environment, self.look(base), change, author)
+        looked_at = self.look(base)
+        answer = publish(self._store, self._environment, looked_at, change, author)
         if isinstance(answer, Taken):
             self._looked_at(base)
+        elif was_slow(self._environment, looked_at.seen_at) and base.version >= 0:
+            version = answer.snapshot.version
+            retract = partial(self.retract, version, author.put, displaced=True)
+            confirm_published(
+                self._store.url, base.version, version, author, partial(self.has, base), retract
+            )
         return answer
 
     def log_markers(self, snapshot: DeltaSnapshot) -> LogMarkers:
@@ -198,8 +211,8 @@ class DeltaTable:
     def missing(self, files: Sequence[WrittenFile], published: DeltaSnapshot | None = None) -> list[str]:  # noqa: ARG002
         return missing(self._store, self._environment, [file.key for file in files])
 
-    def retract(self, version: int, put: str | None, orphaned: bool = False) -> bool:
-        return retract(self._store, version, put, orphaned)
+    def retract(self, version: int, put: str | None, orphaned: bool = False, displaced: bool = False) -> bool:
+        return retract(self._store, version, put, orphaned, displaced)
 
     def is_stale(self, version: int) -> bool:
         newest = self.latest()

@@ -25,7 +25,13 @@ from lakevilla.formats.iceberg.metadata.document import current_snapshot, proper
 from lakevilla.formats.iceberg.metadata.expiry import expire
 from lakevilla.formats.iceberg.metadata.paths import DATA, Places, location_of
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot, TableContext
-from lakevilla.formats.identity import must_look, must_look_before_publish, recreated
+from lakevilla.formats.identity import (
+    confirm_published,
+    must_look,
+    must_look_before_publish,
+    recreated,
+    was_slow,
+)
 from lakevilla.formats.port import LogMarkers, Published, Taken
 from lakevilla.formats.properties import markers_in_log
 from lakevilla.formats.urls import Opener, located
@@ -143,10 +149,20 @@ class IcebergTable:
         return change
 
     def publish(self, base: IcebergSnapshot, change: Change, author: Author) -> Published | Taken:
-        answer = publish(self._log, self._store, self._environment, self.look(base), change, author)
+        looked_at = self.look(base)
+        answer = publish(self._log, self._store, self._environment, looked_at, change, author)
         if isinstance(answer, Taken):
             self._looked_at(base)
+        elif was_slow(self._environment, looked_at.seen_at) and base.at.is_made:
+            version = answer.snapshot.version
+            retract = partial(self.retract, version, author.put, displaced=True)
+            has_base = partial(self._has_beside, base, version)
+            confirm_published(self._store.url, base.version, version, author, has_base, retract)
         return answer
+
+    def _has_beside(self, base: IcebergSnapshot, version: int) -> bool:
+        """The same as `has`, if this version, which has the id of the table too, is ours."""
+        return self.has(base) and not self._log.is_alone(version)
 
     def log_markers(self, snapshot: IcebergSnapshot) -> LogMarkers | None:
         """A catalog decides versions: no client can hold one there."""
@@ -192,8 +208,8 @@ class IcebergTable:
             keys += published.metadata_keys()
         return missing(self._store, self._environment, keys)
 
-    def retract(self, version: int, put: str | None, orphaned: bool = False) -> bool:
-        return self._log.retract(version, put, orphaned)
+    def retract(self, version: int, put: str | None, orphaned: bool = False, displaced: bool = False) -> bool:
+        return self._log.retract(version, put, orphaned, displaced)
 
     def is_stale(self, version: int) -> bool:
         newest = self.latest()

@@ -101,6 +101,73 @@ def test_another_table_in_a_deleted_folder_begins_a_new_life() -> None:
     assert [life.id for life in story.lives.lives] == ["one", "two"]
 
 
+def drop(story: Story, number: int, at: float = 0.0) -> None:
+    notice = {"lakevilla": {"txn": "d", "attempt": "d", "notice": {"dropped": True}}}
+    line = json.dumps({"commitInfo": notice}).encode()
+    story.write(at, "c0", f"{ROOT}/_delta_log/{number:020d}.json", line)
+
+
+def test_table_in_the_folder_of_one_that_was_dropped_and_deleted_begins_a_new_life() -> None:
+    story = Story()
+    story.begin()
+    drop(story, 1)
+    for number in (0, 1):
+        story.write(9 * DAY, "c-upkeep", f"{ROOT}/_delta_log/{number:020d}.json", None)
+    story.begin("two")
+    assert story.found == []
+    assert [life.id for life in story.lives.lives] == ["one", "two"]
+
+
+def test_entry_in_the_folder_of_a_table_that_was_dropped_and_deleted_is_found() -> None:
+    story = Story(operation("x", Change("insert", 0, 7)))
+    story.begin()
+    drop(story, 1)
+    for number in (0, 1):
+        story.write(9 * DAY, "c-upkeep", f"{ROOT}/_delta_log/{number:020d}.json", None)
+    insert(story, 2, Change("insert", 0, 7), at=9 * DAY + 1)
+    assert "where no table is" in story.found[0]
+
+
+def test_files_of_a_dropped_table_may_go_a_day_after_its_last_version() -> None:
+    for hours, is_found in ((23, True), (25, False)):
+        story = Story(operation("x"))
+        story.begin()
+        drop(story, 1)
+        story.version(2, at=9 * DAY)
+        story.write(9 * DAY + hours * 3600.0, "c-upkeep", f"{ROOT}/a.parquet", None)
+        assert bool(story.found) == is_found
+
+
+def test_entry_of_a_client_that_slept_over_the_deletion_of_the_folder_is_right_only_if_unknown() -> None:
+    for outcome, is_found in (("ok", True), ("failed", True), ("unknown", False)):
+        sleeper = operation("x", Change("insert", 0, 7))
+        sleeper.outcome = outcome
+        story = Story(sleeper)
+        story.begin()
+        story.write(10.0, "wrecker", f"{ROOT}/_delta_log/{0:020d}.json", None)
+        insert(story, 1, Change("insert", 0, 7), at=9 * DAY)
+        assert bool(story.found) == is_found
+
+
+def decide(story: Story, table_id: str) -> None:
+    """An entry that changes version 0 of the table with this id, and a HEAD that calls the table torn."""
+    writes = [{"location": "t", "base": 0, "id": table_id}]
+    entry = json.dumps({"change": {"writes": writes}}).encode()
+    for seq, torn in ((0, []), (1, ["t"])):
+        head = {"lake": "L", "seq": seq, "tables": {}, "versions": {}, "tags": {}, "torn": torn}
+        if seq:
+            story.write(20.0, "c0", f"lake/_lakevilla/global/log/{seq:020d}.json", entry)
+        story.write(20.0, "c0", "lake/_lakevilla/global/HEAD.json", json.dumps(head).encode())
+
+
+def test_table_is_torn_without_a_stranger_only_if_another_table_took_its_place() -> None:
+    for table_id, is_found in (("one", True), ("zero", False)):
+        story = Story()
+        story.begin("one")
+        decide(story, table_id)
+        assert bool(story.found) == is_found
+
+
 def test_entry_under_a_number_that_was_cleaned_away_does_nothing() -> None:
     change = Change("insert", 0, 7)
     story = Story(operation("x", change))

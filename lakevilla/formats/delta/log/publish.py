@@ -104,24 +104,24 @@ def publish_notice(
             return None
 
 
-def retract(store: Store, version: int, put: str | None, orphaned: bool) -> bool:
+def retract(store: Store, version: int, put: str | None, orphaned: bool, displaced: bool) -> bool:
     """Delete our entry of this version if its number had been used; see `Table.retract`."""
     commit = read_entry(store, version)
     if commit is None or (put is not None and put_of(commit.info) != put):
         return False
-    if not is_stale(store, version, orphaned):
+    if not is_stale(store, version, orphaned, displaced):
         return False
     store.delete(entry_key(version))
     return True
 
 
-def is_stale(store: Store, version: int, orphaned: bool = False) -> bool:
+def is_stale(store: Store, version: int, orphaned: bool = False, displaced: bool = False) -> bool:
     """Whether the entry of this version took a number that had been used; see `Table.is_stale`."""
     key = entry_key(version)
     found = [(meta, name) for meta in log_files(store, 0) if (name := parse_log_key(meta.key))]
     ours = next((meta for meta, _ in found if meta.key == key), None)
     covering = {name.end: meta for meta, name in found if meta.key != key and name.end >= version}
-    has_base = len(found) > 1 or (version == 0 and not orphaned)
+    has_base = not displaced and (len(found) > 1 or (version == 0 and not orphaned))
     return ours is not None and was_used(ours, covering, version, has_base)
 
 

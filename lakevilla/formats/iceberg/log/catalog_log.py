@@ -120,8 +120,12 @@ class CatalogLog:
             self._environment.sleep(_PAUSE_SECONDS * 2**tries)
         raise self._unknown(txn, reason)
 
-    def retract(self, number: int, put: str | None, orphaned: bool) -> bool:  # noqa: ARG002
+    def retract(self, number: int, put: str | None, orphaned: bool, displaced: bool) -> bool:  # noqa: ARG002
         """The catalog compares: no number is used twice."""
+        return False
+
+    def is_alone(self, number: int) -> bool:  # noqa: ARG002
+        """As above."""
         return False
 
     def is_stale(self, number: int) -> bool:  # noqa: ARG002

@@ -121,27 +121,34 @@ class FileLog:
             raise Damaged(str(error)) from error
         return there if there.is_pending else there.after(base)
 
-    def retract(self, number: int, put: str | None, orphaned: bool) -> bool:
-        return self._find_stale(number, put, orphaned, self._store.delete)
+    def retract(self, number: int, put: str | None, orphaned: bool, displaced: bool) -> bool:
+        key = self._find_stale(number, put, orphaned, displaced)
+        if key is not None:
+            self._store.delete(key)
+        return key is not None
+
+    def is_alone(self, number: int) -> bool:
+        """One LIST."""
+        names = (parse_metadata_key(meta.key) for meta in self._store.list(METADATA))
+        return all(name is None or (name.by_files and name.version == number) for name in names)
 
     def is_stale(self, number: int) -> bool:
-        return self._find_stale(number, None, False, lambda _: None)
+        return self._find_stale(number) is not None
 
-    def _find_stale(self, number: int, put: str | None, orphaned: bool, then: Callable[[str], None]) -> bool:
-        """Whether the metadata file of this number took one that had been used: `then` gets its key."""
+    def _find_stale(
+        self, number: int, put: str | None = None, orphaned: bool = False, displaced: bool = False
+    ) -> str | None:
+        """The key of the metadata file of this number if it took one that had been used."""
         listed = [(meta, parse_metadata_key(meta.key)) for meta in self._store.list(METADATA)]
         numbered = {name.version: meta for meta, name in listed if name is not None and name.by_files}
         ours = numbered.get(number)
         there = None if ours is None else self._read(number, ours.key != metadata_key(number))
         if ours is None or there is None or (put is not None and put_of(there.info) != put):
-            return False
+            return None
         covering = {version: meta for version, meta in numbered.items() if version > number}
         alone = sum(name is not None for _, name in listed) == 1
-        has_base = not alone or (number == FIRST and not orphaned)
-        if not was_used(ours, covering, number, has_base):
-            return False
-        then(ours.key)
-        return True
+        has_base = not displaced and (not alone or (number == FIRST and not orphaned))
+        return ours.key if was_used(ours, covering, number, has_base) else None
 
     def leave_hint(self, version: Version) -> None:
         """One put."""

@@ -148,8 +148,12 @@ class Log(Protocol):
         perhaps our own, perhaps a marker that holds it. CommitUnknown if nothing tells."""
         ...
 
-    def retract(self, number: int, put: str | None, orphaned: bool) -> bool:
+    def retract(self, number: int, put: str | None, orphaned: bool, displaced: bool) -> bool:
         """Delete our version of this number if the number had been used, see `Table.retract`."""
+        ...
+
+    def is_alone(self, number: int) -> bool:
+        """Whether the log has no other version than this one."""
         ...
 
     def is_stale(self, number: int) -> bool:
