@@ -7,7 +7,7 @@ the first statement, session or table that needs them.
 
 from lakevilla.engines.local.result import Result
 from lakevilla.lake import Lake
-from lakevilla.maintenance.reports import Explanation, RecoverReport, Status, VacuumReport
+from lakevilla.maintenance.reports import Explanation, RecoverReport, RegisterReport, Status, VacuumReport
 from lakevilla.model import Counts, Features, HistoryEntry, LakeEntry, Outcome, Receipt
 from lakevilla.transaction.transaction import Transaction
 from lakevilla.travel.export import Export
@@ -34,6 +34,7 @@ __all__ = [
     "R",
     "Receipt",
     "RecoverReport",
+    "RegisterReport",
     "Result",
     "Status",
     "Transaction",

@@ -14,11 +14,13 @@ from lakevilla.errors import InvalidInput
 from lakevilla.maintenance.explain import explain
 from lakevilla.maintenance.queue_survey import LakeView
 from lakevilla.maintenance.recover import recover, status
-from lakevilla.maintenance.reports import Explanation, RecoverReport, Status, VacuumReport
+from lakevilla.maintenance.register import register_all
+from lakevilla.maintenance.reports import Explanation, RecoverReport, RegisterReport, Status, VacuumReport
 from lakevilla.maintenance.retention import retention_ms
 from lakevilla.maintenance.vacuum import VacuumOptions, vacuum
 from lakevilla.markers.lease import IDLE_SECONDS, LEASE_SECONDS, Leases
 from lakevilla.model import Features, HistoryEntry, LakeEntry, Outcome, Receipt
+from lakevilla.store.locations import local_url
 from lakevilla.store.metered import Meter
 from lakevilla.store.open import open_store
 from lakevilla.store.port import Store
@@ -202,6 +204,17 @@ class Lake(Verbs):
     def tables(self) -> list[str]:
         """The names of all tables: registered ones, and those in the lake's root."""
         return self._catalog.names(Meter())
+
+    def register_all(self, folder: str | PurePath, *, prefix: str = "") -> RegisterReport:
+        """Register every Delta and Iceberg table below a folder or a warehouse, up to three levels deep.
+
+        A table is named after its folders, as in `sales.orders`, with `prefix` before that. `folder` is a URL
+        or a path on this machine. A table that cannot be registered is skipped, and the report says why; so
+        are tables that the lake has already. Each table is an entry of the global log of its own: after an
+        error the call can be repeated.
+        """
+        url = str(folder) if "://" in str(folder) else local_url(str(folder))
+        return register_all(self._catalog, self._environment, url, prefix, self.register)
 
     @overload
     def history(self, name: str, limit: int | None = None) -> list[HistoryEntry]: ...

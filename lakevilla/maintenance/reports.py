@@ -132,6 +132,22 @@ class VacuumReport(Report):
             yield "nothing was deleted: this was a dry run"
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class RegisterReport(Report):
+    """What `lake.register_all` did: `registered` are the locations of the tables that got names, by these
+    names, and `skipped` says why others did not, by their locations."""
+
+    registered: Mapping[str, str] = field(default_factory=dict)
+    skipped: Mapping[str, str] = field(default_factory=dict)
+
+    def _lines(self) -> Iterator[str]:
+        yield f"registered {count_text(len(self.registered), 'table')}, skipped {len(self.skipped):,}"
+        for name, location in self.registered.items():
+            yield f"{name}: {location}"
+        for location, reason in self.skipped.items():
+            yield f"skipped {location}: {reason}"
+
+
 @dataclass(frozen=True, slots=True)
 class Ticket:
     """A place in a table's queue of writers.
