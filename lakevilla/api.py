@@ -12,6 +12,7 @@ from lakevilla.model import Counts, Features, HistoryEntry, LakeEntry, Outcome, 
 from lakevilla.transaction.transaction import Transaction
 from lakevilla.travel.export import Export
 from lakevilla.travel.past import PastLake
+from lakevilla.travel.restore import RestoreReport
 
 NONE = Features.NONE
 R = Features.R
@@ -35,6 +36,7 @@ __all__ = [
     "Receipt",
     "RecoverReport",
     "RegisterReport",
+    "RestoreReport",
     "Result",
     "Status",
     "Transaction",

@@ -1,7 +1,8 @@
 """The lake: the only place that connects stores, tables, engines and transactions."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import PurePath
 from types import TracebackType
@@ -32,12 +33,14 @@ from lakevilla.transaction.lifecycle.rerun import run
 from lakevilla.transaction.lifecycle.start import begin
 from lakevilla.transaction.outcomes.outcome import check_id, find_outcome
 from lakevilla.transaction.redo.resume import resume
+from lakevilla.transaction.statements.restore import restore
 from lakevilla.transaction.statements.statement import Statement
 from lakevilla.transaction.transaction import Transaction
 from lakevilla.transaction.verbs import Verbs
 from lakevilla.travel.export import Export, export
 from lakevilla.travel.instants import find, tag_instant, untag_instant
 from lakevilla.travel.past import PastLake
+from lakevilla.travel.restore import RestoreReport, check_names, plan_instant, plan_version
 from lakevilla.versions.instants import Cuts
 from lakevilla.versions.records import Head
 from lakevilla.versions.tags import check_tag_name
@@ -239,6 +242,39 @@ class Lake(Verbs):
         a tag, or by a time: then it is the newest entry at that time."""
         head = find(self._catalog, when, seq, tag)
         return PastLake(self._catalog, self._engine, self._environment, head)
+
+    def restore(
+        self,
+        *,
+        seq: int | None = None,
+        tag: str | None = None,
+        at: Any = None,
+        version: int | None = None,
+        tables: Sequence[str] | None = None,
+    ) -> RestoreReport:
+        """Bring tables back to an earlier instant, all of them or those named, in one commit.
+
+        The instant is the number of an entry (`seq`), a tag, a time (`at`) or what `lake.at` returned.
+        `version` is a version of one table instead: `restore(version=3, tables=["t"])`. Rows and columns
+        become what they were, and so do the partitioning and the constraints of a Delta table; other
+        properties stay. Versions since then stay readable. Tables that were dropped since, and those that
+        came later, are left alone, and the report says so. `InvalidInput` if files were deleted by vacuum;
+        then nothing was changed.
+        """
+        if version is not None:
+            if any(value is not None for value in (seq, tag, at)):
+                raise InvalidInput("give a version, or an instant, not both")
+            plan = plan_version(version, tables)
+        else:
+            check_names(tables)
+            then = self._instant(at) if isinstance(at, PastLake) else find(self._catalog, at, seq, tag)
+            assert then is not None, "a PastLake is an instant"
+            plan = plan_instant(self._catalog, then, tables)
+        with self.transaction(ALL) as tx:
+            for name, number in plan.versions.items():
+                run = partial(restore, name=name, version=number, instant=plan.seq)
+                tx._run(Statement(run, tables=tuple(plan.versions)))
+        return RestoreReport.of(plan, tx.receipt)
 
     def tag(self, name: str, at: Any = None) -> int:
         """Name an instant; vacuum keeps what it needs until `lake.untag`. Returns the number of its entry.

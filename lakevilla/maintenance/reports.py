@@ -1,33 +1,14 @@
 """What vacuum, recover, status and explain tell: small frozen values that print as text for people."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from lakevilla.display import aligned, html_lines, html_table
+from lakevilla.display import Report, aligned, html_lines, html_table
 from lakevilla.timestamps import UNKNOWN, utc_text
 
 _FILES_TOLD = 5
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
-
-
-class Report(ABC):
-    """A value that shows itself as lines of text, in notebooks too."""
-
-    __slots__ = ()
-
-    @abstractmethod
-    def _lines(self) -> Iterator[str]: ...
-
-    def __str__(self) -> str:
-        return "\n".join(self._lines())
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _repr_html_(self) -> str:
-        return html_lines(self._lines())
 
 
 @dataclass(frozen=True, slots=True)
