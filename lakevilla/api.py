@@ -7,12 +7,13 @@ the first statement, session or table that needs them.
 
 from lakevilla.engines.local.result import Result
 from lakevilla.lake import Lake
-from lakevilla.maintenance.reports import Explanation, RecoverReport, Status, VacuumReport
+from lakevilla.maintenance.reports import Explanation, RecoverReport, RegisterReport, Status, VacuumReport
 from lakevilla.model import Counts, Features, HistoryEntry, LakeEntry, Outcome, Receipt
 from lakevilla.session.session import Session
 from lakevilla.transaction.transaction import Transaction
 from lakevilla.travel.export import Export
 from lakevilla.travel.past import PastLake
+from lakevilla.travel.restore import RestoreReport
 
 NONE = Features.NONE
 R = Features.R
@@ -35,6 +36,8 @@ __all__ = [
     "R",
     "Receipt",
     "RecoverReport",
+    "RegisterReport",
+    "RestoreReport",
     "Result",
     "Session",
     "Status",

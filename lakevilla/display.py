@@ -1,5 +1,6 @@
 """Values as people see them: tables as aligned text and as HTML, and short reprs. All HTML is escaped."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import MISSING, fields
 from html import escape
@@ -28,6 +29,24 @@ class Records(list[T]):
         members: list[Any] = list(self)
         cells = [member.cells() for member in members]
         return [list(cells[0]), *(list(row.values()) for row in cells)]
+
+
+class Report(ABC):
+    """A value that shows itself as lines of text, in notebooks too."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _lines(self) -> Iterator[str]: ...
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return html_lines(self._lines())
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:

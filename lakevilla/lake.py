@@ -1,7 +1,8 @@
 """The lake: the only place that connects stores, tables, engines and transactions."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import PurePath
 from types import TracebackType
 from typing import Any, Self, overload
@@ -14,7 +15,8 @@ from lakevilla.errors import InvalidInput
 from lakevilla.maintenance.explain import explain
 from lakevilla.maintenance.queue_survey import LakeView
 from lakevilla.maintenance.recover import recover, status
-from lakevilla.maintenance.reports import Explanation, RecoverReport, Status, VacuumReport
+from lakevilla.maintenance.register import register_all
+from lakevilla.maintenance.reports import Explanation, RecoverReport, RegisterReport, Status, VacuumReport
 from lakevilla.maintenance.retention import retention_ms
 from lakevilla.maintenance.vacuum import VacuumOptions, vacuum
 from lakevilla.markers.lease import IDLE_SECONDS, LEASE_SECONDS, Leases
@@ -23,6 +25,7 @@ from lakevilla.session.session import Session
 from lakevilla.session.settings import Settings
 from lakevilla.sql.script.command_parser import command
 from lakevilla.sql.script.commands import SessionCommand
+from lakevilla.store.locations import local_url
 from lakevilla.store.metered import Meter
 from lakevilla.store.open import open_store
 from lakevilla.store.port import Store
@@ -34,12 +37,14 @@ from lakevilla.transaction.lifecycle.rerun import run
 from lakevilla.transaction.lifecycle.start import begin
 from lakevilla.transaction.outcomes.outcome import check_id, find_outcome
 from lakevilla.transaction.redo.resume import resume
+from lakevilla.transaction.statements.restore import restore
 from lakevilla.transaction.statements.statement import Statement
 from lakevilla.transaction.transaction import Transaction
 from lakevilla.transaction.verbs import Verbs
 from lakevilla.travel.export import Export, export
 from lakevilla.travel.instants import find, tag_instant, untag_instant
 from lakevilla.travel.past import PastLake
+from lakevilla.travel.restore import RestoreReport, check_names, plan_instant, plan_version
 from lakevilla.versions.instants import Cuts
 from lakevilla.versions.records import Head
 from lakevilla.versions.tags import check_tag_name
@@ -243,6 +248,17 @@ class Lake(Verbs):
         """The names of all tables: registered ones, and those in the lake's root."""
         return self._catalog.names(Meter())
 
+    def register_all(self, folder: str | PurePath, *, prefix: str = "") -> RegisterReport:
+        """Register every Delta and Iceberg table below a folder or a warehouse, up to three levels deep.
+
+        A table is named after its folders, as in `sales.orders`, with `prefix` before that. `folder` is a URL
+        or a path on this machine. A table that cannot be registered is skipped, and the report says why; so
+        are tables that the lake has already. Each table is an entry of the global log of its own: after an
+        error the call can be repeated.
+        """
+        url = str(folder) if "://" in str(folder) else local_url(str(folder))
+        return register_all(self._catalog, self._environment, url, prefix, self.register)
+
     @overload
     def history(self, name: str, limit: int | None = None) -> list[HistoryEntry]: ...
 
@@ -266,6 +282,39 @@ class Lake(Verbs):
         a tag, or by a time: then it is the newest entry at that time."""
         head = find(self._catalog, when, seq, tag)
         return PastLake(self._catalog, self._engine, self._environment, head)
+
+    def restore(
+        self,
+        *,
+        seq: int | None = None,
+        tag: str | None = None,
+        at: Any = None,
+        version: int | None = None,
+        tables: Sequence[str] | None = None,
+    ) -> RestoreReport:
+        """Bring tables back to an earlier instant, all of them or those named, in one commit.
+
+        The instant is the number of an entry (`seq`), a tag, a time (`at`) or what `lake.at` returned.
+        `version` is a version of one table instead: `restore(version=3, tables=["t"])`. Rows and columns
+        become what they were, and so do the partitioning and the constraints of a Delta table; other
+        properties stay. Versions since then stay readable. Tables that were dropped since, and those that
+        came later, are left alone, and the report says so. `InvalidInput` if files were deleted by vacuum;
+        then nothing was changed.
+        """
+        if version is not None:
+            if any(value is not None for value in (seq, tag, at)):
+                raise InvalidInput("give a version, or an instant, not both")
+            plan = plan_version(version, tables)
+        else:
+            check_names(tables)
+            then = self._instant(at) if isinstance(at, PastLake) else find(self._catalog, at, seq, tag)
+            assert then is not None, "a PastLake is an instant"
+            plan = plan_instant(self._catalog, then, tables)
+        with self.transaction(ALL) as tx:
+            for name, number in plan.versions.items():
+                run = partial(restore, name=name, version=number, instant=plan.seq)
+                tx._run(Statement(run, tables=tuple(plan.versions)))
+        return RestoreReport.of(plan, tx.receipt)
 
     def tag(self, name: str, at: Any = None) -> int:
         """Name an instant; vacuum keeps what it needs until `lake.untag`. Returns the number of its entry.

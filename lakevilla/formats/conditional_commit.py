@@ -4,7 +4,7 @@ An answer that got lost is found again by reading what is there. Only where even
 outcome is unknown, and no client may rerun the change blindly.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from lakevilla.environment import Environment
@@ -96,9 +96,12 @@ def unknown(store: Store, version: int, txn: str) -> CommitUnknown:
     )
 
 
-def missing(store: Store, environment: Environment, keys: Sequence[str]) -> list[str]:
-    """Those of these keys that are not in the store any more."""
-    found = environment.fan_out([partial(store.head, key) for key in keys])
+def missing(
+    environment: Environment, keys: Sequence[str], locate: Callable[[str], tuple[Store, str]]
+) -> list[str]:
+    """Those of these keys that are not in their stores any more; `locate` finds the store of a key."""
+    places = [locate(key) for key in keys]
+    found = environment.fan_out([partial(store.head, key) for store, key in places])
     return [key for key, meta in zip(keys, found, strict=True) if meta is None]
 
 

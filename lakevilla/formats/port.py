@@ -314,6 +314,11 @@ class FormatTable(Protocol[S]):
         """The change that undoes this one: its files go, those that it removed come back."""
         ...
 
+    def restore(self, now: S, then: S) -> Change:
+        """The change that brings the rows and columns of an earlier version back. Files that come back have
+        an `entry`. Unsupported if the table was changed since in a way that cannot be undone so."""
+        ...
+
     def encode_change(self, base: S, change: Change) -> Mapping[str, Any]:
         """A change as a JSON object in the format's own terms, for the records of a transaction.
 

@@ -1,33 +1,14 @@
 """What vacuum, recover, status and explain tell: small frozen values that print as text for people."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from lakevilla.display import aligned, html_lines, html_table
+from lakevilla.display import Report, aligned, html_lines, html_table
 from lakevilla.timestamps import UNKNOWN, utc_text
 
 _FILES_TOLD = 5
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
-
-
-class Report(ABC):
-    """A value that shows itself as lines of text, in notebooks too."""
-
-    __slots__ = ()
-
-    @abstractmethod
-    def _lines(self) -> Iterator[str]: ...
-
-    def __str__(self) -> str:
-        return "\n".join(self._lines())
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _repr_html_(self) -> str:
-        return html_lines(self._lines())
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +111,22 @@ class VacuumReport(Report):
         yield f"in all: {verb} {self.files}"
         if self.dry_run:
             yield "nothing was deleted: this was a dry run"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RegisterReport(Report):
+    """What `lake.register_all` did: `registered` are the locations of the tables that got names, by these
+    names, and `skipped` says why others did not, by their locations."""
+
+    registered: Mapping[str, str] = field(default_factory=dict)
+    skipped: Mapping[str, str] = field(default_factory=dict)
+
+    def _lines(self) -> Iterator[str]:
+        yield f"registered {count_text(len(self.registered), 'table')}, skipped {len(self.skipped):,}"
+        for name, location in self.registered.items():
+            yield f"{name}: {location}"
+        for location, reason in self.skipped.items():
+            yield f"skipped {location}: {reason}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,16 @@ def canonical_location(url: str) -> str:
     return f"{scheme}://{authority}/{check_key(folder)}" if folder else f"{scheme}://{authority}"
 
 
+def is_local_path(location: str) -> bool:
+    """Whether this can only be a path on this machine: absolute, below a home, or relative with a dot."""
+    return location.startswith(("/", "~", "./", "../")) or location in (".", "..")
+
+
+def local_url(path: str) -> str:
+    """The URL of a path on this machine; a relative one is relative to the working directory."""
+    return _file_url(os.path.abspath(os.path.expanduser(path)))
+
+
 def real_location(url: str) -> str:
     """The place that a URL leads to: equal for all its spellings, and for a symbolic link and its target.
 

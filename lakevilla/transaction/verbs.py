@@ -3,9 +3,11 @@
 On a transaction a verb is one of its statements; on a lake it is a transaction of its own.
 """
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import PurePath
 from typing import Any
 
 import pyarrow as pa
@@ -190,15 +192,21 @@ class Verbs(ABC):
     def register(
         self,
         name: str,
-        location: str | None = None,
+        location: str | PurePath | None = None,
         *,
         catalog: str | None = None,
         table: str | None = None,
     ) -> None:
         """Give an existing table a name in this lake: one that lies at a location, or an Iceberg table that a
-        catalog keeps (`catalog="prod", table="sales.orders"`)."""
+        catalog keeps (`catalog="prod", table="sales.orders"`).
+
+        A location is a URL (`s3://bucket/orders`, `file:///data/orders`) or a path on this machine, absolute,
+        below a home (`~/orders`), or relative to the working directory. A relative path in which there is no
+        table may also be a folder of the lake.
+        """
         if location is not None and catalog is None and table is None:
-            self._name(lambda w: ddl.register(w, name, location))
+            place = os.path.join(".", location) if isinstance(location, PurePath) else location
+            self._name(lambda w: ddl.register(w, name, place))
         elif location is None and catalog is not None and table is not None:
             self._name(lambda w: ddl.register_in_catalog(w, name, catalog, table))
         else:

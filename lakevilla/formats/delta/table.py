@@ -33,6 +33,7 @@ from lakevilla.formats.delta.log.publish import (
 )
 from lakevilla.formats.delta.log.references import DeltaReferences
 from lakevilla.formats.delta.log.replay import State
+from lakevilla.formats.delta.restore import restore
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.identity import (
     confirm_published,
@@ -185,6 +186,9 @@ class DeltaTable:
     def inverse(self, base: DeltaSnapshot, change: Change) -> Change:
         return inverse(base, change, self._environment.now_ms())
 
+    def restore(self, now: DeltaSnapshot, then: DeltaSnapshot) -> Change:
+        return restore(now, then)
+
     def encode_change(self, base: DeltaSnapshot, change: Change) -> Mapping[str, Any]:
         return encode_change(base, change, self._environment.now_ms())
 
@@ -209,7 +213,7 @@ class DeltaTable:
         return is_same(self._store, self._environment, snapshot.state, rewritten=rewritten)
 
     def missing(self, files: Sequence[WrittenFile], published: DeltaSnapshot | None = None) -> list[str]:  # noqa: ARG002
-        return missing(self._store, self._environment, [file.key for file in files])
+        return missing(self._environment, [file.key for file in files], self._locate)
 
     def retract(self, version: int, put: str | None, orphaned: bool = False, displaced: bool = False) -> bool:
         return retract(self._store, version, put, orphaned, displaced)

@@ -24,6 +24,7 @@ from lakevilla.formats.iceberg.log.versions import FIRST, Keeper, Log, Version
 from lakevilla.formats.iceberg.metadata.document import current_snapshot, properties, table_id
 from lakevilla.formats.iceberg.metadata.expiry import expire
 from lakevilla.formats.iceberg.metadata.paths import DATA, Places, location_of
+from lakevilla.formats.iceberg.restore import restore
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot, TableContext
 from lakevilla.formats.identity import (
     confirm_published,
@@ -180,6 +181,9 @@ class IcebergTable:
     def inverse(self, base: IcebergSnapshot, change: Change) -> Change:
         return changes.inverse(base, change)
 
+    def restore(self, now: IcebergSnapshot, then: IcebergSnapshot) -> Change:
+        return restore(now, then)
+
     def encode_change(self, base: IcebergSnapshot, change: Change) -> Mapping[str, Any]:
         return changes.encode_change(base, change)
 
@@ -206,7 +210,7 @@ class IcebergTable:
         keys = [file.key for file in files]
         if published is not None:
             keys += published.metadata_keys()
-        return missing(self._store, self._environment, keys)
+        return missing(self._environment, keys, self._place)
 
     def retract(self, version: int, put: str | None, orphaned: bool = False, displaced: bool = False) -> bool:
         return self._log.retract(version, put, orphaned, displaced)

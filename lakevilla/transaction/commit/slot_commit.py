@@ -174,8 +174,11 @@ class SlotCommit:
         return Write(pinned.ref, NEW, encoded, ReadSet(), blind=False, table_id=table_id)
 
     def _check(self, head: Head, commit: Commit) -> None:
-        """No other entry took a name that the commit gives, or dropped what it drops. If none has until
-        this HEAD, the create of the slot after it proves that none has until then."""
+        """No other entry took a name that the commit gives, dropped what it drops, or let an instant expire
+        that it restores. If none has until this HEAD, the create of the slot after it proves that none has
+        until then."""
+        for seq in self._parts.operations.instants:
+            registry.refuse_expired(head, seq)
         check_room(head.batches, head.horizon, commit.once)
         for write in commit.writes:
             if write.table.location in head.torn:

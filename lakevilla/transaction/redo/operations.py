@@ -77,6 +77,15 @@ class Operation:
                 return DROP
         return READ
 
+    @property
+    def uploaded_at(self) -> float:
+        """No file that it adds is older than this, on the environment's clock. Those of an earlier version
+        are of any age; as long as their instant is kept, so are they."""
+        match self.pending:
+            case TableChange(restores=True, instant=None):
+                return -math.inf
+        return self.begun_at
+
     def show(self, workspace: Workspace) -> None:
         """Let the statements after it see what it did."""
         match self.pending:
@@ -197,10 +206,16 @@ class Operations:
 
     def uploaded_since(self, location: str) -> float:
         """No file that the operations add to a table is older than this, on the environment's clock."""
-        changes = ((op.begun_at, op.change_of(location)) for op in self._all)
+        changes = ((op.uploaded_at, op.change_of(location)) for op in self._all)
         return min(
             (start for start, change in changes if change is not None and change.added), default=math.inf
         )
+
+    @property
+    def instants(self) -> set[int]:
+        """The entries of the global log whose instants must not have expired when the commit is decided."""
+        found = (op.pending.instant for op in self._all if isinstance(op.pending, TableChange))
+        return {seq for seq in found if seq is not None}
 
     def net(self, location: str) -> Change | None:
         """What the operations do to a table together; None if nothing is left of it."""

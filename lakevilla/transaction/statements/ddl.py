@@ -20,6 +20,7 @@ from lakevilla.sql.letters import refuse_surrogates_in
 from lakevilla.sql.parser import parse_expression, select_from
 from lakevilla.sql.statements import TableName
 from lakevilla.sql.types import type_named
+from lakevilla.store.locations import is_local_path, local_url
 from lakevilla.store.names import check_table_name
 from lakevilla.tables.pinned import Pinned, seen
 from lakevilla.transaction.statements.dml import refuse_rewritten
@@ -67,13 +68,34 @@ def create(
 def register(workspace: Workspace, name: str, location: str) -> Effect:
     """An existing table gets a name in this lake."""
     check_table_name(name)
-    place = workspace.catalog.place_of(location)
+    place = _existing(workspace, location)
     registry.refuse_doomed(workspace.catalog.head(workspace.meter, fresh=True), place)
     ref = TableRef(name, place, workspace.catalog.detect(place, workspace.meter))
     table = workspace.catalog.open(ref, workspace.meter)
     if table.latest() is None:
         raise InvalidInput(f"no table found at {location!r}")
     return Effect(None, LakeChange(lambda _: RegisterTable(ref)))
+
+
+def _existing(workspace: Workspace, location: str) -> str:
+    """Where a table lies that a client names by a URL or a path, as the registry keeps it.
+
+    A relative path without a dot may mean a folder of the lake, or one of the working directory.
+    """
+    catalog, meter = workspace.catalog, workspace.meter
+    if "://" in location:
+        return catalog.place_of(location)
+    if is_local_path(location):
+        return catalog.place_of(local_url(location))
+    inside, beside = catalog.place_of(location), catalog.place_of(local_url(location))
+    if inside == beside or catalog.format_at(beside, meter) is None:
+        return inside
+    if catalog.format_at(inside, meter) is not None:
+        raise InvalidInput(
+            f"{location!r} is ambiguous: there is a table in this folder of the lake, and one in this folder "
+            f"of the working directory; write './{location}' for the latter, or the whole path"
+        )
+    return beside
 
 
 def register_in_catalog(workspace: Workspace, name: str, catalog: str, table: str) -> Effect:

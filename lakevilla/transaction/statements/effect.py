@@ -13,12 +13,16 @@ from lakevilla.versions.records import Head, RegistryChange
 class TableChange:
     """A change of one table, to be published on the version that it was computed on, or rebased.
 
-    `makes` says that the change makes the table, which is new.
+    `makes` says that the change makes the table, which is new. `restores` says that it brings files of an
+    earlier version back, and `instant` is the entry of the global log whose instant that version is part of:
+    it must not have expired when the commit is decided.
     """
 
     pinned: Pinned
     change: Change
     makes: bool = False
+    restores: bool = False
+    instant: int | None = None
 
 
 @dataclass(frozen=True)

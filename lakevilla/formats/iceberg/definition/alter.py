@@ -17,7 +17,14 @@ from lakevilla.formats.iceberg.definition.name_mapping import NAME_MAPPING, name
 from lakevilla.formats.iceberg.definition.properties import refuse_write, shown
 from lakevilla.formats.iceberg.definition.schema import from_arrow
 from lakevilla.formats.iceberg.definition.settings import FORMAT_VERSION, check_properties, no_constraints
-from lakevilla.formats.iceberg.metadata.document import Raw, current_schema, format_version, properties, specs
+from lakevilla.formats.iceberg.metadata.document import (
+    Raw,
+    current_schema,
+    default_spec,
+    format_version,
+    properties,
+    specs,
+)
 from lakevilla.formats.properties import check_markers_stay
 from lakevilla.model import Change
 from lakevilla.sql.statements import (
@@ -108,6 +115,22 @@ def drop_columns(raw: Raw, names: Sequence[str], *, if_exists: bool = False) -> 
     if not columns:
         raise InvalidInput(f"cannot drop {', '.join(map(repr, names))}: the table would have no column left")
     return _change(raw, "DROP COLUMNS", {"columns": _text(dropped)}, _with_columns(raw, columns))
+
+
+def restore_columns(raw: Raw, then: Raw) -> Change | None:
+    """The columns of an earlier version of the table; None if they are the same."""
+    columns = _columns(then)
+    if columns == _columns(raw):
+        return None
+    ids = {number for column in columns for number in _ids(column)}
+    used = set(_current(raw).get("identifier-field-ids") or ())
+    used |= {field.source_id for field in default_spec(raw).fields if str(field.transform) != "void"}
+    if used - ids:
+        raise Unsupported(
+            "the table cannot be restored to a version with other columns: it is partitioned, or rows are "
+            "identified, by a column that was added since"
+        )
+    return _change(raw, "RESTORE", {}, _with_columns(raw, columns))
 
 
 def set_properties(raw: Raw, wanted: Mapping[str, str]) -> Change:

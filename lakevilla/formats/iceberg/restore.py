@@ -1,0 +1,43 @@
+"""Bringing an Iceberg table back to an earlier version: its rows and columns.
+
+Files come back with the sequence numbers that they had, so that deletes apply to them as before. Properties
+stay as they are, and so does the partitioning of new files: each file tells its own.
+"""
+
+from lakevilla.errors import Unsupported
+from lakevilla.formats.iceberg.definition.alter import restore_columns
+from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
+from lakevilla.formats.iceberg.written import removed_entry
+from lakevilla.formats.restored_files import RESTORE, RestoredFiles
+from lakevilla.model import Change, DataFile, WrittenFile
+
+
+def restore(now: IcebergSnapshot, then: IcebergSnapshot) -> Change:
+    """The change that makes of `now` what `then` was."""
+    if _delete_files(now) != _delete_files(then):
+        raise Unsupported(
+            f"the table cannot be restored to version {then.version}: another client has deleted rows since, "
+            "by delete files, or has removed such files; let that client roll the table back, or read the "
+            "version and overwrite the table with its rows",
+            version=then.version,
+        )
+    columns = restore_columns(now.raw, then.raw)
+    files = RestoredFiles.between(now, then)
+    return Change(
+        operation=RESTORE,
+        parameters={"version": str(then.version)},
+        added=tuple(_back(file) for file in files.back),
+        removed=files.gone,
+        metadata=None if columns is None else columns.metadata,
+        metrics=files.metrics,
+    )
+
+
+def _back(file: DataFile) -> WrittenFile:
+    return WrittenFile(file.key, file.size, file.rows or 0, {}, {}, 0, entry=removed_entry(file))
+
+
+def _delete_files(snapshot: IcebergSnapshot) -> set[str]:
+    manifests = [m for m in snapshot.manifests if not m.is_data and not m.is_empty]
+    snapshot.reader.load(manifests)
+    return {entry.path for manifest in manifests for entry in manifest.entries or ()}

@@ -1,0 +1,138 @@
+"""Bringing tables back to an earlier instant of the lake: which ones, from what to what, and the report."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from lakevilla.display import Report
+from lakevilla.errors import InvalidInput
+from lakevilla.model import Receipt, TableRef
+from lakevilla.store.metered import Meter
+from lakevilla.tables.catalog import Catalog
+from lakevilla.versions.records import Head
+
+DROPPED = "it was dropped since"
+RECREATED = "it was deleted since, and another table was created in its location"
+UNKNOWN = "no version of it was part of that instant"
+LATER = "it was created or registered later, and is left as it is"
+
+
+@dataclass(frozen=True)
+class RestorePlan:
+    """What to restore: the versions by the names that the tables have now, and why others are left alone.
+
+    `seq` is the instant, None where a version was given.
+    """
+
+    seq: int | None
+    versions: Mapping[str, int]
+    skipped: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RestoreReport(Report):
+    """What `lake.restore` did.
+
+    `seq` is the entry of the instant, None where a version was given. `restored` has the versions that tables
+    were brought back to, by name, `unchanged` names those that had not changed since, and `skipped` says why
+    others were left alone. `receipt` is that of the one commit; None if nothing had to be changed.
+    """
+
+    seq: int | None
+    restored: Mapping[str, int] = field(default_factory=dict)
+    unchanged: tuple[str, ...] = ()
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    receipt: Receipt | None = None
+
+    def _lines(self) -> Iterator[str]:
+        at = "" if self.seq is None else f" to the instant of entry {self.seq}"
+        yield f"restored {len(self.restored):,} of {len(self.restored) + len(self.unchanged):,} tables{at}"
+        new = {} if self.receipt is None else self.receipt.versions
+        for name, version in self.restored.items():
+            yield f"{name}: version {new.get(name, '?')} has the rows of version {version}"
+        for name in self.unchanged:
+            yield f"{name}: has not changed since"
+        for name, reason in self.skipped.items():
+            yield f"{name}: skipped: {reason}"
+
+    @staticmethod
+    def of(plan: RestorePlan, receipt: Receipt | None) -> "RestoreReport":
+        """What became of a plan."""
+        written = {} if receipt is None else {name.casefold(): name for name in receipt.versions}
+        asked = {written.get(name.casefold(), name): version for name, version in plan.versions.items()}
+        restored = {name: version for name, version in asked.items() if name.casefold() in written}
+        unchanged = tuple(name for name in asked if name not in restored)
+        return RestoreReport(plan.seq, restored, unchanged, plan.skipped, receipt if restored else None)
+
+
+def plan_instant(catalog: Catalog, then: Head, names: Sequence[str] | None) -> RestorePlan:
+    """All tables of an instant, or those of these names. InvalidInput for a name that cannot be restored."""
+    now = catalog.head(Meter(), fresh=True)
+    assert now is not None, "a lake with an earlier instant has a HEAD"
+    present = {catalog.real_place(ref.location): ref for ref in now.tables.values()}
+    versions: dict[str, int] = {}
+    skipped: dict[str, str] = {}
+    called: dict[str, str] = {}
+    for ref in then.tables.values():
+        current = present.pop(catalog.real_place(ref.location), None)
+        reason = _why_not(then, now, ref, current)
+        name = ref.name if current is None else current.name
+        called |= {ref.name.casefold(): name, name.casefold(): name}
+        if reason:
+            skipped[name] = reason
+        else:
+            versions[name] = then.versions[ref.location]
+    for ref in present.values():
+        called.setdefault(ref.name.casefold(), ref.name)
+        skipped.setdefault(ref.name, LATER)
+    if names is None:
+        return RestorePlan(then.seq, versions, skipped)
+    return RestorePlan(then.seq, _chosen(then.seq, names, called, versions, skipped))
+
+
+def _why_not(then: Head, now: Head, ref: TableRef, current: TableRef | None) -> str:
+    """Why a table of the instant cannot be restored; empty if it can."""
+    if current is None:
+        return DROPPED
+    if ref.location not in then.versions:
+        return UNKNOWN
+    before, after = then.ids.get(ref.location), now.ids.get(current.location)
+    return RECREATED if before is not None and after is not None and before != after else ""
+
+
+def _chosen(
+    seq: int,
+    names: Sequence[str],
+    called: Mapping[str, str],
+    versions: Mapping[str, int],
+    skipped: Mapping[str, str],
+) -> dict[str, int]:
+    check_names(names)
+    chosen: dict[str, int] = {}
+    for wanted in names:
+        name = called.get(wanted.casefold())
+        if name is None or name not in versions:
+            why = "the lake did not have it then" if name is None else skipped[name]
+            raise InvalidInput(
+                f"table {wanted!r} cannot be restored to entry {seq}: {why}. Nothing was changed",
+                table=wanted,
+                entry=seq,
+            )
+        chosen[name] = versions[name]
+    return chosen
+
+
+def plan_version(version: object, names: Sequence[str] | None) -> RestorePlan:
+    """One table at one of its own versions."""
+    check_names(names)
+    if names is None or len(names) != 1:
+        raise InvalidInput("versions are those of one table: restore(version=..., tables=['name'])")
+    if not isinstance(version, int) or isinstance(version, bool):
+        raise InvalidInput(f"a version is a number; found {version!r}")
+    return RestorePlan(None, {names[0]: version})
+
+
+def check_names(names: object) -> None:
+    """InvalidInput for what is not a list of names."""
+    listed = names is None or (isinstance(names, Sequence) and not isinstance(names, str) and len(names) > 0)
+    if not listed:
+        raise InvalidInput(f"tables is a list of names, or left out for all tables; found {names!r}")
