@@ -9,9 +9,9 @@ in every way.
 import os
 from collections.abc import Collection, Iterable
 
-from sim.crash import Point
-from sim.faults import WRITES
-from sim.sites import site
+from sim.suites.crash import Point
+from sim.world.faults import WRITES
+from sim.world.sites import site
 
 ALL = os.environ.get("LAKEVILLA_CRASH") == "all"
 OPENED, OPENED_OF_SAMPLE = 4, 2

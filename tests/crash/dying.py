@@ -5,15 +5,15 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from sim.bucket import Bucket
-from sim.checkers.cataloged import judged
+from sim.actors.session import Session
 from sim.checkers.history import History
-from sim.crash import Point, Recorder
-from sim.formats import Formats
-from sim.lakes import open_lake
-from sim.rows import rows_engine
-from sim.session import Session
-from sim.world import Client, World
+from sim.checkers.tables.cataloged import judged
+from sim.suites.crash import Point, Recorder
+from sim.world.bucket import Bucket
+from sim.world.client import Client, World
+from sim.world.formats import Formats
+from sim.world.lakes import open_lake
+from sim.world.row_engine import rows_engine
 from tests.crash.choosing import chosen, opened
 from tests.crash.opening import differing_tables
 

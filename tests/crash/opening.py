@@ -11,11 +11,11 @@ from pyiceberg.io import FileIO, InputFile, OutputFile
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import StaticTable
 
-from sim.catalogs import WAREHOUSE
-from sim.checkers.commits import rows_of
 from sim.checkers.effects import bag
-from sim.checkers.iceberg import IcebergLog, log_key
-from sim.checkers.logs import read_log, table_roots
+from sim.checkers.tables.commits import rows_of
+from sim.checkers.tables.iceberg import IcebergLog, log_key
+from sim.checkers.tables.logs import read_log, table_roots
+from sim.world.catalogs import WAREHOUSE
 
 BUCKET = "sim://bucket/"
 

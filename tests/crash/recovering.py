@@ -1,9 +1,9 @@
 """What a client with recovery may be doing when it dies: several statements, lost races, queues, leases."""
 
-from sim.crash import Scenario
-from sim.journal import FORGOTTEN, Journal, give_up, resume, run_again, transact, walk_away
-from sim.lakes import LEASE_SECONDS
-from sim.session import Session
+from sim.actors.journal import FORGOTTEN, Journal, give_up, resume, run_again, transact, walk_away
+from sim.actors.session import Session
+from sim.suites.crash import Scenario
+from sim.world.lakes import LEASE_SECONDS
 
 LONG_SECONDS = 1.1
 """So long after its first change a transaction takes a place in the queue of writers."""

@@ -3,11 +3,11 @@
 import json
 from typing import Any
 
-from sim.bucket import Bucket
-from sim.checkers.cuts import check_instant, check_tables, read_instants
 from sim.checkers.cycles import Append
 from sim.checkers.history import Operation
+from sim.checkers.instants import check_instant, check_tables, read_instants
 from sim.checkers.looks import Deed, Look, as_txn
+from sim.world.bucket import Bucket
 
 
 def bucket() -> Bucket:

@@ -5,11 +5,16 @@ from functools import partial
 
 import pytest
 
-from sim.bucket import Write
-from sim.checkers.log_markers import check_log_markers, hidden_commits, pending_markers, without_markers
-from sim.formats import FORMATS
-from sim.in_log import play
-from sim.planted import replaced
+from sim.checkers.tables.log_markers import (
+    check_log_markers,
+    hidden_commits,
+    pending_markers,
+    without_markers,
+)
+from sim.planted.commits import replaced
+from sim.suites.log_markers import play
+from sim.world.bucket import Write
+from sim.world.formats import FORMATS
 from tests.support.planted import catch
 
 LEASE = 1.0
@@ -21,7 +26,7 @@ both = pytest.mark.parametrize("made", ["delta", "iceberg"])
 @pytest.mark.parametrize(("made", "seeds"), [("delta", 12), ("iceberg", 3)])
 def test_first_seeds_show_no_violation(made: str, seeds: int):
     for seed in range(seeds):
-        replay = f"replay with: python -m sim.in_log --format {made} --seed {seed}"
+        replay = f"replay with: python -m sim.suites.log_markers --format {made} --seed {seed}"
         assert play(seed, formats=FORMATS[made]).violations == [], replay
 
 
