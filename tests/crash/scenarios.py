@@ -14,7 +14,7 @@ from sim.actors.journal import run_again
 from sim.actors.session import Session
 from sim.legacy.client import place_table
 from sim.suites.crash import Scenario
-from tests.crash.recovering import RECOVERING, read_and_write
+from tests.crash.recovery_acts import RECOVERING, read_and_write
 
 ROWS = [{"op": 7, "part": 1}, {"op": 8, "part": 2}, {"op": 9, "part": 2}]
 

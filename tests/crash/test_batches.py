@@ -15,7 +15,7 @@ from sim.suites import batches, tables
 from sim.suites.crash import Point, Recorder
 from sim.world.formats import FORMATS, PLAIN, Formats
 from sim.world.row_engine import rows_engine
-from tests.crash.dying import Act, Left, act_and_die, failed_observers, problems_of_deaths
+from tests.crash.deaths import Act, Left, act_and_die, failed_observers, problems_of_deaths
 from tests.crash.test_many_tables import outsider
 from tests.support.extent import in_turn
 

@@ -13,8 +13,8 @@ from sim.suites.crash import Matrix, Point, Scenario
 from sim.world.faults import REQUESTS
 from sim.world.formats import CATALOGED, FORMATS
 from sim.world.sites import site
-from tests.crash.choosing import chosen
-from tests.crash.dying import Left, problems_of_deaths
+from tests.crash.chosen_deaths import chosen
+from tests.crash.deaths import Left, problems_of_deaths
 from tests.crash.scenarios import SCENARIOS, look
 from tests.support.extent import in_turn
 

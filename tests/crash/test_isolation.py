@@ -30,7 +30,7 @@ from sim.world.faults import Calm
 from sim.world.formats import FORMATS, PLAIN, Formats
 from sim.world.row_engine import rows_engine
 from sim.world.sites import site
-from tests.crash.dying import Act, Left, act_and_die, failed_observers, problems_of_deaths, start
+from tests.crash.deaths import Act, Left, act_and_die, failed_observers, problems_of_deaths, start
 from tests.support.extent import in_turn
 
 PICKS = {

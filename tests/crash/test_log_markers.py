@@ -22,9 +22,9 @@ from sim.suites.log_markers import image_in_log, judge_in_log
 from sim.world.bucket import Bucket, Write
 from sim.world.formats import FORMATS
 from sim.world.row_engine import rows_engine
-from tests.crash.choosing import ALL, chosen
-from tests.crash.opening import by_pyiceberg
-from tests.crash.recovering import (
+from tests.crash.chosen_deaths import ALL, chosen
+from tests.crash.other_readers import by_pyiceberg
+from tests.crash.recovery_acts import (
     aborted,
     forgotten,
     long_statements,

@@ -16,8 +16,8 @@ from sim.world.faults import Fate
 from sim.world.formats import FORMATS, Formats
 from sim.world.row_engine import rows_engine
 from sim.world.scheduler import Stuck
-from tests.crash.choosing import ALL
-from tests.crash.dying import start
+from tests.crash.chosen_deaths import ALL
+from tests.crash.deaths import start
 from tests.crash.test_many_tables import THREE, outsider
 
 LOST = "right"

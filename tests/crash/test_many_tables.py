@@ -23,8 +23,8 @@ from sim.world.client import World
 from sim.world.faults import Calm
 from sim.world.formats import FORMATS, PLAIN, Formats
 from sim.world.row_engine import rows_engine
-from tests.crash.choosing import chosen
-from tests.crash.dying import Act, Left, act_and_die, failed_observers, problems_of_deaths, start
+from tests.crash.chosen_deaths import chosen
+from tests.crash.deaths import Act, Left, act_and_die, failed_observers, problems_of_deaths, start
 from tests.support.extent import in_turn
 
 BOTH = Features.R | Features.CT

@@ -17,8 +17,8 @@ from sim.world.bucket import Bucket
 from sim.world.client import World
 from sim.world.formats import FORMATS, Formats
 from sim.world.row_engine import rows_engine
-from tests.crash.choosing import chosen
-from tests.crash.dying import failed_observers, start
+from tests.crash.chosen_deaths import chosen
+from tests.crash.deaths import failed_observers, start
 from tests.crash.test_many_tables import TWO, outsider
 
 HALF_DONE_SECONDS = 200.0

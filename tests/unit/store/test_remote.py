@@ -14,7 +14,7 @@ from lakevilla.store.adapters.answers import Answer
 from lakevilla.store.open import open_adapter, open_store
 from lakevilla.store.port import Changed, Created, Exists, Object, Store, Unanswered
 from lakevilla.store.retry import Retrying
-from tests.unit.store.answering import AnsweringServer, answering_server
+from tests.unit.store.answers import AnsweringServer, answering_server
 from tests.unit.store.clocked import Clocked
 
 SECRET = "SeCrEt-7h1s-15-h1dd3n"

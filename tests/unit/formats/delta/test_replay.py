@@ -12,7 +12,7 @@ from lakevilla.formats.delta.log import replay
 from lakevilla.formats.delta.log.actions import Commit
 from lakevilla.formats.delta.log.entry import commit_of, identity_of
 from lakevilla.formats.delta.log.replay import LiveBlock, State
-from tests.unit.delta.raw_log import PROTOCOL, add, memory, metadata, remove, table, write_entry
+from tests.unit.formats.delta.raw_log import PROTOCOL, add, memory, metadata, remove, table, write_entry
 
 
 def vector(name: str) -> dict[str, Any]:

@@ -16,9 +16,9 @@ from lakevilla.formats.delta.log.actions import Protocol
 from lakevilla.predicates import ANYTHING, Compare
 from lakevilla.store.open import open_store
 from lakevilla.store.port import Store
-from tests.delta_writer import Writer
+from tests.support.delta_writer import Writer
 
-GOLDEN = Path(__file__).parents[4] / "shared" / "data" / "golden" / "delta"
+GOLDEN = Path(__file__).parents[5] / "shared" / "data" / "golden" / "delta"
 DAY_MS = 24 * 3600 * 1000
 SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.string())])
 

@@ -7,7 +7,7 @@ import pytest
 from lakevilla.errors import InvalidInput
 from lakevilla.formats.delta.log.listing import adjusted_times, list_log, newest_at
 from lakevilla.store.port import Meta, Store
-from tests.unit.delta.raw_log import PROTOCOL, add, memory, metadata, table, write_entry
+from tests.unit.formats.delta.raw_log import PROTOCOL, add, memory, metadata, table, write_entry
 
 ICT = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["inCommitTimestamp"]}}
 

@@ -13,7 +13,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import CommitTableResponse, Table
 
 import lakevilla as lv
-from tests.rest_catalog import serving
+from tests.support.rest_catalog import serving
 
 SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.int64())])
 ROWS = pa.table({"id": [1, 2, 3], "v": [10, 20, 30]}, SCHEMA)

@@ -4,9 +4,15 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.hermitage import playing
+from tests.hermitage import player
 from tests.hermitage.fakes import Dirty, FirstCommitterWins, KeepsStaleReads, NeverEnds, OneAtATime, Refused
-from tests.hermitage.judging import (
+from tests.hermitage.notation import Layout, Rows
+from tests.hermitage.orders import telling_orders
+from tests.hermitage.outcome import End, Ended, Outcome
+from tests.hermitage.player import Place, Program, play
+from tests.hermitage.script import FIRST_ROWS, Script
+from tests.hermitage.scripts import SCRIPTS
+from tests.hermitage.verdict import (
     complaint,
     complaint_across,
     find_order_of_writers,
@@ -14,12 +20,6 @@ from tests.hermitage.judging import (
     find_snapshot_order,
     find_unjust,
 )
-from tests.hermitage.notation import Layout, Rows
-from tests.hermitage.orders import telling_orders
-from tests.hermitage.outcome import End, Ended, Outcome
-from tests.hermitage.playing import Place, Program, play
-from tests.hermitage.script import FIRST_ROWS, Script
-from tests.hermitage.scripts import SCRIPTS
 
 BY_NAME = {script.name: script for script in SCRIPTS}
 SHORT = [script for script in SCRIPTS if script.name != "otv"]
@@ -83,7 +83,7 @@ def test_transaction_that_is_run_again_counts_with_its_last_reads() -> None:
 
 
 def test_system_that_never_ends_a_commit_is_stuck(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(playing, "STUCK_SECONDS", 0.1)
+    monkeypatch.setattr(player, "STUCK_SECONDS", 0.1)
     script = BY_NAME["g-single-write-2"]
     outcome = play(NeverEnds(), script, script.order, 0.01)
     assert outcome.transactions["T1"].end is End.ABORTED

@@ -7,8 +7,8 @@ from lakevilla.errors import Corrupt
 from lakevilla.formats.delta.log.paths import entry_key
 from lakevilla.store.port import Store
 from tests.lake.hooked import Hooked
-from tests.unit.delta import raw_log
-from tests.unit.delta.raw_log import PROTOCOL, add, metadata, remove, write_entry
+from tests.unit.formats.delta import raw_log
+from tests.unit.formats.delta.raw_log import PROTOCOL, add, metadata, remove, write_entry
 
 FUTURE_MS = 4_000_000_000_000
 VECTOR = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "offset": 4, "sizeInBytes": 40}

@@ -16,7 +16,7 @@ from lakevilla.formats.iceberg.definition.schema import to_arrow
 from lakevilla.formats.iceberg.metadata.document import current_schema, schemas
 from lakevilla.model import PartitionField
 from lakevilla.sql import statements as sql
-from tests.unit.iceberg.definitions import altered, columns, create
+from tests.unit.formats.iceberg.definitions import altered, columns, create
 
 NAME_MAPPING = "schema.name-mapping.default"
 BY_P = [PartitionField("p", ("p",))]

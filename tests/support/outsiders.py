@@ -15,7 +15,7 @@ from deltalake.exceptions import CommitFailedError
 from deltalake.schema import PrimitiveType
 from pyiceberg.types import StringType
 
-from tests.iceberg_files import FilesCatalog, LostRace
+from tests.support.iceberg_files import FilesCatalog, LostRace
 
 Rows = list[dict[str, Any]]
 Where = Path | str

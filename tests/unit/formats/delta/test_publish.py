@@ -22,7 +22,7 @@ from lakevilla.store.metered import Meter, Metered
 from lakevilla.store.open import open_store
 from lakevilla.store.port import Ambiguous, Store
 from lakevilla.store.retry import Retrying
-from tests.delta_writer import Writer
+from tests.support.delta_writer import Writer
 from tests.unit.store.clocked import Clocked
 
 SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.string())])

@@ -14,8 +14,8 @@ from sim.world.client import Client, World
 from sim.world.formats import Formats
 from sim.world.lakes import open_lake
 from sim.world.row_engine import rows_engine
-from tests.crash.choosing import chosen, opened
-from tests.crash.opening import differing_tables
+from tests.crash.chosen_deaths import chosen, opened
+from tests.crash.other_readers import differing_tables
 
 Act = Callable[[Session], None]
 

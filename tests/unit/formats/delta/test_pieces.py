@@ -11,7 +11,16 @@ from lakevilla.formats.delta.log.paths import LOG
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.predicates import ANYTHING
 from lakevilla.store.port import Store
-from tests.unit.delta.raw_log import ENVIRONMENT, PROTOCOL, add, memory, metadata, remove, table, write_entry
+from tests.unit.formats.delta.raw_log import (
+    ENVIRONMENT,
+    PROTOCOL,
+    add,
+    memory,
+    metadata,
+    remove,
+    table,
+    write_entry,
+)
 
 DEFINITION = (PROTOCOL, metadata(("id", "long")))
 

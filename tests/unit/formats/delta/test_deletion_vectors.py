@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from lakevilla.errors import Corrupt
 from lakevilla.files.bitmaps import decode_bitmap
 from lakevilla.formats.delta.files.deletion_vectors import decode_z85, deletes_of, vector_key
-from tests.unit.delta.raw_log import memory
 from tests.unit.files.raw_bitmaps import encode, framed
+from tests.unit.formats.delta.raw_log import memory
 
 
 def encode_z85(data: bytes) -> str:

@@ -8,7 +8,7 @@ from lakevilla.errors import Corrupt, InvalidInput, Unsupported
 from lakevilla.formats.delta.log.paths import LAST_CHECKPOINT, LOG, checkpoint_part_keys, entry_key
 from lakevilla.store.metered import KINDS, Meter
 from lakevilla.store.port import Store
-from tests.unit.delta.raw_log import (
+from tests.unit.formats.delta.raw_log import (
     PROTOCOL,
     add,
     checkpoint_bytes,

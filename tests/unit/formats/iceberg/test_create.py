@@ -11,7 +11,7 @@ from lakevilla.errors import InvalidInput, Unsupported
 from lakevilla.formats.iceberg.definition.schema import to_arrow
 from lakevilla.formats.iceberg.metadata.document import current_schema, current_snapshot, default_spec
 from lakevilla.model import PartitionField
-from tests.unit.iceberg.definitions import INNER, SCHEMA, columns, create
+from tests.unit.formats.iceberg.definitions import INNER, SCHEMA, columns, create
 
 
 def test_new_table_has_its_columns_and_no_snapshot() -> None:

@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.predicates import And, Compare, IsNotNull, IsNull, Or, Predicate
-from tests.unit.delta.raw_log import PROTOCOL, add, memory, metadata, table, write_checkpoint, write_entry
+from tests.unit.formats.delta.raw_log import (
+    PROTOCOL,
+    add,
+    memory,
+    metadata,
+    table,
+    write_checkpoint,
+    write_entry,
+)
 
 UTC = datetime.UTC
 MOMENTS = st.datetimes(datetime.datetime(1950, 1, 1), datetime.datetime(2050, 1, 1))
