@@ -23,8 +23,8 @@ import numpy as np
 
 import lakevilla as lv
 from bench.stores import SEAWEEDFS, SLOW, Place, running_places
-from sim import storm
-from sim.storm import BOTH, CLIENTS, RETRIES, TABLES, Tally
+from sim.suites import storm
+from sim.suites.storm import BOTH, CLIENTS, RETRIES, TABLES, Tally
 
 SIMULATED = 500
 REAL = 50

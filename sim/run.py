@@ -19,26 +19,21 @@ from functools import partial
 from multiprocessing.sharedctypes import Synchronized
 
 from lakevilla.engines.local.engine import LocalEngine
-from sim import (
-    batches,
-    isolation,
-    losses,
-    planted,
-    planted_batches,
-    planted_cataloged,
-    planted_iceberg,
-    planted_isolation,
-    planted_losses,
-    planted_recovery,
-    planted_tables,
-    planted_world,
-    tables,
-)
-from sim.formats import FORMATS, Formats
-from sim.lakes import EngineOf, first_image
 from sim.outside import play as outside
-from sim.rows import rows_engine
-from sim.suite import SUITES, Report, play
+from sim.planted import batches as planted_batches
+from sim.planted import cataloged as planted_cataloged
+from sim.planted import commits as planted
+from sim.planted import iceberg as planted_iceberg
+from sim.planted import isolation as planted_isolation
+from sim.planted import losses as planted_losses
+from sim.planted import recovery as planted_recovery
+from sim.planted import tables as planted_tables
+from sim.planted import world as planted_world
+from sim.suites import batches, isolation, losses, tables
+from sim.suites.base import SUITES, Report, play
+from sim.world.formats import FORMATS, Formats
+from sim.world.lakes import EngineOf, first_image
+from sim.world.row_engine import rows_engine
 
 BUGS = {
     **planted.BUGS,

@@ -12,7 +12,7 @@ from bench.jars import EVERY, JarsMissing
 from bench.seaweed import S3Server, running_server
 from lakevilla.store.open import open_store
 from lakevilla.store.port import Store
-from tests.quick_spark import FEW_ROWS, INTERPRETED, YOUNG_JVM
+from tests.support.quick_spark import FEW_ROWS, INTERPRETED, YOUNG_JVM
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

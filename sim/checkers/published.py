@@ -13,9 +13,9 @@ import re
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-from sim.checkers.commits import Commit, Log, Place
 from sim.checkers.heads import PAST, Heads
-from sim.checkers.logs import new_log, place_of, root_beside
+from sim.checkers.tables.commits import Commit, Log, Place
+from sim.checkers.tables.logs import new_log, place_of, root_beside
 
 SLOT = re.compile(r"^_lakevilla/global/log/(?P<seq>\d+)\.json$")
 HEAD = "_lakevilla/global/HEAD.json"

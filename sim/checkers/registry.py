@@ -13,7 +13,7 @@ from typing import Any
 from sim.checkers.heads import Heads
 from sim.checkers.history import Operation
 from sim.checkers.published import HEAD, SLOT
-from sim.checkers.versions import TimedWrite
+from sim.checkers.tables.versions import TimedWrite
 
 
 @dataclass

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from sim.checkers.effects import bag, rows_after
 from sim.checkers.history import Operation
 from sim.checkers.steps import check_steps
-from sim.checkers.versions import Version, newest_during
+from sim.checkers.tables.versions import Version, newest_during
 
 
 def makers(versions: Sequence[Version], operations: Sequence[Operation]) -> set[int]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sim.checkers.effects import bag, rows_after, rows_after_steps, shown
 from sim.checkers.history import Operation
-from sim.checkers.versions import Version, newest_during
+from sim.checkers.tables.versions import Version, newest_during
 
 
 def check_steps(

@@ -9,11 +9,11 @@ before that entry was in its way.
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
-from sim.checkers.commits import Commit
 from sim.checkers.heads import Heads
 from sim.checkers.history import Operation
-from sim.checkers.logs import read_log, table_roots
 from sim.checkers.published import HEAD, AppliedWrite
+from sim.checkers.tables.commits import Commit
+from sim.checkers.tables.logs import read_log, table_roots
 
 INVERSE = "-inverse"
 

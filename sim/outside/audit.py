@@ -9,11 +9,11 @@ from functools import partial
 
 from lakevilla.errors import LakeVillaError
 from sim.checkers.history import History
-from sim.lakes import EngineOf, open_lake
 from sim.outside import acts, upkeep
 from sim.outside.acts import ALL, R
 from sim.outside.session import LAKE, OTHER, Notes, Obedient
-from sim.world import World
+from sim.world.client import World
+from sim.world.lakes import EngineOf, open_lake
 
 ASKED = 4
 

@@ -9,12 +9,12 @@
 
 from collections.abc import Iterable, Sequence
 
-from sim.bucket import Bucket
 from sim.checkers.history import History, Operation
-from sim.checkers.keeping import Keeping
-from sim.checkers.lives import Lives
+from sim.checkers.tables.lives import Lives
+from sim.checkers.tables.retention import Keeping
 from sim.outside.plan import DAY
 from sim.outside.session import AGAIN, Notes
+from sim.world.bucket import Bucket
 
 REGISTRY_SECONDS = 15.0
 """How old the names may be by which a client finds a table."""

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
-from sim.faults import TIMEOUT, Fate, Storm, answered, late, lost, refused
-from sim.sites import site
+from sim.world.faults import TIMEOUT, Fate, Storm, answered, late, lost, refused
+from sim.world.sites import site
 
 DECISIVE = frozenset(
     ("create log entry", "create slot", "replace HEAD", "create metadata", "replace pointer", "create HEAD")

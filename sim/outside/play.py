@@ -11,20 +11,20 @@ from random import Random
 from unittest.mock import patch
 
 from lakevilla.lake import Lake
-from sim.bucket import Bucket
 from sim.checkers.history import History
-from sim.faults import Calm, Storm
-from sim.formats import PLAIN, Formats
-from sim.lakes import EngineOf, open_lake
 from sim.outside import acts, audit, upkeep
 from sim.outside.acts import ALL, INSIDE, NAMES, SHARED
 from sim.outside.judge import judge
 from sim.outside.plan import FOCUS, Seasons, draw_starts
 from sim.outside.session import FAR, LAKE, OTHER, Notes, Obedient
 from sim.outside.strangers import Stranger, delete_folder, make_anew
-from sim.rows import rows_engine
-from sim.suite import Report, weather
-from sim.world import Client, World
+from sim.suites.base import Report, weather
+from sim.world.bucket import Bucket
+from sim.world.client import Client, World
+from sim.world.faults import Calm, Storm
+from sim.world.formats import PLAIN, Formats
+from sim.world.lakes import EngineOf, open_lake
+from sim.world.row_engine import rows_engine
 
 SLOTS_KEPT = 3
 """So few entries of the global log are kept however old they are: seeds are short."""

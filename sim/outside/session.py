@@ -23,9 +23,9 @@ from lakevilla.errors import (
 )
 from lakevilla.lake import Lake
 from lakevilla.transaction.transaction import Transaction
+from sim.actors.session import Session
 from sim.checkers.history import History, Operation
-from sim.session import Session
-from sim.world import Client
+from sim.world.client import Client
 
 LAKE, OTHER, FAR = "lake", "other", "far"
 """The folders of the first lake, of the second, and of a table outside of both."""

@@ -17,17 +17,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakevilla.store.port import Created, Unanswered
-from sim.checkers.delta import CHECKPOINT, LOG_ENTRY, data_key, log_key
 from sim.checkers.history import History
-from sim.checkers.lives import WRECKER
 from sim.checkers.rows import Change, first_rows
-from sim.formats import DELTA
-from sim.legacy import dialect_of
-from sim.legacy_delta import DeltaDialect
-from sim.legacy_store import GaveUp, encode_json, get
+from sim.checkers.tables.delta import CHECKPOINT, LOG_ENTRY, data_key, log_key
+from sim.checkers.tables.lives import WRECKER
+from sim.legacy.client import dialect_of
+from sim.legacy.delta import DeltaDialect
+from sim.legacy.store import GaveUp, encode_json, get
 from sim.outside.plan import DAY
 from sim.outside.session import Notes
-from sim.world import Client, World
+from sim.world.client import Client, World
+from sim.world.formats import DELTA
 
 COLUMNS = (("k", "long"), ("v", "long"), ("items", "string"))
 KEPT = 2 * DAY

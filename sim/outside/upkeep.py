@@ -9,7 +9,7 @@ from sim.outside import acts
 from sim.outside.acts import INSIDE, read_rows
 from sim.outside.session import FAR, LAKE, Obedient
 from sim.outside.strangers import delete_folder
-from sim.world import World
+from sim.world.client import World
 
 EVERYBODY_KNOWS = 30.0
 """After so long every client has heard of a drop that it asks about."""

@@ -9,18 +9,18 @@ import pyarrow as pa
 
 from lakevilla.engines.local.engine import LocalEngine
 from lakevilla.versions.owner import Owner
-from sim import actors
-from sim.crash import Scenario
-from sim.journal import run_again
-from sim.legacy import place_table
-from sim.session import Session
-from tests.crash.recovering import RECOVERING, read_and_write
+from sim.actors import one_table
+from sim.actors.journal import run_again
+from sim.actors.session import Session
+from sim.legacy.client import place_table
+from sim.suites.crash import Scenario
+from tests.crash.recovery_acts import RECOVERING, read_and_write
 
 ROWS = [{"op": 7, "part": 1}, {"op": 8, "part": 2}, {"op": 9, "part": 2}]
 
 
 def append(session: Session) -> None:
-    actors.change(session, "blind", "append", None, ROWS, lambda tx: tx.append("blind", ROWS))
+    one_table.change(session, "blind", "append", None, ROWS, lambda tx: tx.append("blind", ROWS))
 
 
 def update(key: int):
@@ -28,51 +28,53 @@ def update(key: int):
         value = 100 + len(session.history.operations)
         assigned = {"items": f"concat(items, ',{value}')"}
         statement = lambda tx: tx.update("lists", set=assigned, where=f"k = {key}")  # noqa: E731
-        actors.change(session, "lists", "list-append", key, value, statement)
+        one_table.change(session, "lists", "list-append", key, value, statement)
 
     return act
 
 
 def delete(session: Session) -> None:
-    actors.change(session, "blind", "delete", 2, None, lambda tx: tx.delete("blind", where="part = 2"))
+    one_table.change(session, "blind", "delete", 2, None, lambda tx: tx.delete("blind", where="part = 2"))
 
 
 def overwrite(session: Session) -> None:
     rows = [{"op": 70, "part": 2}]
     statement = lambda tx: tx.overwrite("blind", rows, where="part = 2")  # noqa: E731
-    actors.change(session, "blind", "overwrite", 2, rows, statement)
+    one_table.change(session, "blind", "overwrite", 2, rows, statement)
 
 
 def insert_count(session: Session) -> None:
     text = "INSERT INTO counts SELECT count(*) AS n, 7 AS op FROM counts"
-    actors.change(session, "counts", "count-insert", None, 7, lambda tx: tx.sql(text))
+    one_table.change(session, "counts", "count-insert", None, 7, lambda tx: tx.sql(text))
 
 
 def insert_again(session: Session) -> None:
     value = 100 + len(session.history.operations)
     text = f"INSERT INTO counts SELECT count(*) AS n, {value} AS op FROM counts"
-    actors.change(session, "counts", "count-insert", None, value, lambda tx: tx.sql(text))
+    one_table.change(session, "counts", "count-insert", None, value, lambda tx: tx.sql(text))
 
 
 def create(session: Session) -> None:
     tag, formats = len(session.history.operations), session.client.formats
     schema = pa.schema([(f"tag_{tag}", pa.int64())])
-    actors.change(session, "", "create", "x", tag, lambda tx: tx.create("x", schema, format=formats.of("x")))
+    one_table.change(
+        session, "", "create", "x", tag, lambda tx: tx.create("x", schema, format=formats.of("x"))
+    )
 
 
 def create_with_rows(session: Session) -> None:
     tag, formats = len(session.history.operations), session.client.formats
     rows = [{f"tag_{tag}": 1}]
-    actors.change(session, "", "create", "x", tag, lambda tx: tx.create("x", rows, format=formats.of("x")))
+    one_table.change(session, "", "create", "x", tag, lambda tx: tx.create("x", rows, format=formats.of("x")))
 
 
 def drop(session: Session) -> None:
-    actors.change(session, "", "drop", "x", None, lambda tx: tx.drop("x"))
+    one_table.change(session, "", "drop", "x", None, lambda tx: tx.drop("x"))
 
 
 def rename(session: Session) -> None:
     to = f"r{len(session.history.operations)}"
-    actors.change(session, "", "rename", "x", to, lambda tx: tx.rename("x", to))
+    one_table.change(session, "", "rename", "x", to, lambda tx: tx.rename("x", to))
 
 
 def place_foreign_table(session: Session) -> None:
@@ -86,7 +88,7 @@ def place_foreign_counts(session: Session) -> None:
 
 
 def register(session: Session) -> None:
-    actors.change(session, "", "register", "x", None, lambda tx: tx.register("x", "foreign"))
+    one_table.change(session, "", "register", "x", None, lambda tx: tx.register("x", "foreign"))
 
 
 def leave_owner(session: Session) -> None:
@@ -102,18 +104,18 @@ def appends(count: int):
         for number in range(count):
             rows = [{"op": 1000 + number, "part": 0}]
             statement = lambda tx, rows=rows: tx.append("blind", rows)  # noqa: E731
-            actors.change(session, "blind", "append", None, rows, statement)
+            one_table.change(session, "blind", "append", None, rows, statement)
 
     return act
 
 
 def list_tables(session: Session) -> None:
-    actors.list_tables(session, session.client.environment)  # type: ignore[arg-type]
+    one_table.list_tables(session, session.client.environment)  # type: ignore[arg-type]
 
 
 def read(session: Session) -> None:
-    for table in actors.SCHEMAS:
-        actors.audit_table(session, table)
+    for table in one_table.SCHEMAS:
+        one_table.audit_table(session, table)
 
 
 @contextmanager
@@ -159,9 +161,9 @@ SCENARIOS = [
 def look(session: Session) -> None:
     """A client that comes later: it reads every table, changes them, and makes and drops one of its own."""
     known = set(session.lake.tables())
-    for table in sorted(known & set(actors.SCHEMAS)):
-        actors.audit_table(session, table)
-    if known >= set(actors.SCHEMAS):
+    for table in sorted(known & set(one_table.SCHEMAS)):
+        one_table.audit_table(session, table)
+    if known >= set(one_table.SCHEMAS):
         for work in (update(1), update(3), insert_again):
             work(session)
         run_again(session, "lists", read_and_write)

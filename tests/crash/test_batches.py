@@ -6,16 +6,16 @@ from random import Random
 
 import pytest
 
-from sim import batches, tables
+from sim.actors.session import Session
 from sim.checkers.batches import check_batches
 from sim.checkers.history import History
 from sim.checkers.published import check_published
-from sim.crash import Point, Recorder
-from sim.formats import FORMATS, PLAIN, Formats
-from sim.planted_batches import BUGS
-from sim.rows import rows_engine
-from sim.session import Session
-from tests.crash.dying import Act, Left, act_and_die, failed_observers, problems_of_deaths
+from sim.planted.batches import BUGS
+from sim.suites import batches, tables
+from sim.suites.crash import Point, Recorder
+from sim.world.formats import FORMATS, PLAIN, Formats
+from sim.world.row_engine import rows_engine
+from tests.crash.deaths import Act, Left, act_and_die, failed_observers, problems_of_deaths
 from tests.crash.test_many_tables import outsider
 from tests.support.extent import in_turn
 

@@ -5,16 +5,16 @@ from pathlib import Path
 import pytest
 
 from lakevilla.engines.local.engine import LocalEngine
-from sim.crash import Matrix, Point, Scenario
-from sim.faults import REQUESTS
-from sim.formats import CATALOGED, FORMATS
-from sim.planted import BUGS
-from sim.planted_cataloged import BUGS as CATALOGED_BUGS
-from sim.planted_iceberg import BUGS as ICEBERG_BUGS
-from sim.sites import site
-from sim.suite import SUITES, play
-from tests.crash.choosing import chosen
-from tests.crash.dying import Left, problems_of_deaths
+from sim.planted.cataloged import BUGS as CATALOGED_BUGS
+from sim.planted.commits import BUGS
+from sim.planted.iceberg import BUGS as ICEBERG_BUGS
+from sim.suites.base import SUITES, play
+from sim.suites.crash import Matrix, Point, Scenario
+from sim.world.faults import REQUESTS
+from sim.world.formats import CATALOGED, FORMATS
+from sim.world.sites import site
+from tests.crash.chosen_deaths import chosen
+from tests.crash.deaths import Left, problems_of_deaths
 from tests.crash.scenarios import SCENARIOS, look
 from tests.support.extent import in_turn
 

@@ -13,23 +13,24 @@ from unittest.mock import patch
 import pytest
 
 from lakevilla.maintenance.instants import SLOTS_KEPT
-from sim import isolated, isolation, making
-from sim.bucket import Bucket
+from sim.actors import isolated, table_changes
+from sim.actors.isolated import ALL, Doing, I, Plan, R, Wish
+from sim.actors.session import Session
 from sim.checkers.history import History
 from sim.checkers.looks import INSERTED
 from sim.checkers.published import check_published
-from sim.crash import Point, Recorder
-from sim.faults import Calm
-from sim.formats import FORMATS, PLAIN, Formats
-from sim.isolated import ALL, Doing, I, Plan, R, Wish
-from sim.judge_isolation import Final, judge
-from sim.legacy import LegacyWriter
-from sim.legacy_store import encode_json
-from sim.rows import rows_engine
-from sim.session import Session
-from sim.sites import site
-from sim.world import World
-from tests.crash.dying import Act, Left, act_and_die, failed_observers, problems_of_deaths, start
+from sim.legacy.client import LegacyWriter
+from sim.legacy.store import encode_json
+from sim.suites import isolation
+from sim.suites.crash import Point, Recorder
+from sim.suites.isolation_verdict import Final, judge
+from sim.world.bucket import Bucket
+from sim.world.client import World
+from sim.world.faults import Calm
+from sim.world.formats import FORMATS, PLAIN, Formats
+from sim.world.row_engine import rows_engine
+from sim.world.sites import site
+from tests.crash.deaths import Act, Left, act_and_die, failed_observers, problems_of_deaths, start
 from tests.support.extent import in_turn
 
 PICKS = {
@@ -102,12 +103,14 @@ PLANS: dict[str, tuple[Plan, Act | None]] = {
 
 
 def making_tables(*names: str) -> Act:
-    return lambda session: making.transact(session, making.make(*names), "left", 0, ALL, again=True)
+    return lambda session: table_changes.transact(
+        session, table_changes.make(*names), "left", 0, ALL, again=True
+    )
 
 
 def squat(session: Session) -> None:
     """A table in the place `s0`, by a client that knows nothing of us."""
-    making.place_foreign_table(session.client, "s0")
+    table_changes.place_foreign_table(session.client, "s0")
 
 
 DAYS = 86_400.0
@@ -191,7 +194,7 @@ def _play(name: str, point: Point | None, formats: Formats) -> tuple[Recorder, L
         for table in isolation.TABLES:
             final.see(table, session.lake.read(table).collect(), "plain")
         final.tags.clear()
-        final.tags.update(making.visible(session.lake))
+        final.tags.update(table_changes.visible(session.lake))
 
     with case.within():
         recorder, bucket = act_and_die(image, history, case.act, case.rival, look, point, formats, case.since)

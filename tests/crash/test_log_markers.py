@@ -9,22 +9,22 @@ from deltalake import DeltaTable
 
 from lakevilla.store.port import Replaced
 from lakevilla.store.retry import Retrying
-from sim import actors
-from sim.bucket import Bucket, Write
-from sim.checkers.delta import live_files
+from sim.actors import one_table
+from sim.actors.journal import Journal, give_up, run_again, transact
+from sim.actors.session import Session
 from sim.checkers.history import History
-from sim.checkers.iceberg import log_key, place_of
-from sim.checkers.log_markers import hidden_commits, pending_markers, without_markers
-from sim.checkers.logs import read_log, table_roots
-from sim.crash import Matrix, Outcome, Point, Scenario
-from sim.formats import FORMATS
-from sim.in_log import image_in_log, judge_in_log
-from sim.journal import Journal, give_up, run_again, transact
-from sim.rows import rows_engine
-from sim.session import Session
-from tests.crash.choosing import ALL, chosen
-from tests.crash.opening import by_pyiceberg
-from tests.crash.recovering import (
+from sim.checkers.tables.delta import live_files
+from sim.checkers.tables.iceberg import log_key, place_of
+from sim.checkers.tables.log_markers import hidden_commits, pending_markers, without_markers
+from sim.checkers.tables.logs import read_log, table_roots
+from sim.suites.crash import Matrix, Outcome, Point, Scenario
+from sim.suites.log_markers import image_in_log, judge_in_log
+from sim.world.bucket import Bucket, Write
+from sim.world.formats import FORMATS
+from sim.world.row_engine import rows_engine
+from tests.crash.chosen_deaths import ALL, chosen
+from tests.crash.other_readers import by_pyiceberg
+from tests.crash.recovery_acts import (
     aborted,
     forgotten,
     long_statements,
@@ -67,8 +67,8 @@ def freed_above(session: Session) -> None:
 
 def look(session: Session) -> None:
     """A client that comes later: it reads every table and changes some."""
-    for table in actors.SCHEMAS:
-        actors.audit_table(session, table)
+    for table in one_table.SCHEMAS:
+        one_table.audit_table(session, table)
     append(session)
     run_again(session, "lists", several_statements)
     transact(session, "lists", long_statements)

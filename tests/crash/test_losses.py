@@ -7,17 +7,17 @@ from collections.abc import Callable
 import pytest
 
 from lakevilla.store.keys import GLOBAL_LOG
-from sim import losses, tables
-from sim.checkers.cataloged import judged
+from sim.actors.session import Session
 from sim.checkers.history import History
-from sim.faults import Fate
-from sim.formats import FORMATS, Formats
-from sim.rows import rows_engine
-from sim.scheduler import Stuck
-from sim.session import Session
-from sim.world import World
-from tests.crash.choosing import ALL
-from tests.crash.dying import start
+from sim.checkers.tables.cataloged import judged
+from sim.suites import losses, tables
+from sim.world.client import World
+from sim.world.faults import Fate
+from sim.world.formats import FORMATS, Formats
+from sim.world.row_engine import rows_engine
+from sim.world.scheduler import Stuck
+from tests.crash.chosen_deaths import ALL
+from tests.crash.deaths import start
 from tests.crash.test_many_tables import THREE, outsider
 
 LOST = "right"

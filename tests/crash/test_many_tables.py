@@ -7,23 +7,24 @@ from pathlib import Path
 import pytest
 
 from lakevilla.model import Features
-from sim import making, tables
-from sim.bucket import Bucket
+from sim.actors import table_changes
+from sim.actors.session import Session
 from sim.checkers.cycles import Append
 from sim.checkers.history import History, Operation
 from sim.checkers.published import check_published
 from sim.checkers.torn import Torn
-from sim.crash import Point, Recorder
-from sim.faults import Calm
-from sim.formats import FORMATS, PLAIN, Formats
-from sim.legacy import LegacyWriter
-from sim.legacy_store import encode_json
-from sim.planted_tables import BUGS
-from sim.rows import rows_engine
-from sim.session import Session
-from sim.world import World
-from tests.crash.choosing import chosen
-from tests.crash.dying import Act, Left, act_and_die, failed_observers, problems_of_deaths, start
+from sim.legacy.client import LegacyWriter
+from sim.legacy.store import encode_json
+from sim.planted.tables import BUGS
+from sim.suites import tables
+from sim.suites.crash import Point, Recorder
+from sim.world.bucket import Bucket
+from sim.world.client import World
+from sim.world.faults import Calm
+from sim.world.formats import FORMATS, PLAIN, Formats
+from sim.world.row_engine import rows_engine
+from tests.crash.chosen_deaths import chosen
+from tests.crash.deaths import Act, Left, act_and_die, failed_observers, problems_of_deaths, start
 from tests.support.extent import in_turn
 
 BOTH = Features.R | Features.CT
@@ -45,14 +46,14 @@ def transfer(*plan: tuple[str, int, bool]) -> Act:
     return act
 
 
-def defining(plan: making.Plan) -> Act:
+def defining(plan: table_changes.Plan) -> Act:
     """Make or drop tables and append a value to a list, in one transaction."""
-    return lambda session: making.transact(session, plan, "right", 0, BOTH, again=True)
+    return lambda session: table_changes.transact(session, plan, "right", 0, BOTH, again=True)
 
 
 def settler(session: Session) -> None:
     """A table in the place `s0`, by a client that knows nothing of us."""
-    making.place_foreign_table(session.client, "s0")
+    table_changes.place_foreign_table(session.client, "s0")
 
 
 def outsider(session: Session, table: str = "right") -> None:
@@ -71,13 +72,16 @@ SCENARIOS: dict[str, tuple[Act, Act | None]] = {
     "one table with reads of another": (transfer(("left", 0, True)), None),
     "against a rival": (TWO, transfer(("right", 1, False), ("left", 2, False))),
     "against an outside writer": (TWO, outsider),
-    "make two tables": (defining(making.make("n*", "s0")), None),
-    "make a table against a rival": (defining(making.make("s0")), defining(making.make("s0"))),
-    "make a table against an outside writer": (defining(making.make("n*")), outsider),
-    "make two tables against an outsider in the place": (defining(making.make("n*", "s0")), settler),
-    "drop a table": (defining(making.drop(OLD)), None),
-    "drop a table against an outside writer": (defining(making.drop(OLD)), outsider),
-    "replace a table against a rival": (defining(making.drop(OLD, again=True)), defining(making.drop(OLD))),
+    "make two tables": (defining(table_changes.make("n*", "s0")), None),
+    "make a table against a rival": (defining(table_changes.make("s0")), defining(table_changes.make("s0"))),
+    "make a table against an outside writer": (defining(table_changes.make("n*")), outsider),
+    "make two tables against an outsider in the place": (defining(table_changes.make("n*", "s0")), settler),
+    "drop a table": (defining(table_changes.drop(OLD)), None),
+    "drop a table against an outside writer": (defining(table_changes.drop(OLD)), outsider),
+    "replace a table against a rival": (
+        defining(table_changes.drop(OLD, again=True)),
+        defining(table_changes.drop(OLD)),
+    ),
     "three tables against an outside writer": (THREE, outsider),
     "three tables against a rival": (THREE, transfer(("up", 2, False), ("left", 1, False))),
 }
@@ -95,12 +99,12 @@ def _play(name: str, point: Point | None, formats: Formats) -> tuple[Recorder, L
                 if key != tables.STRANGER:
                     final[f"{table}/{key}"] = tables.items(text)
         tags.clear()
-        tags.update(making.visible(session.lake))
+        tags.update(table_changes.visible(session.lake))
 
     recorder, bucket = act_and_die(image, history, act, rival, look, point, formats)
     violations = check_published(bucket.writes) + failed_observers(history)
     torn = Torn(bucket.writes)
-    violations += tables.judge(history, final, torn) + making.judge(history, final, tags, torn)
+    violations += tables.judge(history, final, torn) + table_changes.judge(history, final, tags, torn)
     return recorder, Left(bucket, violations)
 
 
@@ -115,7 +119,7 @@ def _image(formats: Formats) -> tuple[Bucket, History]:
     history = History()
     with World(1, Calm, formats=formats) as world:
         world.bucket.load(tables.image(rows_engine, formats))
-        start(world, world.client("maker"), history, defining(making.make("n*")))
+        start(world, world.client("maker"), history, defining(table_changes.make("n*")))
         world.run()
         return world.bucket, history
 

@@ -10,20 +10,20 @@ import pytest
 
 from lakevilla.model import Features
 from lakevilla.transaction.transaction import Transaction
-from sim import tables
-from sim.bucket import Bucket
+from sim.actors.session import Session
 from sim.checkers.cycles import Append
 from sim.checkers.history import History
 from sim.checkers.published import check_published
 from sim.checkers.relays import RELAY
 from sim.checkers.torn import Torn
-from sim.crash import Point, Recorder
-from sim.faults import Calm
-from sim.formats import FORMATS, PLAIN, Formats
-from sim.rows import rows_engine
-from sim.session import Session
-from sim.world import World
-from tests.crash.dying import Act, Left, act_and_die, failed_observers, problems_of_deaths, start
+from sim.suites import tables
+from sim.suites.crash import Point, Recorder
+from sim.world.bucket import Bucket
+from sim.world.client import World
+from sim.world.faults import Calm
+from sim.world.formats import FORMATS, PLAIN, Formats
+from sim.world.row_engine import rows_engine
+from tests.crash.deaths import Act, Left, act_and_die, failed_observers, problems_of_deaths, start
 from tests.crash.test_many_tables import TWO, outsider, transfer
 from tests.support.extent import in_turn
 

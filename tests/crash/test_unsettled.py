@@ -6,19 +6,19 @@ from functools import partial
 import pytest
 
 from lakevilla.model import Features
-from sim import tables
-from sim.bucket import Bucket
+from sim.actors.session import Session
 from sim.checkers.history import History
 from sim.checkers.published import check_published
 from sim.checkers.torn import Torn
-from sim.crash import Point, Recorder
-from sim.formats import FORMATS, Formats
-from sim.planted_tables import NARROW
-from sim.rows import rows_engine
-from sim.session import Session
-from sim.world import World
-from tests.crash.choosing import chosen
-from tests.crash.dying import failed_observers, start
+from sim.planted.tables import NARROW
+from sim.suites import tables
+from sim.suites.crash import Point, Recorder
+from sim.world.bucket import Bucket
+from sim.world.client import World
+from sim.world.formats import FORMATS, Formats
+from sim.world.row_engine import rows_engine
+from tests.crash.chosen_deaths import chosen
+from tests.crash.deaths import failed_observers, start
 from tests.crash.test_many_tables import TWO, outsider
 
 HALF_DONE_SECONDS = 200.0

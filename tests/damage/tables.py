@@ -10,7 +10,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 import lakevilla as lv
-from tests.evolved import make_evolved
+from tests.support.evolved import make_evolved
 from tests.unit.files.raw_bitmaps import encode, framed
 
 ROWS = pa.table(

@@ -20,9 +20,9 @@ from lakevilla.formats.properties import is_true
 from lakevilla.model import Change
 from lakevilla.predicates import ANYTHING
 from lakevilla.store.open import open_store
-from tests.delta_writer import Writer
 from tests.golden.canonical import checksum
 from tests.golden.tables import GOLDEN, tables
+from tests.support.delta_writer import Writer
 
 
 @pytest.fixture

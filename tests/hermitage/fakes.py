@@ -3,7 +3,7 @@
 import threading
 
 from tests.hermitage.notation import Operation, Read, Rows
-from tests.hermitage.playing import Program
+from tests.hermitage.player import Program
 from tests.hermitage.script import FIRST_ROWS
 
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from itertools import islice
 
 from tests.hermitage.fakes import Dirty
-from tests.hermitage.judging import find_serial_order
-from tests.hermitage.playing import play
+from tests.hermitage.player import play
 from tests.hermitage.script import Script
+from tests.hermitage.verdict import find_serial_order
 
 SEED = 1995  # the year of "A Critique of ANSI SQL Isolation Levels"
 

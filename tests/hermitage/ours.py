@@ -18,7 +18,7 @@ from lakevilla.store.open import open_store
 from lakevilla.store.port import Store
 from lakevilla.transaction.commit import writer_queues
 from tests.hermitage.notation import Delete, Insert, Layout, Operation, Read, Rows, Update, sql_of
-from tests.hermitage.playing import Program
+from tests.hermitage.player import Program
 from tests.hermitage.script import FIRST_ROWS
 
 OpenLake = Callable[[], lv.Lake]

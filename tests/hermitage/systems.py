@@ -12,7 +12,7 @@ import lakevilla as lv
 from tests.hermitage.notation import Layout
 from tests.hermitage.ours import WAYS, MemoryLakes, OurPlace, Way, fill, ways_shown
 from tests.hermitage.peers import DeltalakePlace, SparkDeltaPlace
-from tests.hermitage.playing import PATIENCE_SECONDS, Place
+from tests.hermitage.player import PATIENCE_SECONDS, Place
 
 
 @dataclass(frozen=True)

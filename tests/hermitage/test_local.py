@@ -14,7 +14,7 @@ from tests.hermitage.notation import Layout
 from tests.hermitage.orders import sampled_orders, telling_orders
 from tests.hermitage.ours import WITH_I, MemoryLakes, by_hand, queueing
 from tests.hermitage.outcome import End, Ended, Outcome
-from tests.hermitage.playing import play
+from tests.hermitage.player import play
 from tests.hermitage.script import FIRST_ROWS, Script
 from tests.hermitage.scripts import ACROSS_TABLES, SCRIPTS
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.hermitage.cases import ACROSS, BY_NAME, LAYOUTS
 from tests.hermitage.fakes import Dirty, FirstCommitterWins, KeepsStaleReads, Refused
-from tests.hermitage.playing import Place, Program
+from tests.hermitage.player import Place, Program
 from tests.hermitage.systems import System
 from tests.hermitage.table import Cell, measure, narrow, render
 

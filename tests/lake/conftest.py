@@ -13,8 +13,8 @@ import lakevilla as lv
 from lakevilla.formats import identity
 from lakevilla.tables.catalog import Catalog
 from lakevilla.transaction.commit import writer_queues
-from tests.outsiders import OUTSIDERS
 from tests.support.extent import by_name
+from tests.support.outsiders import OUTSIDERS
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

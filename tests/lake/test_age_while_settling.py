@@ -14,7 +14,7 @@ from lakevilla.store.port import Created, Exists
 from lakevilla.store.retry import Retrying
 from tests.lake.hooked import Hooked
 from tests.lake.test_age_of_uploads import DAY, OPTIONS, Clock
-from tests.outsiders import OUTSIDERS
+from tests.support.outsiders import OUTSIDERS
 
 SLOT = "_lakevilla/global/log/"
 

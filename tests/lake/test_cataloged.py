@@ -13,7 +13,7 @@ from pyiceberg.exceptions import CommitFailedException, ValidationException
 import lakevilla as lv
 from bench.seaweed import S3Server
 from tests.lake.clocks import Days
-from tests.warehouses import ROWS, SCHEMA, Warehouse, warehouse
+from tests.support.warehouses import ROWS, SCHEMA, Warehouse, warehouse
 
 Outsider = Callable[[Warehouse], None]
 

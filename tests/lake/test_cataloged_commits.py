@@ -12,7 +12,7 @@ from pyiceberg.table import CommitTableResponse
 
 import lakevilla as lv
 from lakevilla.formats.iceberg.log import catalog_log, publish
-from tests.warehouses import SCHEMA, Commit, Commits, Warehouse, client_of, warehouse
+from tests.support.warehouses import SCHEMA, Commit, Commits, Warehouse, client_of, warehouse
 
 ALL = lv.R | lv.CT | lv.I
 

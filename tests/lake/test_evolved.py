@@ -8,7 +8,7 @@ import lakevilla as lv
 from lakevilla.environment import SystemEnvironment
 from lakevilla.formats.registry import open_table
 from lakevilla.store.open import open_store
-from tests.evolved import ROWS, make_evolved
+from tests.support.evolved import ROWS, make_evolved
 
 
 @pytest.fixture

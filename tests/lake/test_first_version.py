@@ -10,7 +10,7 @@ import pytest
 import lakevilla as lv
 from lakevilla.store.open import open_store
 from tests.lake.hooked import Hooked
-from tests.outsiders import OUTSIDERS, Outsider
+from tests.support.outsiders import OUTSIDERS, Outsider
 
 pytestmark = pytest.mark.formats("iceberg")
 

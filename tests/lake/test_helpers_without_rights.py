@@ -10,7 +10,7 @@ from lakevilla.errors import Unavailable
 from lakevilla.store import keys
 from lakevilla.store.open import open_store
 from tests.lake.hooked import Hooked
-from tests.outsiders import OUTSIDERS
+from tests.support.outsiders import OUTSIDERS
 
 pytestmark = pytest.mark.formats("delta", "iceberg")
 

@@ -20,7 +20,7 @@ from lakevilla.formats.registry import open_table
 from lakevilla.predicates import Compare
 from lakevilla.store.metered import KINDS
 from lakevilla.store.open import open_store
-from tests.iceberg_files import FilesCatalog
+from tests.support.iceberg_files import FilesCatalog
 
 COLUMNS = (
     "id BIGINT, n INT, at TIMESTAMP, moment TIMESTAMP_NTZ, day DATE, name STRING, data BINARY, "

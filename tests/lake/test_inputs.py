@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 from pyiceberg.types import StructType
 
 import lakevilla as lv
-from tests.iceberg_files import FilesCatalog
+from tests.support.iceberg_files import FilesCatalog
 
 
 class Color(str, enum.Enum):  # noqa: UP042

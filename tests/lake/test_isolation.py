@@ -10,7 +10,7 @@ import lakevilla as lv
 from lakevilla.environment import SystemEnvironment
 from lakevilla.store.adapters.directory import Directory
 from tests.lake.hooked import Hooked
-from tests.outsiders import OUTSIDERS, Outsider
+from tests.support.outsiders import OUTSIDERS, Outsider
 
 pytestmark = pytest.mark.formats("delta", "iceberg")
 

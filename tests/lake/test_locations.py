@@ -8,7 +8,7 @@ import pytest
 
 import lakevilla as lv
 from lakevilla.tables.catalog import Catalog
-from tests.outsiders import OUTSIDERS, Outsider
+from tests.support.outsiders import OUTSIDERS, Outsider
 
 pytestmark = pytest.mark.formats("delta", "iceberg")
 

@@ -18,7 +18,7 @@ from deltalake import DeltaTable
 
 import lakevilla as lv
 from lakevilla.store.metered import KINDS
-from tests.outsiders import OUTSIDERS, Outsider
+from tests.support.outsiders import OUTSIDERS, Outsider
 
 pytestmark = pytest.mark.formats("delta", "iceberg")
 

@@ -12,7 +12,7 @@ import lakevilla as lv
 from lakevilla.environment import SystemEnvironment
 from lakevilla.store.open import open_store
 from tests.lake.hooked import Hooked
-from tests.outsiders import OUTSIDERS
+from tests.support.outsiders import OUTSIDERS
 
 _OPTIONS = {"fsync": "false"}
 _LOG = "_lakevilla/global/log/"

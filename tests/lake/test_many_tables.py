@@ -13,7 +13,7 @@ from lakevilla.store.adapters.directory import Directory
 from lakevilla.store.metered import Meter
 from lakevilla.store.open import open_store
 from tests.lake.hooked import Hooked
-from tests.outsiders import OUTSIDERS
+from tests.support.outsiders import OUTSIDERS
 
 pytestmark = pytest.mark.formats("delta", "iceberg", "mixed")
 each = pytest.mark.formats("delta", "iceberg")

@@ -14,8 +14,8 @@ from lakevilla.store.open import open_store
 from lakevilla.transaction.lifecycle import start
 from lakevilla.versions import batches
 from tests.lake.hooked import Hooked
-from tests.lake.leaving import OPTIONS, store_all
-from tests.outsiders import OUTSIDERS
+from tests.lake.left_open import OPTIONS, store_all
+from tests.support.outsiders import OUTSIDERS
 
 pytestmark = pytest.mark.formats("delta", "iceberg", "mixed")
 each = pytest.mark.formats("delta", "iceberg")

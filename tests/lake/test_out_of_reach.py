@@ -19,7 +19,7 @@ from lakevilla.store.port import Store
 from lakevilla.versions.log import GlobalLog
 from lakevilla.versions.records import Head
 from tests.lake.hooked import Hooked
-from tests.outsiders import OUTSIDERS
+from tests.support.outsiders import OUTSIDERS
 
 pytestmark = pytest.mark.formats("delta", "iceberg")
 

@@ -9,7 +9,7 @@ from lakevilla.cli.main import main
 from lakevilla.store import keys
 from lakevilla.store.open import open_store
 from tests.lake.hooked import Hooked
-from tests.lake.leaving import OPTIONS, abandon, add, make_lake, open_lake
+from tests.lake.left_open import OPTIONS, abandon, add, make_lake, open_lake
 
 pytestmark = pytest.mark.formats("delta", "iceberg")
 

@@ -10,7 +10,7 @@ from lakevilla.store import keys
 from lakevilla.store.open import open_store
 from tests.lake.clocks import Days
 from tests.lake.hooked import Hooked
-from tests.outsiders import OUTSIDERS
+from tests.support.outsiders import OUTSIDERS
 
 OPTIONS = {"fsync": "false"}
 

@@ -18,7 +18,7 @@ from lakevilla.store.prefixed import Prefixed
 from lakevilla.sublogs.records import Ran, Saved, Sublog, Touched
 from lakevilla.versions.head_encoding import unpack
 from tests.lake.hooked import Hooked
-from tests.outsiders import OUTSIDERS
+from tests.support.outsiders import OUTSIDERS
 
 pytestmark = pytest.mark.formats("delta", "iceberg")
 

@@ -10,7 +10,7 @@ import lakevilla as lv
 from lakevilla.formats import identity
 from lakevilla.formats.identity import Recreated
 from lakevilla.settle import entries
-from tests.outsiders import OUTSIDERS
+from tests.support.outsiders import OUTSIDERS
 
 pytestmark = pytest.mark.formats("delta", "iceberg")
 

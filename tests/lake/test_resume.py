@@ -10,8 +10,18 @@ import pytest
 
 import lakevilla as lv
 from lakevilla.errors import Unavailable
-from tests.lake.leaving import abandon, add, hooked, insert, make_lake, open_lake, records, store_all, values
-from tests.outsiders import OUTSIDERS
+from tests.lake.left_open import (
+    abandon,
+    add,
+    hooked,
+    insert,
+    make_lake,
+    open_lake,
+    records,
+    store_all,
+    values,
+)
+from tests.support.outsiders import OUTSIDERS
 
 pytestmark = pytest.mark.formats("delta", "iceberg")
 

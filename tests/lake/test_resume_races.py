@@ -7,10 +7,10 @@ import pytest
 
 import lakevilla as lv
 from lakevilla.lake import Lake
-from sim.faults import Calm, Storm
-from sim.lakes import open_lake
-from sim.rows import rows_engine
-from sim.world import Client, World
+from sim.world.client import Client, World
+from sim.world.faults import Calm, Storm
+from sim.world.lakes import open_lake
+from sim.world.row_engine import rows_engine
 
 SEEDS = range(60)
 ROW = [{"k": 1, "items": "x"}]

@@ -11,8 +11,8 @@ import lakevilla as lv
 from lakevilla.errors import Unavailable
 from lakevilla.store import keys
 from lakevilla.store.port import Ambiguous
-from tests.lake.leaving import abandon, add, hooked, make_lake, open_lake, records, store_all, values
-from tests.outsiders import OUTSIDERS
+from tests.lake.left_open import abandon, add, hooked, make_lake, open_lake, records, store_all, values
+from tests.support.outsiders import OUTSIDERS
 
 pytestmark = pytest.mark.formats("delta", "iceberg")
 

@@ -9,7 +9,7 @@ import pytest
 
 import lakevilla as lv
 from lakevilla.store.metered import Meter
-from tests.outsiders import OUTSIDERS, Outsider
+from tests.support.outsiders import OUTSIDERS, Outsider
 
 pytestmark = pytest.mark.formats("delta", "iceberg")
 

@@ -15,7 +15,7 @@ import lakevilla as lv
 from bench.seaweed import S3Server
 from lakevilla.environment import SystemEnvironment
 from lakevilla.errors import Aborted, CommitUnknown, Unavailable
-from tests.lossy_proxy import Fate, LossyProxy, running_lossy_proxy
+from tests.support.lossy_proxy import Fate, LossyProxy, running_lossy_proxy
 
 SITES = {
     "log entry": ("create", "/_delta_log/"),

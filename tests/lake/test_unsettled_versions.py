@@ -11,7 +11,7 @@ from lakevilla.store.metered import Meter
 from lakevilla.store.open import open_store
 from lakevilla.transaction.commit import optimistic_commit
 from tests.lake.hooked import Hooked
-from tests.outsiders import OUTSIDERS
+from tests.support.outsiders import OUTSIDERS
 
 pytestmark = pytest.mark.formats("delta", "iceberg")
 

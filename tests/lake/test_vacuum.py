@@ -14,8 +14,8 @@ from lakevilla.store.port import Store
 from lakevilla.store.prefixed import Prefixed
 from tests.lake.clocks import DAY_MS, Days, date_files
 from tests.lake.hooked import Hooked
-from tests.lake.vacuuming import abort, data, new_lake, only, open_lake, parquet, uploaded
-from tests.outsiders import OUTSIDERS, Outsider
+from tests.lake.vacuum_lake import abort, data, new_lake, only, open_lake, parquet, uploaded
+from tests.support.outsiders import OUTSIDERS, Outsider
 
 pytestmark = pytest.mark.formats("delta", "iceberg")
 

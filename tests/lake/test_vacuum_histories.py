@@ -9,9 +9,9 @@ import pytest
 from lakevilla.predicates import ANYTHING
 from lakevilla.store.metered import Meter
 from tests.lake.clocks import DAY_MS, Days, date_files
-from tests.lake.vacuuming import abort, open_lake, parquet
-from tests.outsiders import OUTSIDERS, Outsider
+from tests.lake.vacuum_lake import abort, open_lake, parquet
 from tests.support.extent import one_in
+from tests.support.outsiders import OUTSIDERS, Outsider
 
 Rows = list[tuple[int, int]]
 

@@ -16,7 +16,7 @@ from lakevilla.tables.catalog import Catalog
 from lakevilla.versions.head_encoding import STEPS_KEPT
 from tests.lake.clocks import DAY_MS, Days, date_files
 from tests.lake.hooked import Hooked
-from tests.outsiders import OUTSIDERS
+from tests.support.outsiders import OUTSIDERS
 
 pytestmark = pytest.mark.formats("delta", "iceberg")
 

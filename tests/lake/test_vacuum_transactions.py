@@ -15,9 +15,9 @@ from lakevilla.store.prefixed import Prefixed
 from lakevilla.versions.log import GlobalLog
 from tests.lake.clocks import Days
 from tests.lake.hooked import Hooked
-from tests.lake.leaving import store_all
-from tests.lake.vacuuming import abort, new_lake, only, open_lake, parquet, uploaded
-from tests.outsiders import OUTSIDERS
+from tests.lake.left_open import store_all
+from tests.lake.vacuum_lake import abort, new_lake, only, open_lake, parquet, uploaded
+from tests.support.outsiders import OUTSIDERS
 
 pytestmark = pytest.mark.formats("delta", "iceberg")
 

@@ -9,8 +9,8 @@ import duckdb_extension_avro
 import duckdb_extension_httpfs
 import duckdb_extension_iceberg
 
-from tests.iceberg_files import FilesCatalog
 from tests.legacy.test_delta_clients import sorted_rows
+from tests.support.iceberg_files import FilesCatalog
 
 Rows = list[dict[str, Any]]
 

@@ -8,8 +8,8 @@ import duckdb
 import duckdb_extension_delta
 from deltalake import DeltaTable, QueryBuilder
 
-from tests.iceberg_files import FilesCatalog
 from tests.legacy.iceberg_readers import duck
+from tests.support.iceberg_files import FilesCatalog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,8 +17,8 @@ from lakevilla.environment import SystemEnvironment
 from lakevilla.store.delayed import Delayed
 from lakevilla.store.open import open_store
 from tests.legacy.lookers import LOOKERS, Cold, Listed, Other, Rows, Spark
-from tests.outsiders import OUTSIDERS
 from tests.support.extent import in_turn, one_in
+from tests.support.outsiders import OUTSIDERS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -18,7 +18,7 @@ from lakevilla.versions.records import Head
 from tests.lake.hooked import Hooked
 from tests.legacy.lookers import LOOKERS, Rows
 from tests.legacy.test_between_requests import FORMATS, append, update
-from tests.outsiders import OUTSIDERS
+from tests.support.outsiders import OUTSIDERS
 
 Write = Callable[[str], None]
 TABLES = ("a", "b")

@@ -21,7 +21,7 @@ from lakevilla.formats.delta.checkpoints.writer import write_checkpoint
 from lakevilla.predicates import Compare
 from lakevilla.sql import statements as sql
 from lakevilla.store.open import open_store
-from tests.delta_writer import Writer
+from tests.support.delta_writer import Writer
 
 Rows = list[dict[str, Any]]
 Reader = Callable[[str], Rows]

@@ -14,9 +14,9 @@ from pyiceberg.types import LongType, StringType
 
 import lakevilla as lv
 from bench.seaweed import S3Server
-from tests.iceberg_files import FilesCatalog
 from tests.legacy.iceberg_readers import Rows, by_duckdb, by_pyiceberg
 from tests.legacy.test_delta_clients import AWKWARD, EVERY_TYPE, every_type, sorted_rows
+from tests.support.iceberg_files import FilesCatalog
 
 Reader = Callable[..., Rows]
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import lakevilla as lv
-from tests.iceberg_files import FilesCatalog
 from tests.lake.clocks import Days
 from tests.legacy.iceberg_readers import by_duckdb, by_pyiceberg
+from tests.support.iceberg_files import FilesCatalog
 
 KEPT = "'write.metadata.previous-versions-max' = '5'"
 ROUND = 15

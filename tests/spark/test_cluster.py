@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 import lakevilla as lv
-from tests.quick_spark import YOUNG_JVM
 from tests.spark.processes import free_ports, running, wait_for
+from tests.support.quick_spark import YOUNG_JVM
 
 MEMORY = "1g"
 

@@ -23,20 +23,20 @@ from bench.seaweed import S3Server
 from lakevilla.engines.spark.scan import path_relation
 from lakevilla.engines.spark.scan.file_urls import Access
 from lakevilla.engines.spark.session.connect import is_connect
-from tests.conformance.engines.choosing import SEEDS
+from tests.conformance.engines.choice import SEEDS
 from tests.conformance.engines.pruned import CONDITIONS, LAYOUTS, SETTINGS, fill, settings
 from tests.conformance.engines.pruning_checks import true_rows, wrongly_pruned, wrongly_selected
 from tests.golden.tables import GOLDEN, needed
-from tests.quick_spark import INTERPRETED, YOUNG_JVM
 from tests.spark.both import Both, content
-from tests.spark.interrupting import SLEEP_SECONDS, interrupted
+from tests.spark.interrupts import SLEEP_SECONDS, interrupted
 from tests.spark.processes import free_ports, running, wait_for
 from tests.spark.test_changes import CHANGES
 from tests.spark.test_names import NAMES, run_every_statement
 from tests.spark.test_queries import QUERIES
+from tests.spark.test_repartition import written
 from tests.spark.test_row_expressions import CHANCES
-from tests.spark.test_spreading import written
 from tests.spark.test_tables import VECTORS
+from tests.support.quick_spark import INTERPRETED, YOUNG_JVM
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import pytest
 
 import lakevilla as lv
 from lakevilla.engines.spark.scan import relation
-from tests.evolved import ROWS, make_evolved
+from tests.support.evolved import ROWS, make_evolved
 
 Rows = list[tuple[Any, ...]]
 

@@ -25,7 +25,7 @@ from lakevilla.files.column_mapping import BY_ID, DEFAULT, FIELD_ID, NAMES, enco
 from lakevilla.model import DataFile, Deletes
 from lakevilla.predicates import Predicate
 from lakevilla.store.open import open_store
-from tests.iceberg_files import FilesCatalog
+from tests.support.iceberg_files import FilesCatalog
 
 
 def column(

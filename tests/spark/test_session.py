@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import lakevilla as lv
-from tests.spark.interrupting import SLEEP_SECONDS, interrupted
+from tests.spark.interrupts import SLEEP_SECONDS, interrupted
 
 
 def test_session_of_the_user_keeps_its_settings(spark: Any, tmp_path: Path) -> None:

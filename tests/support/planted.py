@@ -1,11 +1,11 @@
-"""The one loop that shows a planted bug caught (`sim.planted` and its neighbours)."""
+"""The one loop that shows a planted bug caught (`sim.planted.commits` and its neighbours)."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 import pytest
 
-from sim.suite import Report
+from sim.suites.base import Report
 
 
 def catch(

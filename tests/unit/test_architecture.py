@@ -94,7 +94,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
 def room_of(path: Path) -> str:
-    """The room of a module: its folder, or itself if it lies beside the folders."""
+    """The room of a module: its folder, or itself if it is a single file."""
     relative = path.relative_to(PACKAGE)
     return relative.parts[0] if len(relative.parts) > 1 else relative.stem
 
@@ -163,7 +163,7 @@ def test_engines_are_blind_to_each_other(one: str, other: str) -> None:
     for path in (PACKAGE / "engines" / one).rglob("*.py"):
         imported = {f"{module}.{name}." for module, name in _imports(ast.parse(path.read_text()))}
         found = [module for module in imported if module.startswith(f"lakevilla.engines.{other}.")]
-        assert not found, f"{path.name} imports {found}: what both need lies beside them"
+        assert not found, f"{path.name} imports {found}: what both need lies outside of them"
 
 
 def test_public_duration_is_defined_once() -> None:
@@ -179,3 +179,10 @@ def test_public_duration_is_defined_once() -> None:
 def test_folders_hold_at_most_fifteen_modules() -> None:
     folders = Counter(path.parent.as_posix() for path in PACKAGE.rglob("*.py") if path.stem != "__init__")
     assert {folder: found for folder, found in folders.items() if found > 15} == {}
+
+
+def test_folders_of_unit_tests_mirror_the_rooms() -> None:
+    unit = Path(__file__).parent
+    for folder in (path for path in unit.rglob("*") if path.is_dir() and path.name != "__pycache__"):
+        place = folder.relative_to(unit)
+        assert place.parts[0] in {"bench", "sim"} or (PACKAGE / place).is_dir(), f"no room {place}"

@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 import lakevilla as lv
 from lakevilla.sql.parser import parse
 from lakevilla.sql.statements import Query
-from tests.conformance.engines.comparing import difference
+from tests.conformance.engines.comparison import difference
 from tests.conformance.engines.tables import TABLES
 
 # The order in which floats are added up is nobody's promise, so their last digits are not compared.

@@ -1,6 +1,6 @@
 """All statements of the suite, by topic."""
 
-from tests.conformance.engines import casts, counts, groups, moments, nesting, queries, scalars, texts
+from tests.conformance.engines import casts, counts, groups, moments, nested, queries, scalars, texts
 
 QUERIES: dict[str, list[str]] = {
     "literals": scalars.LITERALS,
@@ -11,7 +11,7 @@ QUERIES: dict[str, list[str]] = {
     "texts": texts.TEXTS,
     "numbers": counts.NUMBERS,
     "moments": moments.MOMENTS,
-    "nested": nesting.NESTED,
+    "nested": nested.NESTED,
     "aggregates": groups.AGGREGATES,
     "windows": groups.WINDOWS,
     "filters": queries.FILTERS,

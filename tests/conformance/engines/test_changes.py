@@ -8,8 +8,8 @@ import pytest
 import lakevilla as lv
 from tests.conformance.engines.both import Outcome, Twins, compared
 from tests.conformance.engines.changes import CHANGES
-from tests.conformance.engines.choosing import chosen
-from tests.conformance.engines.comparing import difference
+from tests.conformance.engines.choice import chosen
+from tests.conformance.engines.comparison import difference
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.conformance.engines.both import Outcome, Twins, compared
-from tests.conformance.engines.choosing import chosen
+from tests.conformance.engines.choice import chosen
 from tests.conformance.engines.known_refusals import STATEMENTS as REFUSED
 from tests.conformance.engines.statements import NAMES, QUERIES
 

@@ -6,8 +6,8 @@
 import pytest
 
 from tests.conformance.engines.both import Outcome, Twins, compared
-from tests.conformance.engines.choosing import seeds
-from tests.conformance.engines.generating import statement
+from tests.conformance.engines.choice import seeds
+from tests.conformance.engines.random_queries import statement
 
 
 @pytest.mark.parametrize(("twins", "seed"), seeds(), indirect=["twins"])

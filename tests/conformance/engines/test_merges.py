@@ -15,8 +15,8 @@ from pyspark.errors import PySparkException
 
 import lakevilla as lv
 from tests.conformance.engines import merges
-from tests.conformance.engines.choosing import SEEDS
-from tests.conformance.engines.comparing import difference
+from tests.conformance.engines.choice import SEEDS
+from tests.conformance.engines.comparison import difference
 from tests.conformance.engines.merges import SOURCE, SOURCE_ROWS, TARGET, TARGET_FILES, TWICE
 from tests.support.extent import one_in
 

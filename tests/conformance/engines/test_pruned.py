@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakevilla as lv
-from tests.conformance.engines.choosing import SEEDS
+from tests.conformance.engines.choice import SEEDS
 from tests.conformance.engines.pruned import CONDITIONS, LAYOUTS, SETTINGS, fill, settings
 from tests.conformance.engines.pruning_checks import (
     SKIPPED_DAY,

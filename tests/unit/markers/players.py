@@ -7,8 +7,8 @@ from lakevilla.markers.records import Lease, Marker
 from lakevilla.markers.side import SideQueue
 from lakevilla.store import keys
 from lakevilla.store.retry import Retrying
-from sim.faults import Fate
-from sim.world import World
+from sim.world.client import World
+from sim.world.faults import Fate
 
 
 class Steady:

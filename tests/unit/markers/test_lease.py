@@ -6,8 +6,8 @@ from itertools import pairwise
 import pytest
 
 from lakevilla.store import keys
-from sim.faults import Fate
-from sim.world import World
+from sim.world.client import World
+from sim.world.faults import Fate
 from tests.unit.markers.players import Player, Steady, lease_of, run
 
 

@@ -5,8 +5,8 @@ from functools import partial
 import pytest
 
 from lakevilla.errors import Fenced, Unavailable
-from sim.faults import Calm, Storm
-from sim.world import World
+from sim.world.client import World
+from sim.world.faults import Calm, Storm
 from tests.unit.markers.players import Player, Table, marker_at, run
 
 

@@ -2,9 +2,9 @@
 
 from lakevilla.markers.survey import Seen, free_stale, survey
 from lakevilla.store import keys
-from sim.bucket import EPOCH_MS
-from sim.faults import Calm
-from sim.world import World
+from sim.world.bucket import EPOCH_MS
+from sim.world.client import World
+from sim.world.faults import Calm
 from tests.unit.markers.players import Player, Steady, marker_at, run
 
 

@@ -2,11 +2,12 @@
 
 import pytest
 
-from sim import batches, planted_batches
 from sim.checkers.batches import App, check_batches
 from sim.checkers.history import History
-from sim.formats import FORMATS
-from sim.rows import rows_engine
+from sim.planted import batches as planted_batches
+from sim.suites import batches
+from sim.world.formats import FORMATS
+from sim.world.row_engine import rows_engine
 from tests.support.planted import catch
 
 SEEDS = {"delta": range(10), "iceberg": range(3), "mixed": range(3)}

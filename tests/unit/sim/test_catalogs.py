@@ -6,17 +6,17 @@ import pytest
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table.update import AssertRefSnapshotId, SetPropertiesUpdate
 
-from sim import actors
-from sim.bucket import Bucket
-from sim.catalogs import catalog_of, number_of
-from sim.checkers.cataloged import judged
+from sim.actors import one_table
 from sim.checkers.published import check_published
-from sim.checkers.versions import table_versions
-from sim.faults import Calm
-from sim.formats import FORMATS
-from sim.lakes import first_image
-from sim.rows import rows_engine
-from sim.world import Client, World
+from sim.checkers.tables.cataloged import judged
+from sim.checkers.tables.versions import table_versions
+from sim.world.bucket import Bucket
+from sim.world.catalogs import catalog_of, number_of
+from sim.world.client import Client, World
+from sim.world.faults import Calm
+from sim.world.formats import FORMATS
+from sim.world.lakes import first_image
+from sim.world.row_engine import rows_engine
 
 KINDS = {"rest": "lists", "metastore": "registers"}
 
@@ -45,7 +45,7 @@ def test_version_is_there_when_the_pointer_names_it_and_what_was_refused_is_not(
     bucket = run(body)
     assert check_published(bucket.writes) == []
     versions = table_versions(bucket.writes, table)
-    assert [len(version.rows) for version in versions] == [0, actors.KEYS, actors.KEYS]
+    assert [len(version.rows) for version in versions] == [0, one_table.KEYS, one_table.KEYS]
     assert [version.txn is not None for version in versions] == [False, True, False]
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from sim import checkers
-from sim.bucket import Write
 from sim.checkers.history import History, Operation
 from sim.checkers.published import check_published
 from sim.checkers.registry import check_registry, read_registry
 from sim.checkers.replay import check_replay
-from sim.checkers.versions import table_versions
+from sim.checkers.tables.versions import table_versions
+from sim.world.bucket import Write
 
 FIRST = [{"protocol": {"minReaderVersion": 1}}, {"metaData": {"id": "t"}}]
 HEAD = "_lakevilla/global/HEAD.json"
@@ -218,7 +218,7 @@ def test_listing_without_a_table_that_was_always_there_is_found():
 
 
 def test_checkers_do_not_import_what_they_judge():
-    for path in Path(checkers.__file__).parent.glob("*.py"):
+    for path in Path(checkers.__file__).parent.rglob("*.py"):
         assert "lakevilla" not in {name.partition(".")[0] for name in imported(path)}, path.name
 
 

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from sim.bucket import Bucket, Write
 from sim.checkers.history import History
-from sim.checkers.iceberg import OURS
-from sim.checkers.logs import read_log
 from sim.checkers.published import check_published
-from sim.checkers.versions import table_versions
-from sim.faults import Calm
-from sim.formats import FORMATS
-from sim.legacy import LegacyReader, LegacyWriter, place_table
-from sim.legacy_store import encode_json
-from sim.world import World
+from sim.checkers.tables.iceberg import OURS
+from sim.checkers.tables.logs import read_log
+from sim.checkers.tables.versions import table_versions
+from sim.legacy.client import LegacyReader, LegacyWriter, place_table
+from sim.legacy.store import encode_json
+from sim.world.bucket import Bucket, Write
+from sim.world.client import World
+from sim.world.faults import Calm
+from sim.world.formats import FORMATS
 
 ROWS = [{"k": number, "part": number % 2} for number in range(4)]
 LAST = 4

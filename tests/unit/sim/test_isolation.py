@@ -3,10 +3,10 @@
 import pytest
 
 from lakevilla.engines.local.engine import LocalEngine
-from sim import planted_isolation
-from sim.formats import FORMATS, PLAIN
-from sim.isolation import images, play
-from sim.rows import rows_engine
+from sim.planted import isolation as planted_isolation
+from sim.suites.isolation import images, play
+from sim.world.formats import FORMATS, PLAIN
+from sim.world.row_engine import rows_engine
 from tests.support.planted import catch
 
 SEEDS = {"delta": 16, "iceberg": 6, "mixed": 6, "cataloged": 3}

@@ -3,11 +3,11 @@
 import json
 from typing import Any
 
-from sim.bucket import Write
 from sim.checkers.history import Operation
-from sim.checkers.keeping import Keeping
-from sim.checkers.lives import Lives
 from sim.checkers.rows import Change, after, as_rows, first_rows, without
+from sim.checkers.tables.lives import Lives
+from sim.checkers.tables.retention import Keeping
+from sim.world.bucket import Write
 
 ROOT = "lake/t"
 DAY = 24 * 3600.0

@@ -2,9 +2,10 @@
 
 import pytest
 
-from sim import losses, planted_losses
-from sim.formats import FORMATS
-from sim.rows import rows_engine
+from sim.planted import losses as planted_losses
+from sim.suites import losses
+from sim.world.formats import FORMATS
+from sim.world.row_engine import rows_engine
 from tests.support.planted import catch
 
 SEEDS = {"delta": range(30), "iceberg": range(6), "mixed": range(6)}

@@ -5,11 +5,11 @@ from functools import partial
 
 import pytest
 
-from sim import planted_world
-from sim.formats import FORMATS, PLAIN
 from sim.outside.play import PARTS, Setting, images, play
-from sim.rows import rows_engine
-from sim.suite import Report
+from sim.planted import world as planted_world
+from sim.suites.base import Report
+from sim.world.formats import FORMATS, PLAIN
+from sim.world.row_engine import rows_engine
 from tests.support.planted import catch
 
 SEEDS = {"delta": 12, "iceberg": 4, "mixed": 4}

@@ -4,12 +4,17 @@ from functools import partial
 
 import pytest
 
-from sim import planted, planted_cataloged, planted_iceberg, planted_recovery, suite, tables
-from sim.formats import FORMATS, PLAIN, Formats
-from sim.lakes import first_image
-from sim.planted import Plant
-from sim.rows import rows_engine
-from sim.suite import Report
+from sim.planted import cataloged as planted_cataloged
+from sim.planted import commits as planted
+from sim.planted import iceberg as planted_iceberg
+from sim.planted import recovery as planted_recovery
+from sim.planted.commits import Plant
+from sim.suites import base as suite
+from sim.suites import tables
+from sim.suites.base import Report
+from sim.world.formats import FORMATS, PLAIN, Formats
+from sim.world.lakes import first_image
+from sim.world.row_engine import rows_engine
 from tests.support.planted import catch
 
 SEEDS = 400

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim import planted_tables
+from sim.planted import tables as planted_tables
 from sim.run import BUGS
 
 PLANTS = {**BUGS, **planted_tables.NARROW}

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from sim.scheduler import Crashed, Process, Scheduler, Stuck
+from sim.world.scheduler import Crashed, Process, Scheduler, Stuck
 
 
 def run_three_tasks(seed: int) -> Scheduler:

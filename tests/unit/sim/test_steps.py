@@ -3,13 +3,13 @@
 import json
 from typing import Any
 
-from sim.bucket import Write
 from sim.checkers.effects import bag
 from sim.checkers.history import Operation, Step
-from sim.checkers.markers import check_markers, live_tickets
 from sim.checkers.replay import check_replay
 from sim.checkers.steps import check_steps
-from sim.checkers.versions import Version
+from sim.checkers.tables.markers import check_markers, live_tickets
+from sim.checkers.tables.versions import Version
+from sim.world.bucket import Write
 
 LEASE_SECONDS = 10.0
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from lakevilla.store.port import Changed, Created, Exists, Replaced, Unanswered
-from sim.faults import TIMEOUT, Fate
-from sim.world import Client, World
+from sim.world.client import Client, World
+from sim.world.faults import TIMEOUT, Fate
 
 
 class Script:

@@ -8,14 +8,14 @@ from itertools import product
 import pytest
 
 from lakevilla.engines.local.engine import LocalEngine
-from sim.formats import FORMATS
-from sim.suite import SUITES, play
+from sim.suites.base import SUITES, play
+from sim.world.formats import FORMATS
 from tests.support.extent import first_of_each
 
 TRACE = """
 import sys
-from sim.formats import FORMATS
-from sim.suite import play
+from sim.world.formats import FORMATS
+from sim.suites.base import play
 print(play(7, "recovery", formats=FORMATS[sys.argv[1]]).trace_hash)
 """
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from sim import planted_tables
-from sim.formats import FORMATS
-from sim.rows import rows_engine
-from sim.tables import image, play
+from sim.planted import tables as planted_tables
+from sim.suites.tables import image, play
+from sim.world.formats import FORMATS
+from sim.world.row_engine import rows_engine
 from tests.support.planted import catch
 
 SEEDS = {"delta": 16, "iceberg": 6, "mixed": 6, "cataloged": 3}

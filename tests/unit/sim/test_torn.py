@@ -3,12 +3,12 @@
 import json
 from typing import Any
 
-from sim.bucket import Bucket
+from sim.checkers.atomicity import standing
 from sim.checkers.cycles import Append
 from sim.checkers.history import Operation
 from sim.checkers.torn import Torn, torn_parts
-from sim.checkers.whole import standing
-from sim.tables import play
+from sim.suites.tables import play
+from sim.world.bucket import Bucket
 
 TXN = "t1"
 SEEDS = range(110, 280)

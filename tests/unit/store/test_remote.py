@@ -14,7 +14,7 @@ from lakevilla.store.adapters.answers import Answer
 from lakevilla.store.open import open_adapter, open_store
 from lakevilla.store.port import Changed, Created, Exists, Object, Store, Unanswered
 from lakevilla.store.retry import Retrying
-from tests.unit.store.answering import AnsweringServer, answering_server
+from tests.unit.store.answers import AnsweringServer, answering_server
 from tests.unit.store.clocked import Clocked
 
 SECRET = "SeCrEt-7h1s-15-h1dd3n"
@@ -93,7 +93,7 @@ def test_refusal_is_unavailable_and_says_what_to_check(
 ) -> None:
     server.status, server.code = status, code
     # The answer to a HEAD has no body, so nothing says why.
-    said = "check the credentials" if (name, status) != ("head", 400) else "for good"
+    said = "check the credentials" if (name, status) != ("head", 400) else "a retry does not help"
     with pytest.raises(Unavailable, match=said) as failure:
         REQUESTS[name](store)
     key = "/" if name.startswith("list") else "k"

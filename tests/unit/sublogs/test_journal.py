@@ -8,8 +8,8 @@ from lakevilla.store.retry import Retrying
 from lakevilla.sublogs.finder import read_sublogs
 from lakevilla.sublogs.journal import Journal
 from lakevilla.sublogs.records import Saved, Terms
-from sim.faults import Fate
-from sim.world import World
+from sim.world.client import World
+from sim.world.faults import Fate
 
 TXN = "0" * 32
 

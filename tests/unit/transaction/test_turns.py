@@ -10,7 +10,7 @@ import lakevilla as lv
 from lakevilla.store.open import open_store
 from lakevilla.tables.pinned import Pinned
 from lakevilla.transaction.commit.writer_queues import WriterQueues
-from sim.storm import play
+from sim.suites.storm import play
 
 BOTH = lv.R | lv.CT
 LEASE_SECONDS = 0.4

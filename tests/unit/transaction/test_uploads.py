@@ -5,7 +5,7 @@ import pytest
 from lakevilla.environment import SystemEnvironment
 from lakevilla.errors import Unavailable
 from lakevilla.transaction.lifecycle.uploads import Uploads
-from sim.bucket import Bucket
+from sim.world.bucket import Bucket
 
 
 class Unreachable:

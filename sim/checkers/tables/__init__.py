@@ -1,0 +1,1 @@
+"""Independent readers of table logs, and judges of single tables."""

@@ -1,0 +1,312 @@
+"""The lives of tables, as the writes tell them: what was published where, by whom, and whether it was right.
+
+A table lives from the first entry of its log until somebody deletes the log; another table may live in the
+same folder later. Within one life versions have no gaps, whoever has cleaned old entries away; the table's id
+never changes; an entry names only files that are there, and its rows are those of the version before with
+exactly what its transaction does. An entry under a number that was used and cleaned away is stale: it does
+nothing. A client that woke up may take its newest entry back. Nothing here knows the code that it judges.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from sim.checkers.history import Operation
+from sim.checkers.rows import Row, Rows, after, as_rows, without
+from sim.checkers.tables.commits import Commit, File, Log, Place, rows_of
+from sim.checkers.tables.delta import CHECKPOINT
+from sim.checkers.tables.logs import entry_key, new_log, place_of, root_beside, told
+from sim.checkers.tables.versions import TimedWrite
+
+GRACE = 3600.0
+"""How long a transaction that began before a folder was deleted may take it for what it was, unless its
+client says that it does not know what became of it."""
+INVERSE = "-inverse"
+WRECKER = "wrecker"
+"""Who deletes whole folders."""
+STRANGERS = "stranger"
+"""How the names of clients begin that know nothing of LakeVilla."""
+
+Done = tuple[int, str, int]
+"""An operation, by its number, the name of a table, and 1 for what it does there, -1 for taking that back."""
+
+
+class SentWrite(TimedWrite, Protocol):
+    """What these checkers want to know of a write."""
+
+    @property
+    def client(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A version from when it was the newest until the next one was; its files and its rows."""
+
+    at: float
+    files: frozenset[str]
+    rows: Rows
+    ends: bool = False
+    """Whether the table was dropped with it."""
+
+
+@dataclass
+class Life:
+    """One table in one folder, from its first entry on."""
+
+    root: str
+    id: str
+    log: Log
+    first: int
+    versions: list[Version] = field(default_factory=list)
+    ended: float = float("inf")
+    cleaned: set[int] = field(default_factory=set)
+    """The versions whose entries were cleaned away."""
+    checkpoints: set[int] = field(default_factory=set)
+    before: tuple[dict[str, Any], Done | None] | None = None
+    """The log before the newest version, and what that version did, for whoever takes it back."""
+
+    @property
+    def newest(self) -> int:
+        return self.first + len(self.versions) - 1
+
+    def at(self, version: int) -> Version | None:
+        number = version - self.first
+        return self.versions[number] if 0 <= number < len(self.versions) else None
+
+    def is_readable(self, version: int) -> bool:
+        """Whether what is left of the log tells this version."""
+        starts = [-1, *(found for found in self.checkpoints if found <= version)]
+        return any(not self.cleaned & set(range(start + 1, version + 1)) for start in starts)
+
+    def until(self, number: int) -> float:
+        """When the version with this place in the life stopped to be the newest."""
+        return self.versions[number + 1].at if number + 1 < len(self.versions) else self.ended
+
+
+class Lives:
+    """Walks the writes in the order in which they applied. `operations` are those with transactions, by
+    their ids; `values` what strangers appended; `hopeless` transactions whose clients were told that they
+    woke up too late to take their entries back."""
+
+    def __init__(
+        self, operations: Mapping[str, Operation], values: set[int], hopeless: frozenset[str] = frozenset()
+    ) -> None:
+        self.lives: list[Life] = []
+        self.done: Counter[tuple[int, str]] = Counter()
+        """How often each operation's change of a table is there, by its number and the table's name."""
+        self.spoiled: set[str] = set()
+        """Folders that were deleted under somebody who was at work: no more is said of them."""
+        self._found: list[tuple[str, int, str]] = []
+        self._stale: set[str] = set()
+        self._hopeless = hopeless
+        self._operations = operations
+        self._values = values
+        self._objects: dict[str, bytes] = {}
+        self._now: dict[str, Life] = {}
+        self._ended: dict[str, float] = {}
+        self._parsed: dict[tuple[str, tuple[str, ...]], list[Row]] = {}
+
+    @property
+    def violations(self) -> list[str]:
+        return [problem for _, _, problem in self._found]
+
+    def current(self, root: str) -> Life | None:
+        """The table that lives in this folder now."""
+        return self._now.get(root)
+
+    def see(self, write: SentWrite) -> None:
+        key, data, client = write.key, write.data, write.client
+        place = place_of(key)
+        if data is None:
+            self._objects.pop(key, None)
+            if place is not None:
+                self._see_delete(write.at, client, place, key)
+            elif (checkpoint := CHECKPOINT.match(key)) and (life := self._now.get(checkpoint["root"])):
+                life.checkpoints.discard(int(checkpoint["version"]))
+            return
+        before = self._objects.get(key)
+        if place is None:
+            self._objects[key] = data
+            self._see_beside(client, key, data)
+        elif before is None:
+            self._objects[key] = data
+            self._see_entry(write.at, client, place, data)
+        elif before != data:
+            self._blame(client, place, f"changes {key}, which was published before")
+
+    def _see_delete(self, at: float, client: str, place: Place, key: str) -> None:
+        life = self._now.get(place.root)
+        if client == WRECKER:
+            self._end(place.root, at)
+        elif key in self._stale:
+            self._stale.discard(key)
+            self._absolve(place)
+        elif life is None or place.root in self.spoiled:
+            return
+        elif life.versions[-1].ends:
+            self._end_if_empty(life, at)
+        elif client.startswith(STRANGERS):
+            life.cleaned.add(place.version)
+        elif place.version == life.newest and life.before is not None:
+            state, done = life.before
+            vars(life.log).update(state)
+            life.versions.pop()
+            life.before = None
+            if done is not None:
+                self.done[done[:2]] -= done[2]
+            self._absolve(place)
+        else:
+            self._blame(client, place, f"deletes version {place.version} of {place.root}")
+
+    def _end_if_empty(self, life: Life, at: float) -> None:
+        """A table that was dropped lives until the last entry of its log is deleted."""
+        places = (place_of(key) for key in self._objects)
+        if not any(place is not None and place.root == life.root for place in places):
+            life.ended = at
+            del self._now[life.root]
+
+    def _end(self, root: str, at: float) -> None:
+        life = self._now.pop(root, None)
+        if life is not None:
+            life.ended = at
+        self._ended[root] = at
+
+    def _see_beside(self, client: str, key: str, data: bytes) -> None:
+        root = root_beside(key)
+        if root is None or root in self.spoiled:
+            return
+        life = self._now.get(root)
+        problem = f"{key} without a log" if life is None else life.log.beside(key, data)
+        if problem is not None and root not in self._ended:
+            self._found.append((root, -1, f"{client}: {problem}"))
+        if life is not None and (checkpoint := CHECKPOINT.match(key)):
+            life.checkpoints.add(int(checkpoint["version"]))
+
+    def _see_entry(self, at: float, client: str, place: Place, data: bytes) -> None:
+        root, life = place.root, self._now.get(place.root)
+        if told(place, data).get("txn") in self._hopeless:
+            self.spoiled.add(root)
+        if root in self.spoiled:
+            return
+        log = new_log(place) if life is None else life.log
+        excused = self._is_excused(at, place, data)
+        if life is not None and place.version in life.cleaned:
+            self._stale.add(entry_key(place.format, root, place.version))
+            return
+        if not (log.follows(place.version) if life is None else place.version == life.newest + 1):
+            if excused:
+                self.spoiled.add(root)
+            else:
+                # A client that slept may have sent it: then it deletes it again.
+                where = "where no table is" if life is None else f"after version {life.newest}"
+                self._blame(client, place, f"version {place.version} of {root} is created {where}")
+                self._stale.add(entry_key(place.format, root, place.version))
+            return
+        state = {name: copy(value) for name, value in vars(log).items()}
+        commit = log.read(place.version, data, self._objects)
+        problems = [*commit.problems, *self._missing(commit)]
+        if life is None:
+            life = Life(root, table_id(place, data) or "", log, place.version)
+            self._now[root] = life
+            self.lives.append(life)
+        elif (found := table_id(place, data) or life.id) != life.id:
+            problems.append(f"is of the table {found}, and the table there is {life.id}")
+        rows = self._rows(log.live.values())
+        before = life.versions[-1].rows if life.versions else ()
+        wrong, done = self._judge(commit, before, rows, not life.versions)
+        if wrong:
+            problems.append(wrong)
+        if done is not None:
+            self.done[done[:2]] += done[2]
+        if problems and excused:
+            self.spoiled.add(root)
+        for problem in problems if not excused else ():
+            self._blame(client, place, f"version {place.version} of {root} {problem}")
+        files = frozenset(key for file in log.live.values() for key in (file.key, *file.deletes))
+        # Who writes to a table that was dropped does not bring it back.
+        notice = commit.ours.get("notice")
+        ends = bool(notice["dropped"]) if notice else bool(life.versions) and life.versions[-1].ends
+        life.before = state, done
+        life.versions.append(Version(at, files, rows, ends))
+
+    def _missing(self, commit: Commit) -> list[str]:
+        found = []
+        for key, length in commit.names.items():
+            data = self._objects.get(key)
+            if data is None:
+                found.append(f"names {key}, which is not there")
+            elif length is not None and len(data) != length:
+                found.append(f"names {key} with {length} bytes, and it has {len(data)}")
+        return found
+
+    def _is_excused(self, at: float, place: Place, data: bytes) -> bool:
+        """Whether the folder was deleted while the transaction that writes it was at work."""
+        ended = self._ended.get(place.root)
+        if ended is None:
+            return False
+        op = self._operations.get(str(told(place, data).get("txn")))
+        if op is not None and op.outcome == "unknown":
+            return op.invoked <= ended
+        return (op is None or op.invoked <= ended) and at - ended < GRACE
+
+    def _judge(self, commit: Commit, before: Rows, rows: Rows, first: bool) -> tuple[str, Done | None]:
+        """What is wrong with the rows of a version, and what it does."""
+        txn, attempt = commit.ours.get("txn"), str(commit.ours.get("attempt"))
+        op = self._operations.get(str(txn))
+        if txn is None:
+            return "" if first else self._judge_stranger(before, rows), None
+        if op is None:
+            return "" if first or rows == before else f"changes rows, and no client did: {txn}", None
+        if attempt.endswith(INVERSE):
+            for name, changes in op.value.items():
+                if without(changes, before) == rows:
+                    return "", (op.number, name, -1)
+            return f"takes operation {op.number} back, and has {_difference(before, rows)}", None
+        for name, changes in op.value.items():
+            if after(changes, before) == rows:
+                return "", (op.number, name, 1)
+        if rows == before and commit.ours.get("notice"):
+            return "", None
+        return f"is operation {op.number} ({op.value}), and has {_difference(before, rows)}", None
+
+    def _judge_stranger(self, before: Rows, rows: Rows) -> str:
+        more = set(rows) - set(before)
+        fine = len(rows) == len(set(rows)) and set(before) <= set(rows)
+        if fine and all(
+            items.lstrip(",").isdigit() and int(items[1:]) in self._values for _, _, items in more
+        ):
+            return ""
+        return f"is a stranger's, and has {_difference(before, rows)}"
+
+    def _rows(self, files: Iterable[File]) -> Rows:
+        found: list[Row] = []
+        for file in files:
+            name = (file.key, file.deletes)
+            if name not in self._parsed:
+                self._parsed[name] = list(as_rows(rows_of(file, self._objects) or ()))
+            found += self._parsed[name]
+        return tuple(sorted(found))
+
+    def _absolve(self, place: Place) -> None:
+        """What was wrong with this version was put right: it is not there any more."""
+        self._found = [found for found in self._found if found[:2] != (place.root, place.version)]
+
+    def _blame(self, client: str, place: Place, problem: str) -> None:
+        self._found.append((place.root, place.version, f"{client}: {problem}"))
+
+
+def table_id(place: Place, data: bytes) -> str | None:
+    """The id of the table that an entry tells of, if it does."""
+    if place.format == "delta":
+        actions = (json.loads(line) for line in data.decode().splitlines() if line.strip())
+        found = [action["metaData"]["id"] for action in actions if action.get("metaData")]
+        return found[-1] if found else None
+    return str(json.loads(data)["table-uuid"])
+
+
+def _difference(before: Rows, rows: Rows) -> str:
+    lost, new = Counter(before) - Counter(rows), Counter(rows) - Counter(before)
+    return f"{list(new.elements())} in the place of {list(lost.elements())}"

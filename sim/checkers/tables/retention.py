@@ -1,0 +1,161 @@
+"""What vacuum deletes: nothing that somebody may still read.
+
+A data file may go if it is no file of the newest version, of a version that was the newest within the last
+day, or of one that a tagged instant of the table's own lake names; and none of a table that was dropped
+within a day.
+For the global log: HEAD goes from one entry to the next and stays the same lake's; an entry that is not
+settled is never deleted.
+"""
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from sim.checkers.heads import Heads
+from sim.checkers.tables.lives import WRECKER, Life, Lives, SentWrite
+
+DAY = 24 * 3600.0
+MARGIN = 300.0
+"""Clocks differ."""
+_RECORD = re.compile(r"^(?P<lake>[^/]+)/(?P<key>_lakevilla/global/.*)$")
+_SLOT = re.compile(r"^_lakevilla/global/log/(?P<seq>\d+)\.json$")
+_OWNER = re.compile(r"^(?P<root>.+)/_lakevilla/owner\.json$")
+_STATE = ("seq", "lake", "tables", "versions", "tags", "torn")
+_HEAD = "_lakevilla/global/HEAD.json"
+
+
+@dataclass
+class _Lake:
+    heads: Heads = field(default_factory=Heads)
+    head: dict[str, Any] | None = None
+    states: dict[int, tuple[float, dict[str, int]]] = field(default_factory=dict)
+    """When HEAD came to each number, and the versions of its tables then."""
+    bases: dict[int, tuple[float, dict[str, "_Base"]]] = field(default_factory=dict)
+    """When each entry was decided, and the versions on which its changes of tables were validated."""
+
+
+class _Base(NamedTuple):
+    """A version of a table, which is told by its id."""
+
+    version: int
+    table_id: str
+
+
+class Keeping:
+    """Watches deletes and the global logs of all lakes, while `lives` is told of the same writes."""
+
+    def __init__(self, lives: Lives, url: str) -> None:
+        self.violations: list[str] = []
+        self.torn: set[str] = set()
+        """Tables that some HEAD called torn."""
+        self._lives = lives
+        self._url = f"{url}/"
+        self._lakes: dict[str, _Lake] = {}
+        self._owners: dict[str, str] = {}
+        """The id of the lake that a table belongs to, by the table's folder."""
+
+    def see(self, write: SentWrite) -> None:
+        """Before `lives` is told of the write."""
+        record, owned = _RECORD.match(write.key), _OWNER.match(write.key)
+        if owned is not None:
+            self._owners[owned["root"]] = "" if write.data is None else json.loads(write.data)["lake"]
+        elif record is not None:
+            self._see_record(write, record["lake"], record["key"])
+        elif write.data is None and write.client != WRECKER and write.key.endswith(".parquet"):
+            self._see_delete(write)
+
+    def _see_record(self, write: SentWrite, name: str, key: str) -> None:
+        lake = self._lakes.setdefault(name, _Lake())
+        if write.data is None:
+            slot = _SLOT.match(key)
+            if write.client == WRECKER:
+                self._lakes.pop(name)
+            elif slot and (lake.head is None or int(slot["seq"]) > lake.head["seq"]):
+                self._blame(write.client, f"deletes entry {slot['seq']} of {name}, which is not settled")
+            return
+        if slot := _SLOT.match(key):
+            lake.bases[int(slot["seq"])] = write.at, _bases(json.loads(write.data).get("change", {}))
+        if lake.heads.see(key, write.data) or key != _HEAD:
+            return
+        before, lake.head = lake.head, lake.heads.unpack(write.data)
+        head = lake.head
+        lake.states[head["seq"]] = write.at, dict(head.get("versions", {}))
+        torn = set(head.get("torn", ())) - set((before or {}).get("torn", ()))
+        self._see_torn(write, name, lake.bases.get(head["seq"], (0.0, {})), torn)
+        kept = before is not None and all(before.get(part) == head.get(part) for part in _STATE)
+        # A table may be given up at the number where HEAD is.
+        if not kept and head["seq"] != (0 if before is None else before["seq"] + 1):
+            self._blame(write.client, f"HEAD of {name} is at {head['seq']} after {before and before['seq']}")
+        if before is not None and head["lake"] != before["lake"]:
+            self._blame(write.client, f"HEAD of {name} is another lake's")
+
+    def _see_torn(
+        self, write: SentWrite, name: str, entry: tuple[float, dict[str, _Base]], torn: set[str]
+    ) -> None:
+        """A table is torn only where a stranger has built on what had to be taken back, where the version on
+        which the entry was validated cannot be read any more, or where the table was deleted."""
+        decided_at, bases = entry
+        for location in torn:
+            root = self._root(name, location)
+            if location not in bases:
+                self._blame(write.client, f"calls {location} torn, which the entry does not change")
+            elif root not in self._lives.spoiled and not self._is_lost(root, bases[location], decided_at):
+                self._blame(write.client, f"calls {location} torn, and no stranger has built there")
+        self.torn |= torn
+
+    def _is_lost(self, root: str, base: _Base, decided_at: float) -> bool:
+        life = self._lives.current(root)
+        if life is None or life.versions[0].at > decided_at or not life.is_readable(base.version):
+            return True
+        if base.table_id and base.table_id != life.id:
+            return True
+        later = [commit for commit in life.log.commits if commit.version > base.version and not commit.ours]
+        return any(commit.removes or commit.redefines for commit in later)
+
+    def _see_delete(self, write: SentWrite) -> None:
+        life = self._life(write.key)
+        if life is None or life.root in self._lives.spoiled:
+            return
+        for version, why in self._needed(life, write.at):
+            if write.key in life.versions[version].files:
+                number = life.first + version
+                self._blame(write.client, f"deletes {write.key}, which version {number} has, {why}")
+                return
+
+    def _life(self, key: str) -> Life | None:
+        parts = key.split("/")
+        roots = ["/".join(parts[:number]) for number in range(len(parts) - 1, 0, -1)]
+        return next((life for root in roots if (life := self._lives.current(root)) is not None), None)
+
+    def _needed(self, life: Life, now: float) -> list[tuple[int, str]]:
+        found = []
+        for number, version in enumerate(life.versions):
+            if life.until(number) > now - DAY + MARGIN and not (
+                version.ends and version.at < now - DAY + MARGIN
+            ):
+                found.append((number, "the newest within a day"))
+        for name, lake in self._lakes.items():
+            owns = lake.head is not None and self._owners.get(life.root) == lake.head["lake"]
+            tags: dict[str, int] = lake.head.get("tags", {}) if lake.head is not None and owns else {}
+            for tag, seq in tags.items():
+                since, versions = lake.states.get(seq, (0.0, {}))
+                for location, number in versions.items():
+                    named = life.at(number) if self._root(name, location) == life.root else None
+                    # Else it is of a table that lived there before.
+                    if named is not None and named.at <= since and life.is_readable(number):
+                        found.append((number - life.first, f"which the tag {tag} of {name} names"))
+        return found
+
+    def _root(self, lake: str, location: str) -> str:
+        return location.removeprefix(self._url) if "://" in location else f"{lake}/{location}"
+
+    def _blame(self, client: str, problem: str) -> None:
+        self.violations.append(f"{client}: {problem}")
+
+
+def _bases(change: dict[str, Any]) -> dict[str, _Base]:
+    """The tables that an entry changes, each with the version on which that was validated."""
+    return {
+        write["location"]: _Base(write["base"], write.get("id", "")) for write in change.get("writes", ())
+    }

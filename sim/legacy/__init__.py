@@ -1,0 +1,1 @@
+"""Simulated legacy clients: they know Delta or Iceberg, and not LakeVilla."""

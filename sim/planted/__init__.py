@@ -1,0 +1,1 @@
+"""Known bugs, to be planted one by one: does the simulation find them?"""

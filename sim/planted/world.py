@@ -1,0 +1,67 @@
+"""Known bugs that only the suite `world` can show, to be planted one by one, as in `planted.commits`.
+
+Each is planted where its parts of the world are: see `PARTS`.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sim.planted.commits import Plant, planter
+
+BUGS: dict[str, Plant] = {}
+"""Every bug by its name."""
+
+_bug = planter(BUGS)
+
+_PREMISES = "lakevilla.transaction.commit.premises"
+_PREMISE = "lakevilla.settle.premise"
+_QUEUED = "lakevilla.transaction.commit.queued_commit"
+
+PARTS: dict[str, tuple[str, frozenset[str]]] = {
+    "old-uploads-are-not-looked-for": ("", frozenset(("sleeps", "upkeep"))),
+    "slot-that-was-cleaned-away-is-decided-again": ("create slot", frozenset(("sleeps", "upkeep"))),
+    "stale-client-goes-on-settling": ("create log entry", frozenset(("sleeps", "cleaning", "strangers"))),
+    "version-of-an-open-entry-is-built-on": (
+        "create log entry",
+        frozenset(("sleeps", "upkeep", "cleaning", "strangers")),
+    ),
+    "table-made-anew-is-taken-for-the-old-one": ("", frozenset(("renewal", "wrecks"))),
+    "threads-share-a-transaction": ("", frozenset(("threads",))),
+}
+"""The kind of request at which clients sleep, and the parts of the world, in which a bug shows."""
+
+
+@_bug(f"{_PREMISES}.refuse_missing", f"{_PREMISES}.Premises._show_life", f"{_PREMISES}.Premises.confirm")
+def old_uploads_are_not_looked_for(*given: Any) -> Any:
+    """A commit takes it that files which it uploaded days ago are still there."""
+    return given[2].snapshot if len(given) == 4 else None
+
+
+@_bug("lakevilla.versions.log.GlobalLog.passed")
+def slot_that_was_cleaned_away_is_decided_again(self: object, seq: int) -> None:
+    """That HEAD has come past an entry is not looked for."""
+
+
+@_bug(f"{_PREMISE}.Premise.check", f"{_PREMISE}._Guarded._confirm")
+def stale_client_goes_on_settling(*_: object) -> None:
+    """A client that slept does not ask whether others have settled its entry, nor whether its numbers were
+    used."""
+
+
+@_bug(f"{_QUEUED}.settle_base", "lakevilla.transaction.commit.commit_strategy.settle_base")
+def version_of_an_open_entry_is_built_on(*_: object) -> None:
+    """A commit without a slot builds on a version that may yet be taken back."""
+
+
+@_bug("lakevilla.formats.delta.table.is_same")
+def table_made_anew_is_taken_for_the_old_one(*_: object, **__: object) -> bool:
+    """A state that is known is advanced by entries of whatever table lies there now."""
+    return True
+
+
+@_bug("lakevilla.transaction.lifecycle.call_guard.Serial.running")
+@contextmanager
+def threads_share_a_transaction(self: object, what: str, abort: Callable[[], None]) -> Iterator[None]:  # noqa: ARG001
+    """Nobody is refused."""
+    yield

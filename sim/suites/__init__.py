@@ -1,0 +1,1 @@
+"""Suites: one seed from begin to verdict, with the judges of each."""

@@ -1,0 +1,1 @@
+"""The simulated world: scheduler, store, faults, clients, the row engine and catalogs."""
