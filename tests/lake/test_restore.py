@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 
 import lakevilla as lv
 from lakevilla.maintenance import instants
-from tests.iceberg_files import FilesCatalog
+from tests.support.iceberg_files import FilesCatalog
 
 pytestmark = pytest.mark.formats("delta", "iceberg", "mixed")
 
