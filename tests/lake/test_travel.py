@@ -153,7 +153,7 @@ def test_second_tag_of_a_name_is_refused_and_tells_where_the_first_is(lake: lv.L
 
 WRONG: Mapping[str, tuple[Callable[[lv.Lake], object], str]] = {
     "later": (lambda lake: lake.at(seq=99), "unknown entry 99 of the lake; the newest is 5"),
-    "negative": (lambda lake: lake.at(seq=-1), "no entry -1"),
+    "negative": (lambda lake: lake.at(seq=-1), "unknown entry -1"),
     "no number": (lambda lake: lake.at(seq="x"), "whole number"),  # type: ignore[arg-type]
     "a flag": (lambda lake: lake.at(True), "whole number"),
     "nothing": (lambda lake: lake.at(), "expected exactly one of"),

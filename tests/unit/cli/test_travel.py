@@ -66,4 +66,4 @@ def test_export_says_which_tables_are_missing(
     assert main(["export", folder]) == 0
     told = capsys.readouterr()
     assert json.loads(told.out)["unknown"] == ["x"]
-    assert told.err == "lakevilla: no version known, run `lakevilla sync` first: x\n"
+    assert told.err == "lakevilla: the instant has no version of x; run `lakevilla sync` first\n"

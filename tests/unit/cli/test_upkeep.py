@@ -87,7 +87,7 @@ def test_vacuum_of_an_unknown_table_fails_in_a_sentence(
     folder: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["vacuum", folder, "nowhere"]) == 1
-    assert "no table 'nowhere'" in capsys.readouterr().err
+    assert "unknown table 'nowhere'" in capsys.readouterr().err
 
 
 def test_status_as_a_table_and_as_json(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -119,6 +119,6 @@ def test_sync_says_which_versions_are_new(folder: str, capsys: pytest.CaptureFix
     assert main(["sync", folder]) == 0
     assert capsys.readouterr().out == "t: version 3\n"
     assert main(["sync", folder, "t"]) == 0
-    assert capsys.readouterr().out == "nothing is new\n"
+    assert capsys.readouterr().out == "nothing to adopt\n"
     assert main(["sync", folder, "nothing"]) != 0
-    assert "no table 'nothing'" in capsys.readouterr().err
+    assert "unknown table 'nothing'" in capsys.readouterr().err

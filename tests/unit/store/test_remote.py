@@ -93,7 +93,7 @@ def test_refusal_is_unavailable_and_says_what_to_check(
 ) -> None:
     server.status, server.code = status, code
     # The answer to a HEAD has no body, so nothing says why.
-    said = "check the credentials" if (name, status) != ("head", 400) else "for good"
+    said = "check the credentials" if (name, status) != ("head", 400) else "a retry does not help"
     with pytest.raises(Unavailable, match=said) as failure:
         REQUESTS[name](store)
     key = "/" if name.startswith("list") else "k"

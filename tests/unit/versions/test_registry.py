@@ -204,9 +204,9 @@ def test_tag_of_an_instant_that_is_kept_is_allowed(change: TagChange) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (Tag("end", 4), "is at entry 1 already"),
+        (Tag("end", 4), "tag 'end' already exists, at entry 1"),
         (Tag("new", 5), "unknown entry 5 of the lake; the newest is 4"),
-        (Tag("new", -1), "no entry -1"),
+        (Tag("new", -1), "unknown entry -1"),
         (Tag("new", 2), r"entry 2 .* expired.* begins with entry 3; .*'end' \(entry 1\), 'mid' \(entry 3\)"),
         (Untag("enD"), "unknown tag 'enD'; available: 'end', 'mid'"),
     ],

@@ -209,7 +209,7 @@ def test_an_append_only_table_refuses_removals_before_anything_is_written(
 ) -> None:
     base = writer.create(SCHEMA, properties={"delta.appendOnly": "true"}, rows=rows(1))
     removal = Change("DELETE", removed=tuple(base.files(ANYTHING)))
-    with pytest.raises(InvalidInput, match="append-only, and DELETE would remove rows"):
+    with pytest.raises(InvalidInput, match="DELETE would remove rows, but the table is append-only"):
         writer.publish(removal, base)
     assert writer.latest().version == 0
     compaction = replace(removal, operation="OPTIMIZE", added=writer.write(base, rows(1)))
