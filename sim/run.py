@@ -35,6 +35,7 @@ from sim import (
 from sim.formats import FORMATS, Formats
 from sim.lakes import EngineOf, first_image
 from sim.outside import play as outside
+from sim.outside import steered
 from sim.rows import rows_engine
 from sim.suite import SUITES, Report, play
 
@@ -53,6 +54,7 @@ WORLDS: dict[str, tuple[Callable[[EngineOf, Formats], None], Callable[..., Repor
     "isolation": (isolation.images, isolation.play),
     "losses": (losses.images, losses.play),
     "world": (outside.images, outside.play),
+    "steered": (outside.images, steered.play),
 }
 """Suites that have a world of their own: what makes their stores, and what plays a seed."""
 
