@@ -20,6 +20,7 @@ from multiprocessing.sharedctypes import Synchronized
 
 from lakevilla.engines.local.engine import LocalEngine
 from sim.outside import play as outside
+from sim.outside import steered
 from sim.planted import batches as planted_batches
 from sim.planted import cataloged as planted_cataloged
 from sim.planted import commits as planted
@@ -52,6 +53,7 @@ WORLDS: dict[str, tuple[Callable[[EngineOf, Formats], None], Callable[..., Repor
     "losses": (losses.images, losses.play),
     "batches": (batches.images, batches.play),
     "world": (outside.images, outside.play),
+    "steered": (outside.images, steered.play),
 }
 """Suites that have a world of their own: what makes their stores, and what plays a seed."""
 

@@ -36,6 +36,7 @@ class Operation:
     is the table version that the receipt told. A transaction of several statements has the action `steps`,
     and its steps. One that was resumed begins with the steps of the client that is gone, which began it at
     `begun`. `failure` is the name of the type of the error that ended it; `error` is its text, to be printed.
+    `named` is the transaction and the version that the error named; `answer` what `lake.outcome` said then.
     """
 
     number: int
@@ -52,8 +53,15 @@ class Operation:
     txn: str | None = None
     error: str = ""
     failure: str = ""
+    named: tuple[str, int | None] = ("", None)
+    answer: str = ""
     steps: list[Step] = field(default_factory=list)
     begun: float | None = None
+
+    @property
+    def doubted(self) -> bool:
+        """Whether its client was told that it is not known what became of it, and that the data tells."""
+        return self.failure in ("CommitUnknown", "Fenced")
 
     @property
     def looks_from(self) -> float:

@@ -93,14 +93,17 @@ class Obedient(Session):
         try:
             run(op)
             self.end(op, "ok")
-        except (CommitUnknown, Fenced) as failure:
-            self._ask(op, failure, steps)
-        except (Aborted, Unavailable, InvalidInput, Unsupported) as failure:
-            self.end(op, "failed", _told(failure))
-        except Torn as failure:
-            self.end(op, "torn", _told(failure))
-        except Corrupt as failure:
-            self.end(op, "unknown", _told(failure))
+        except LakeVillaError as failure:
+            op.failure, op.named = type(failure).__name__, (failure.transaction, failure.version)
+            match failure:
+                case CommitUnknown() | Fenced():
+                    self._ask(op, failure, steps)
+                case Torn():
+                    self.end(op, "torn", _told(failure))
+                case Corrupt():
+                    self.end(op, "unknown", _told(failure))
+                case _:
+                    self.end(op, "failed", _told(failure))
         return op
 
     def ask(self, txn: str) -> tuple[str, str]:
@@ -118,6 +121,7 @@ class Obedient(Session):
                 state, advice = self.ask(op.txn)
             except Unavailable:
                 continue
+            op.answer = state
             if state == "committed":
                 self.end(op, "ok", f"{told}; told committed")
                 return

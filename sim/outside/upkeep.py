@@ -31,6 +31,15 @@ def vacuum(session: Obedient, random: Random) -> None:
     session.perform(name or "", "vacuum", hours, None, run)
 
 
+def vacuum_all(session: Obedient, hours: int) -> None:
+    """Vacuum the whole lake with this retention."""
+
+    def run(op: Operation) -> None:
+        op.result = str(session.lake.vacuum(dry_run=False, retention_hours=hours))
+
+    session.perform("", "vacuum", hours, None, run)
+
+
 def tag(session: Obedient, random: Random) -> None:
     """Give this instant a name, and keep what it shows."""
     name = f"t{len(session.history.operations)}"

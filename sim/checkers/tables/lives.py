@@ -100,7 +100,7 @@ class Lives:
         self.spoiled: set[str] = set()
         """Folders that were deleted under somebody who was at work: no more is said of them."""
         self._found: list[tuple[str, int, str]] = []
-        self._stale: set[str] = set()
+        self._stale: dict[str, tuple[str, str]] = {}
         self._hopeless = hopeless
         self._operations = operations
         self._values = values
@@ -112,6 +112,16 @@ class Lives:
     @property
     def violations(self) -> list[str]:
         return [problem for _, _, problem in self._found]
+
+    def left_over(self) -> list[str]:
+        """Entries under numbers that had been used, which their clients left there although they know what
+        became of their transactions."""
+        found = []
+        for key, (client, txn) in self._stale.items():
+            op = self._operations.get(txn)
+            if op is not None and op.client == client and op.outcome in ("ok", "failed") and not op.doubted:
+                found.append(f"{client}: leaves {key}, whose number had been used")
+        return found
 
     def current(self, root: str) -> Life | None:
         """The table that lives in this folder now."""
@@ -142,7 +152,7 @@ class Lives:
         if client == WRECKER:
             self._end(place.root, at)
         elif key in self._stale:
-            self._stale.discard(key)
+            del self._stale[key]
             self._absolve(place)
         elif life is None or place.root in self.spoiled:
             return
@@ -187,14 +197,15 @@ class Lives:
 
     def _see_entry(self, at: float, client: str, place: Place, data: bytes) -> None:
         root, life = place.root, self._now.get(place.root)
-        if told(place, data).get("txn") in self._hopeless:
+        txn = str(told(place, data).get("txn"))
+        if txn in self._hopeless:
             self.spoiled.add(root)
         if root in self.spoiled:
             return
         log = new_log(place) if life is None else life.log
         excused = self._is_excused(at, place, data)
         if life is not None and place.version in life.cleaned:
-            self._stale.add(entry_key(place.format, root, place.version))
+            self._stale[entry_key(place.format, root, place.version)] = client, txn
             return
         if not (log.follows(place.version) if life is None else place.version == life.newest + 1):
             if excused:
@@ -203,7 +214,7 @@ class Lives:
                 # A client that slept may have sent it: then it deletes it again.
                 where = "where no table is" if life is None else f"after version {life.newest}"
                 self._blame(client, place, f"version {place.version} of {root} is created {where}")
-                self._stale.add(entry_key(place.format, root, place.version))
+                self._stale[entry_key(place.format, root, place.version)] = client, txn
             return
         state = {name: copy(value) for name, value in vars(log).items()}
         commit = log.read(place.version, data, self._objects)
@@ -248,7 +259,7 @@ class Lives:
         if ended is None:
             return False
         op = self._operations.get(str(told(place, data).get("txn")))
-        if op is not None and op.outcome == "unknown":
+        if op is not None and (op.doubted or op.outcome == "unknown"):
             return op.invoked <= ended
         return (op is None or op.invoked <= ended) and at - ended < GRACE
 

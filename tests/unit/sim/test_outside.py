@@ -15,13 +15,28 @@ from tests.support.planted import catch
 SEEDS = {"delta": 12, "iceberg": 4, "mixed": 4}
 PLANTED_SEEDS = 20
 
-# The seeds begin a little before the one that shows the bug. Others of `planted_world` are shown by tests
-# that step in at the right moment (tests/lake/test_age_while_settling.py, test_unsettled_versions.py).
+# The seeds begin a little before the one that shows the bug. Others of `planted_world` are shown where seeds
+# are led to the right moment (test_steered.py).
 BEGIN = {
     "old-uploads-are-not-looked-for": 36,
     "table-made-anew-is-taken-for-the-old-one": 24,
     "threads-share-a-transaction": 0,
 }
+
+
+KEPT = [
+    pytest.param("mixed", 9031, id="recreated-right-before-the-slot"),
+    pytest.param("iceberg", 30007, id="made-anew-where-a-dropped-table-was-vacuumed", marks=pytest.mark.long),
+    pytest.param("delta", 30000, id="notice-in-a-deleted-lake-unanswered", marks=pytest.mark.long),
+    pytest.param("delta", 30029, id="slept-until-the-table-was-recreated", marks=pytest.mark.long),
+    pytest.param("delta", 30030, id="stranger-writes-to-a-dropped-table", marks=pytest.mark.long),
+]
+"""Seeds that were reported once, and what they are about."""
+
+
+@pytest.mark.parametrize(("formats", "seed"), KEPT)
+def test_seed_that_was_reported_shows_no_violation(formats: str, seed: int) -> None:
+    assert play(seed, formats=FORMATS[formats]).violations == []
 
 
 @pytest.mark.parametrize("formats", SEEDS)

@@ -1,0 +1,78 @@
+"""What a seed of the suite `world` damaged, so that the judges excuse its consequences and nothing else.
+
+An excuse needs a cause that the writes or the notes show: the table that an operation names was torn, its
+folder was deleted before the operation ended, or an object of it was deleted by others while the operation
+was at work. No excuse reads the text of an error.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+
+from sim.checkers.history import Operation
+from sim.checkers.tables.delta import CHECKPOINT
+from sim.checkers.tables.lives import SentWrite
+from sim.checkers.tables.logs import place_of
+from sim.outside.plan import DAY
+from sim.outside.session import FAR, LAKE, Notes, folders_of
+
+URL = "sim://bucket/"
+
+
+class Damage:
+    """`spoiled` are folders that were deleted under a client at work, `torn` locations that some HEAD called
+    torn, as the checkers found them."""
+
+    def __init__(
+        self, spoiled: AbstractSet[str], torn: AbstractSet[str], notes: Notes, writes: Iterable[SentWrite]
+    ) -> None:
+        self.torn = {_root(location) for location in torn}
+        self._spoiled = spoiled
+        self._notes = notes
+        self._deletes = [(write.at, write.client, write.key) for write in writes if write.data is None]
+
+    def is_torn(self, name: str) -> bool:
+        return any(_is_of(root, name) for root in self.torn)
+
+    def is_spoiled(self, name: str) -> bool:
+        return any(_is_of(root, name) for root in self._spoiled)
+
+    def was_deleted(self, op: Operation) -> bool:
+        """Whether the folder of a table of this operation was deleted before it ended."""
+        return any(self._was_deleted(name, op.completed) for name in _names(op))
+
+    def _was_deleted(self, name: str, until: float) -> bool:
+        folders = [folder for at, folder in self._notes.wrecks if at <= until]
+        folders += [FAR for at in self._notes.renewals if at <= until]
+        return any(folder == LAKE or _is_of(folder, name) for folder in folders)
+
+    def explains(self, op: Operation) -> bool:
+        """Whether an operation may have met a log that contradicts itself: its table's folder was deleted,
+        or others deleted a part of its log while it was at work, or a data file while it slept."""
+        if self.was_deleted(op):
+            return True
+        names, slept = _names(op), op.completed - op.invoked > DAY / 2
+        for at, client, key in self._deletes:
+            mine = any(key.startswith(f"{folder}") for name in names for folder in folders_of(name))
+            if mine and client != op.client and op.invoked <= at <= op.completed and (slept or _is_log(key)):
+                return True
+        return False
+
+
+def _names(op: Operation) -> tuple[str, ...]:
+    """The tables that an operation is about; all if it names none."""
+    if op.table:
+        return (op.table,)
+    return tuple(op.value) if isinstance(op.value, dict) and op.value else ("left", "right", "up", FAR)
+
+
+def _is_log(key: str) -> bool:
+    return place_of(key) is not None or CHECKPOINT.match(key) is not None
+
+
+def _root(location: str) -> str:
+    return location.removeprefix(URL) if "://" in location else f"{LAKE}/{location}"
+
+
+def _is_of(root: str, name: str) -> bool:
+    """Whether a table of this name may lie there: a name that was used before gets a folder of its own."""
+    return any(root == folder or root.startswith(f"{folder}-") for folder in folders_of(name))
