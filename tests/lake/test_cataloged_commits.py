@@ -93,6 +93,26 @@ def _sent(commit: Commit) -> CommitTableResponse:
     return commit()
 
 
+@pytest.mark.parametrize("options", [None, "another catalog"])
+def test_client_without_the_right_catalog_does_not_give_up_the_table(
+    lake: lv.Lake, house: Warehouse, commits: Commits, tmp_path: Path, options: str | None
+) -> None:
+    """The part in the catalog is published, and the client dies before it knows."""
+    commits.steps["orders"] = [_dies_after]
+    tx = lake.transaction(ALL)
+    tx.sql("UPDATE orders SET v = v + 1 WHERE id = 1")
+    tx.append("delta", [{"id": 1, "v": 1}])
+    with pytest.raises(Died):
+        tx.commit()
+    empty = {"type": "sql", "uri": f"sqlite:///{tmp_path}/empty.db"}
+    stranger = house.lake(catalogs={} if options is None else {"prod": empty})
+    with pytest.raises(lv.Unavailable, match=f"{tx.id} is decided.*table 'orders'.*catalog"):
+        stranger.create("other", SCHEMA, format="delta")
+    house.lake().recover()
+    assert house.lake().outcome(tx.id).state == "committed"
+    assert (house.rows()[1], _rows(house.lake(), "delta")) == (11, {1: 1})
+
+
 @pytest.mark.parametrize(
     ("features", "answers"),
     [(lv.NONE, [_lost]), (ALL, [_lost]), (lv.NONE, [_broken, _silent]), (ALL, [_silent, _lost])],
