@@ -6,6 +6,7 @@ Such a table has a format that names its place: `iceberg@<catalog>/<table>`.
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import RLock
 from typing import TYPE_CHECKING
 
 from lakevilla.errors import InvalidInput, Unsupported
@@ -70,11 +71,16 @@ class KnownCatalogs:
         return self._opened
 
 
+_IMPORTS = RLock()
+"""Threads that import parts of PyIceberg in different orders are given modules that are only half loaded."""
+
+
 @contextmanager
 def needed_packages() -> Iterator[None]:
     """Only a lake with Iceberg tables needs these packages: Unsupported if they are not installed."""
     try:
-        yield
+        with _IMPORTS:
+            yield
     except ImportError as error:
         raise Unsupported(
             f"Iceberg tables need more packages ({error}): pip install 'lakevilla[iceberg]'"

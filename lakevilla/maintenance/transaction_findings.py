@@ -161,8 +161,8 @@ def _taken_back(view: LakeView, evidence: Evidence, entry: Entry, commit: Commit
 
 def _in_the_way(view: LakeView, write: Write, attempt: str) -> Refused | None:
     """None if there was none, or if the log entries that show it were cleaned up."""
-    table = view.catalog.open(write.table, view.meter)
     try:
+        table = view.catalog.open(write.table, view.meter)
         change = replace(table.decode_change(write.change), read=write.read)
         return refused_by(table, table.at_version(write.base), change, attempt)
     except LakeVillaError as error:
@@ -200,7 +200,10 @@ def _not_settled(view: LakeView, entry: Entry) -> Finding:
 
 
 def _part(view: LakeView, entry: Entry, write: Write) -> str:
-    history = view.catalog.open(write.table, view.meter).history(_VERSIONS_SEARCHED)
+    try:
+        history = view.catalog.open(write.table, view.meter).history(_VERSIONS_SEARCHED)
+    except LakeVillaError as error:
+        return f"{write.table.name!r} cannot be read ({error})"
     mine = next((version for version in history if version.attempt == entry.attempt), None)
     if mine is None:
         return f"{write.table.name!r} does not have it yet"
@@ -208,7 +211,11 @@ def _part(view: LakeView, entry: Entry, write: Write) -> str:
 
 
 def _planned(view: LakeView, write: Write) -> list[str]:
-    change = view.catalog.open(write.table, view.meter).decode_change(write.change)
+    try:
+        change = view.catalog.open(write.table, view.meter).decode_change(write.change)
+    except LakeVillaError as error:
+        logger.info("the files of the commit on %s are unknown: %s", write.table.name, error)
+        return []
     added = [f"{write.table.name}: + {file.key}" for file in change.added]
     return added + [f"{write.table.name}: - {file.identity}" for file in change.removed]
 

@@ -18,7 +18,7 @@ from functools import partial
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, Unavailable
 from lakevilla.formats.identity import recreated
-from lakevilla.formats.port import Snapshot, Table
+from lakevilla.formats.port import NotConfigured, Snapshot, Table
 from lakevilla.model import Author, Batch, Change, Notice, TableRef
 from lakevilla.settle.places import Places, claim
 from lakevilla.settle.publish_walk import FOR_GOOD, OutOfReach, PublishedAt, Refused, tell, walk
@@ -105,7 +105,8 @@ class CommitSettler:
     def _publish(self, write: Write, once: Batch | None) -> _Walked:
         try:
             return self._make(write, once) if write.creates else self._publish_change(write, once)
-        except Unavailable as error:
+        except (Unavailable, NotConfigured) as error:
+            # Another client may have what this one lacks: the table is not lost.
             raise Unavailable(f"table {write.table.name!r}: {error}", table=write.table.name) from error
         except FOR_GOOD as error:
             raise OutOfReach(write.table.location, str(error)) from error

@@ -93,6 +93,44 @@ def _sent(commit: Commit) -> CommitTableResponse:
     return commit()
 
 
+@pytest.mark.parametrize("options", [None, "another catalog"])
+def test_client_without_the_right_catalog_does_not_give_up_the_table(
+    lake: lv.Lake, house: Warehouse, commits: Commits, tmp_path: Path, options: str | None
+) -> None:
+    """The part in the catalog is published, and the client dies before it knows."""
+    commits.steps["orders"] = [_dies_after]
+    tx = lake.transaction(ALL)
+    tx.sql("UPDATE orders SET v = v + 1 WHERE id = 1")
+    tx.append("delta", [{"id": 1, "v": 1}])
+    with pytest.raises(Died):
+        tx.commit()
+    empty = {"type": "sql", "uri": f"sqlite:///{tmp_path}/empty.db"}
+    stranger = house.lake(catalogs={} if options is None else {"prod": empty})
+    with pytest.raises(lv.Unavailable, match=f"{tx.id} is decided.*table 'orders'.*catalog"):
+        stranger.create("other", SCHEMA, format="delta")
+    told = stranger.outcome(tx.id)
+    assert (told.state, told.seq is not None) == ("undecided", True)
+    assert "lake.recover() completes" in told.advice
+    explained = str(stranger.explain())
+    assert tx.id in explained
+    assert "'orders' cannot be read" in explained
+    house.lake().recover()
+    assert house.lake().outcome(tx.id).state == "committed"
+    assert (house.rows()[1], _rows(house.lake(), "delta")) == (11, {1: 1})
+    assert stranger.sync() == {}
+
+
+def test_outcome_is_not_guessed_where_the_table_is_in_another_catalog(
+    lake: lv.Lake, house: Warehouse, tmp_path: Path
+) -> None:
+    with lake.transaction(lv.R) as tx:
+        tx.append("orders", [{"id": 4, "v": 40}])
+    empty = {"type": "sql", "uri": f"sqlite:///{tmp_path}/empty.db"}
+    with pytest.raises(lv.Unavailable, match=r"could not be read.*right catalog"):
+        house.lake(catalogs={"prod": empty}).outcome(tx.id)
+    assert house.lake().outcome(tx.id).state == "committed"
+
+
 @pytest.mark.parametrize(
     ("features", "answers"),
     [(lv.NONE, [_lost]), (ALL, [_lost]), (lv.NONE, [_broken, _silent]), (ALL, [_silent, _lost])],

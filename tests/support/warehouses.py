@@ -43,13 +43,13 @@ class Warehouse:
 
     def lake(self, **options: Any) -> lv.Lake:
         """A client of its own."""
+        given: dict[str, Any] = {"catalogs": {"prod": self.options}, **options}
         return lv.Lake(
             self.root / "lake",
             engine="local",
             storage_options=dict(self.storage_options),
-            catalogs={"prod": self.options},
             lease_seconds=0.3,
-            **options,
+            **given,
         )
 
 

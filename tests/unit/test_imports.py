@@ -53,3 +53,24 @@ def test_unknown_name_is_an_attribute_error() -> None:
         lv.Lakes  # type: ignore[attr-defined]  # noqa: B018
     assert error.value.name == "Lakes"
     assert error.value.obj is lv
+
+
+def test_threads_that_first_need_iceberg_tables_of_two_kinds_at_once_get_them() -> None:
+    """Imports of PyIceberg's modules by threads, in different orders, must not meet."""
+    program = """
+from threading import Barrier, Thread
+from lakevilla.environment import SystemEnvironment
+from lakevilla.formats.catalogs import KnownCatalogs
+from lakevilla.formats.registry import open_table
+from lakevilla.store.open import open_store
+catalogs = KnownCatalogs({"prod": {"type": "sql", "uri": "sqlite:///:memory:"}})
+store, environment, start, opened = open_store("memory://"), SystemEnvironment(), Barrier(4), []
+def work(kind):
+    start.wait()
+    opened.append(open_table(kind, store, environment, open_store, catalogs))
+threads = [Thread(target=work, args=(kind,)) for kind in ["iceberg", "iceberg@prod/s.c"] * 2]
+for one in threads: one.start()
+for one in threads: one.join()
+assert len(opened) == 4
+"""
+    assert "pyiceberg" in _libraries(_modules_after(program))

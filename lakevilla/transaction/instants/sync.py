@@ -7,6 +7,7 @@ from functools import partial
 
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, Unsupported
+from lakevilla.formats.port import NotConfigured
 from lakevilla.settle.entries import settle_up_to
 from lakevilla.store.metered import Meter
 from lakevilla.tables.catalog import Catalog, CatalogPlaces
@@ -56,7 +57,7 @@ def _newest(catalog: Catalog, meter: Meter, head: Head, name: str) -> Pinned | N
 def _newest_if_readable(catalog: Catalog, meter: Meter, head: Head, name: str) -> Pinned | None:
     try:
         return _newest(catalog, meter, head, name)
-    except (Corrupt, Unsupported) as error:
+    except (Corrupt, Unsupported, NotConfigured) as error:
         logger.warning("sync leaves table %r alone: %s", name, error)
         return None
 

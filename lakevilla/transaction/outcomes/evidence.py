@@ -11,7 +11,7 @@ from functools import partial
 
 from lakevilla.environment import Environment
 from lakevilla.errors import LakeVillaError, Unavailable
-from lakevilla.formats.port import Table
+from lakevilla.formats.port import NotConfigured, Table
 from lakevilla.model import HistoryEntry, TableRef
 from lakevilla.settle.commits import INVERSE
 from lakevilla.store.metered import Meter
@@ -41,7 +41,7 @@ class Seen:
     oldest: int | None
     versions: tuple[HistoryEntry, ...]
     whole: bool = True
-    error: Unavailable | None = None
+    error: LakeVillaError | None = None
 
     def of(self, attempt: str) -> HistoryEntry | None:
         """The version that this attempt wrote."""
@@ -195,7 +195,7 @@ class _Search:
         table = self._catalog.open(ref, self._meter)
         try:
             return self._pages(ref, table)
-        except Unavailable as error:
+        except (Unavailable, NotConfigured) as error:
             return Seen(ref, table.first_version, None, (), whole=False, error=error)
         except LakeVillaError:
             # The table was deleted, or its log cannot be read: it says nothing about the transaction.

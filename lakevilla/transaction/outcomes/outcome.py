@@ -125,7 +125,10 @@ def _of_entry(txn: str, evidence: Evidence, entry: Entry) -> Outcome | None:
     if entry.kind in _DECIDES_NOTHING:
         return None
     if not evidence.is_settled(entry):
-        advice = f"it is {place}, which the next writer completes: ask again then"
+        advice = (
+            f"it is {place}, which the next writer or lake.recover() completes or rolls back: do not run it "
+            "again before that, and ask again then"
+        )
         return Outcome(txn, "undecided", advice, seq=entry.seq)
     match evidence.is_whole(entry):
         case True:
@@ -166,9 +169,9 @@ _RESUME = (
     "commit it"
 )
 _TORN = (
-    "it was refused, as {place}, but another client had built on its part of {where} before that could be "
-    "rolled back: its changes are visible there, and nowhere else. Repair these tables before you run it "
-    "again; lakevilla explain shows the versions"
+    "it was refused, as {place}, and could not be rolled back on {where}: another client had built on its "
+    "part there, or the table could not be reached any more. Its changes may be visible there, and nowhere "
+    "else. Check and repair these tables before you run it again; lakevilla explain shows the versions"
 )
 _REFUSED = (
     "its newest attempt was entry {seq} of the global log, which was refused and rolled back: nothing of it "

@@ -26,6 +26,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.update import TableRequirement, TableUpdate
 
 from lakevilla.errors import InvalidInput, LakeVillaError, Unavailable, Unsupported
+from lakevilla.formats.port import NotConfigured
 
 _NOT_THERE = (NoSuchTableError, NoSuchNamespaceError, NoSuchIdentifierError)
 _NO_RIGHTS = (UnauthorizedError, ForbiddenError, OAuthError)
@@ -78,10 +79,15 @@ class Cataloged:
         return isinstance(self._catalog, MetastoreCatalog)
 
     def current(self) -> Current | None:
-        """The table as it is now; None if the catalog has none of this name."""
+        """The table as it is now; None if the catalog has none of this name.
+
+        NotConfigured if not even its namespace is there: then this is likely another catalog, for example
+        the empty one that SQLite creates where the file of a URI does not exist.
+        """
         try:
             self._loaded = self._catalog.load_table(self._name)
         except _NOT_THERE:
+            self._must_know_namespace()
             return None
         except Exception as error:
             raise Unavailable(f"{self} cannot be read: {_reason(error)}") from error
@@ -90,6 +96,18 @@ class Cataloged:
         if not metadata:
             raise Unsupported(f"the catalog does not say where the metadata of {self} lies")
         return Current(self._loaded.metadata.location, metadata)
+
+    def _must_know_namespace(self) -> None:
+        namespace = Catalog.namespace_from(self._name)
+        try:
+            known = self._catalog.namespace_exists(namespace)
+        except Exception as error:
+            raise Unavailable(f"{self} cannot be read: {_reason(error)}") from error
+        if not known:
+            raise NotConfigured(
+                f"unknown table {self._name!r} in catalog {self._catalog_name!r}, which does not have its "
+                f"namespace {'.'.join(namespace)!r} either: check that the options open the right catalog"
+            )
 
     def commit(
         self, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
@@ -142,7 +160,7 @@ def _not_opened(name: str, error: Exception) -> LakeVillaError:
         case NotInstalledError() | ImportError():
             return Unsupported(text)
         case ValueError() | TypeError() | KeyError():
-            return InvalidInput(
+            return NotConfigured(
                 f"{text}. Give its options, lv.Lake(..., catalogs={{{name!r}: {{'type': ..., 'uri': ...}}}}),"
                 " or write them into PyIceberg's configuration (.pyiceberg.yaml)"
             )
