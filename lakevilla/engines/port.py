@@ -46,8 +46,8 @@ class Source:
     `files.column_mapping`). `files` prunes by a predicate and records it. `open` finds the store and the key
     of a data file, which may lie outside the table's root. `about_bytes` estimates the size of the whole
     table, for plans; `has_deletes` is False where no file can have deleted rows; `formats` are those of its
-    data files. `unstored` are columns other than `partition_columns` that some files may not hold: in a file
-    that does not, the column has the value of `DataFile.partition`. `rows` are rows that a client gave
+    data files. `unstored` are the columns other than `partition_columns` that a file may not hold, because
+    `DataFile.partition` has their value: one set for each kind of file. `rows` are rows that a client gave
     instead of a table, as a Spark DataFrame or as Arrow of this schema: then there are no files.
     """
 
@@ -59,7 +59,7 @@ class Source:
     about_bytes: Callable[[], int] = lambda: 1 << 40
     has_deletes: bool = True
     formats: Callable[[], frozenset[str]] = lambda: frozenset({"parquet"})
-    unstored: Callable[[], frozenset[str]] = frozenset
+    unstored: Callable[[], frozenset[frozenset[str]]] = lambda: frozenset({frozenset()})
     rows: Any = None
 
 

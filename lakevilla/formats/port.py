@@ -98,9 +98,9 @@ class Snapshot(Protocol):
         """The formats of the live data files, see `DataFile.format`."""
         ...
 
-    def unstored(self) -> frozenset[str]:
-        """Columns other than `partition_columns` that some live file may not hold, although the log has their
-        value for that file: there the log's value counts, see `DataFile.partition`."""
+    def unstored(self) -> frozenset[frozenset[str]]:
+        """The columns other than `partition_columns` that a file may not hold because the log has their value,
+        see `DataFile.partition`: one set for each kind of live file, at least one."""
         ...
 
     def about_bytes(self) -> int:

@@ -40,4 +40,13 @@ def test_snapshot_names_the_columns_that_files_may_leave_out(tmp_path: Path) -> 
     found = table.latest()
     assert found is not None
     assert found.partition_columns == ("day",)
-    assert found.unstored() == {"kind"}
+    assert found.unstored() == {frozenset(), frozenset({"kind"})}
+
+
+def test_empty_table_has_one_kind_of_files(tmp_path: Path) -> None:
+    lake = lv.Lake(tmp_path, engine="local")
+    lake.create("t", "id BIGINT, kind STRING", format="iceberg", partition_by=["kind"])
+    table = open_table("iceberg", open_store(str(tmp_path / "t")), SystemEnvironment(), open_store)
+    found = table.latest()
+    assert found is not None
+    assert found.unstored() == {frozenset()}

@@ -63,7 +63,8 @@ def _append(table: Table, place: Path, name: str, partition: Record, **columns: 
     path = place / "data" / f"{name}.parquet"
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(sink.getvalue())
-    held = {int(numbers[column]): len(values) for column, values in columns.items()}
+    # Also of columns that the file does not hold: manifests may say so.
+    held = {field.field_id: len(columns["id"]) for field in SCHEMA.fields}
     file = DataFile.from_args(
         content=DataFileContent.DATA,
         file_path=f"file://{path}",

@@ -36,10 +36,6 @@ class Names:
         """The deleted rows of a file, as bits."""
         return f"{self.prefix}deleted"
 
-    def known(self, number: int) -> str:
-        """A value that the log knows for all rows of a file, which the file may hold too."""
-        return f"{self.prefix}known_{number}"
-
     @property
     def path(self) -> str:
         """The path of a row's file."""

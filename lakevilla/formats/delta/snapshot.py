@@ -142,8 +142,8 @@ class DeltaSnapshot:
     def formats(self) -> frozenset[str]:
         return frozenset({"parquet"})
 
-    def unstored(self) -> frozenset[str]:
-        return frozenset()
+    def unstored(self) -> frozenset[frozenset[str]]:
+        return frozenset({frozenset()})
 
     def about_bytes(self) -> int:
         total = sum(int(add.get("size", 0)) for add in self.state.added.values())

@@ -17,7 +17,6 @@ from lakevilla.formats import authorship
 from lakevilla.formats.coordination import Coordination
 from lakevilla.formats.iceberg.definition.layout import Layout, same_shape
 from lakevilla.formats.iceberg.definition.properties import NO_MARKERS, refuse_write, retention_ms, shown
-from lakevilla.formats.iceberg.definition.unstored_columns import unstored_columns
 from lakevilla.formats.iceberg.deletes.contents import Kept
 from lakevilla.formats.iceberg.deletes.scope import DeleteIndex
 from lakevilla.formats.iceberg.log.authorship import newest
@@ -195,15 +194,18 @@ class IcebergSnapshot:
             found |= manifest.notes["formats"]
         return found
 
-    def unstored(self) -> frozenset[str]:
-        """After a change of the partition spec, or in files that were taken over from Hive."""
-        sometimes = {name for spec in self.layout.specs.values() for name in spec.identity_columns}
-        if not sometimes.difference(self.partition_columns):
-            return frozenset()
-        found: frozenset[str] = frozenset()
-        for manifest in self._loaded():
-            found |= unstored_columns(manifest, self.layout)
-        return found.difference(self.partition_columns)
+    def unstored(self) -> frozenset[frozenset[str]]:
+        """After a change of the partition spec files of several specs live side by side.
+
+        Spec, "Column Projection": a column that a data file does not hold has the value of an identity
+        partition, if the file has one. Whether a file holds a column only the file itself knows: manifests
+        may name sizes and bounds of columns that were left out of it, as of files taken over from Hive.
+        """
+        living = [manifest for manifest in self.manifests if manifest.is_data and not manifest.is_empty]
+        specs = {manifest.record["partition_spec_id"] for manifest in living}
+        specs |= {entry.spec_id for entry in self.added}
+        columns = (self.layout.specs[spec].identity_columns for spec in specs or {self.layout.default.id})
+        return frozenset(frozenset(names).difference(self.partition_columns) for names in columns)
 
     def about_bytes(self) -> int:
         snapshot = document.current_snapshot(self.raw) or {}

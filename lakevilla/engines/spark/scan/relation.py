@@ -10,7 +10,7 @@ import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -64,12 +64,12 @@ class Reader:
         self._refuse_ambiguous(source)
         if foreign_files.may_be_foreign(source):
             return self._divided(source, list(enumerate(source.files(ANYTHING))), None)
-        return self._frame(source, None, None)
+        return self._by_kind(source, None, None)
 
     def planned(self, source: Source, mark: str) -> Any:
         """The table for a plan that is looked at and never runs; the mark finds it there."""
         self._refuse_ambiguous(source)
-        return self._frame(source, [], None, mark)
+        return self._frame(source, frozenset(), [], None, mark)
 
     def files(self, source: Source, files: Sequence[DataFile], names: Names) -> Any:
         """These files of the table, with two columns more: a file's position here, and a row's in its
@@ -77,7 +77,7 @@ class Reader:
         self._refuse_ambiguous(source)
         if foreign_files.may_be_foreign(source):
             return self._divided(source, list(enumerate(files)), names)
-        return self._frame(source, list(enumerate(files)), names)
+        return self._by_kind(source, list(enumerate(files)), names)
 
     def _refuse_ambiguous(self, source: Source) -> None:
         """Names that differ in case alone are one name to Spark, unless its session tells them apart."""
@@ -90,36 +90,48 @@ class Reader:
 
     def _divided(self, source: Source, files: Sequence[Numbered], names: Names | None) -> Any:
         ours, others = foreign_files.divided(source, files, self.environment)
-        frames = [self._frame(source, ours, names)] if ours or not others else []
+        frames = [self._by_kind(source, ours, names)] if ours or not others else []
         if others:
             wanted = [None, None] if names is None else [names.file, names.row]
             frames.append(foreign_files.relation(self.session, self.access, source, others, *wanted))
         return frames[0] if len(frames) == 1 else frames[0].union(frames[1])
 
+    def _by_kind(self, source: Source, files: Sequence[Numbered] | None, names: Names | None) -> Any:
+        """One relation for each kind of file: what is a partition column of one may be stored in another."""
+        kinds = source.unstored()
+        if len(kinds) > 1 and files is not None:
+            sometimes = frozenset[str]().union(*kinds)
+            present = {sometimes.intersection(file.partition) for _, file in files}
+            kinds = frozenset(present) or frozenset({frozenset[str]()})
+        frames = [self._frame(source, kind, files, names) for kind in sorted(kinds, key=sorted)]
+        return reduce(lambda one, other: one.union(other), frames)
+
     def _frame(
-        self, source: Source, files: Sequence[Numbered] | None, names: Names | None, mark: str | None = None
+        self,
+        source: Source,
+        kind: frozenset[str],
+        files: Sequence[Numbered] | None,
+        names: Names | None,
+        mark: str | None = None,
     ) -> Any:
+        """The files of this kind: those of which the log has the values of these columns, too."""
         own_names = names or beside(names_in(source.schema))
         ids = by_id(source.schema)
-        own = [source.schema.field(name) for name in source.partition_columns]
+        own = [field for field in source.schema if field.name in {*source.partition_columns, *kind}]
         data = [
             types.stored(field, ids)
             for field in source.schema
-            if field.name not in source.partition_columns and not pa.types.is_null(field.type)
+            if field not in own and not pa.types.is_null(field.type)
         ]
         partition = [spark.StructField(physical_name(f), types.logical(f.type)) for f in own]
-        # Fields of columns that the files may hold too: under other names.
-        unstored = [field for field in source.schema if field.name in source.unstored()]
-        known = {field.name: own_names.known(at) for at, field in enumerate(unstored)}
-        partition += [spark.StructField(known[field.name], types.logical(field.type)) for field in unstored]
         if names is not None:
             partition.append(spark.StructField(names.file, spark.IntegerType()))
         deletes = source.has_deletes if files is None else any(file.deletes for _, file in files)
         if deletes:
             partition.append(spark.StructField(own_names.deleted, spark.BinaryType()))
-        told = {physical_name(field): field for field in own} | {known[f.name]: f for f in unstored}
+        told = {physical_name(field): field for field in own}
         listing = _Listing(
-            source, files, tuple(field.name for field in partition), told, own_names, self.environment
+            source, kind, files, tuple(field.name for field in partition), told, own_names, self.environment
         )
         floats = any(pa.types.is_floating(leaf) for field in source.schema for leaf in _leaves(field.type))
         options = {
@@ -131,11 +143,12 @@ class Reader:
         structs = spark.StructType(partition), spark.StructType(data)
         metadata = metadata_beside(field.name for struct in structs for field in struct.fields)
         living = _living(own_names.deleted, f"{metadata}.row_index") if deletes else None
-        columns = [_column(field, source, known.get(field.name)) for field in source.schema]
+        columns = [_column(field, field not in own) for field in source.schema]
         if names is not None:
             columns += [names.file, f"{metadata}.row_index AS {names.row}"]
         if driver_side(self.session) is not None:
-            size = source.about_bytes() if files is None else sum(file.size for _, file in files)
+            chosen = sum(file.size for _, file in files or ())
+            size = source.about_bytes() // len(source.unstored()) if files is None else chosen
             return file_index.relation(
                 self.session, listing.answer, *structs, options, size, living, columns, mark
             )
@@ -149,6 +162,7 @@ class _Listing:
     that are columns of the table."""
 
     source: Source
+    kind: frozenset[str]
     fixed: Sequence[Numbered] | None
     columns: tuple[str, ...]
     told: Mapping[str, pa.Field]
@@ -160,7 +174,9 @@ class _Listing:
 
     def files(self, predicate: Any) -> list[dict[str, Any]]:
         # Files that a statement has chosen already are all given, under the same numbers each time.
-        chosen = enumerate(self.source.files(predicate)) if self.fixed is None else self.fixed
+        every = enumerate(self.source.files(predicate)) if self.fixed is None else self.fixed
+        sometimes = frozenset[str]().union(*self.source.unstored())
+        chosen = [(number, f) for number, f in every if sometimes.intersection(f.partition) == self.kind]
         if self.names.deleted not in self.columns:
             return [self._described(number, file) for number, file in chosen]
         # Deleted rows are read from the store.
@@ -183,18 +199,12 @@ def _living(deleted: str, row: str) -> str:
     return f"{deleted} IS NULL OR ({byte} & shiftleft(1, CAST({row} % {_BITS} AS INT))) = 0"
 
 
-def _column(field: pa.Field, source: Source, known: str | None) -> str:
-    """The table's column over the relation's; a cast gives the members of structs their names.
-
-    `known` names the log's value for the whole file: where there is one, all rows of the file have it,
-    whether the file holds the column or not.
-    """
+def _column(field: pa.Field, is_stored: bool) -> str:
+    """The table's column over the relation's; a cast gives the members of structs their names."""
     if pa.types.is_null(field.type):
         return f"NULL AS {quoted(field.name)}"
     found = quoted(physical_name(field))
-    if known is not None:
-        return f"coalesce({known}, {found}) AS {quoted(field.name)}"
-    if field.name not in source.partition_columns and _renamed(field.type):
+    if is_stored and _renamed(field.type):
         found = f"CAST({found} AS {types.sql_type(field.type)})"
     return f"{found} AS {quoted(field.name)}"
 
