@@ -45,7 +45,8 @@ def test_help_of_the_command_brings_no_library(arguments: list[str]) -> None:
 def test_statement_on_the_local_engine_brings_only_what_it_needs(tmp_path: Path) -> None:
     """A call takes about half a second, nearly all of it for imports: each library costs a tenth or more."""
     script = "CREATE TABLE t (id INT); INSERT INTO t VALUES (1); SELECT id FROM t"
-    program = f"from lakevilla.cli.main import main\nmain(['sql', {str(tmp_path)!r}, {script!r}])"
+    arguments = ["lakevilla", "sql", str(tmp_path), script]
+    program = f"sys.argv = {arguments}\nfrom lakevilla.cli.main import main\nassert main() == 0"
     modules = _modules_after(program)
     assert not _libraries(modules) & {"pandas", "pyiceberg", "fastavro", "pyspark"}
     assert not {"prompt_toolkit", "rich", "asyncio"} & {name.split(".")[0] for name in modules}
