@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import lakevilla as lv
 from lakevilla.cli import exits, shell, sql, tables, travel, upkeep
 from lakevilla.cli.arguments import command, on_lake, on_store, reporting
+from lakevilla.engines.hidden_pandas import hide_pandas
 
 EXAMPLES = f"""examples:
   lakevilla demo                                   what LakeVilla does, on a local directory
@@ -35,6 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code, see EXAMPLES; wrong arguments exit at once, with 2."""
     options = build_parser().parse_args(arguments)
     _listen(options.verbose)
+    if arguments is None and options.run is not _demo:
+        hide_pandas()
     try:
         options.run(options)
         sys.stdout.flush()

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
+from lakevilla.engines.hidden_pandas import find_pandas
 from lakevilla.engines.port import Engine
 from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput
@@ -57,6 +58,7 @@ def _local(options: EngineOptions) -> Engine:
 
 
 def _spark(options: EngineOptions) -> Engine:
+    find_pandas()
     try:
         from lakevilla.engines.spark.engine import SparkEngine
     except ImportError as error:

@@ -65,7 +65,7 @@ ARROWS = {
     },
     "api": FOUNDATION | {"lake", "engines", "transaction", "maintenance", "travel", "session"},
     "__init__": {"errors", "api"},
-    "cli": {"__init__", "timestamps", "environment", "session"},
+    "cli": {"__init__", "timestamps", "environment", "engines", "session"},
 }
 
 # Heavy libraries live in one room each.

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,8 @@ import lakevilla as lv
 
 FEW = 40
 """`import lakevilla` brings about ten modules. NumPy alone would bring a hundred."""
+MANY = 1000
+"""What a statement of the command brings: most are modules of NumPy, PyArrow, sqlglot and this package."""
 LIBRARIES = {"duckdb", "fastavro", "numpy", "obstore", "pandas", "pyarrow", "pyiceberg", "pyspark", "sqlglot"}
 
 
@@ -29,12 +32,25 @@ def test_import_of_the_package_brings_no_library() -> None:
     assert len(modules) <= FEW, sorted(modules)
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["vacuum", "--help"], ["--version"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["vacuum", "--help"], ["shell", "--help"], ["--version"]], ids=" ".join
+)
 def test_help_of_the_command_brings_no_library(arguments: list[str]) -> None:
     program = (
         f"from lakevilla.cli.main import main\ntry:\n    main({arguments})\nexcept SystemExit:\n    pass"
     )
     assert not _libraries(_modules_after(program))
+
+
+def test_statement_on_the_local_engine_brings_only_what_it_needs(tmp_path: Path) -> None:
+    """A call takes about half a second, nearly all of it for imports: each library costs a tenth or more."""
+    script = "CREATE TABLE t (id INT); INSERT INTO t VALUES (1); SELECT id FROM t"
+    arguments = ["lakevilla", "sql", str(tmp_path), script]
+    program = f"sys.argv = {arguments}\nfrom lakevilla.cli.main import main\nassert main() == 0"
+    modules = _modules_after(program)
+    assert not _libraries(modules) & {"pandas", "pyiceberg", "fastavro", "pyspark"}
+    assert not {"prompt_toolkit", "rich", "asyncio"} & {name.split(".")[0] for name in modules}
+    assert len(modules) <= MANY, sorted(modules)
 
 
 def test_opened_lake_brings_no_engine_and_no_library_of_another_format() -> None:
