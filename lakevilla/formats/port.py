@@ -99,8 +99,8 @@ class Snapshot(Protocol):
         ...
 
     def unstored(self) -> frozenset[frozenset[str]]:
-        """The columns other than `partition_columns` that a file may not hold because the log has their value,
-        see `DataFile.partition`: one set for each kind of live file, at least one."""
+        """The columns other than `partition_columns` that a file may not hold because the log has their
+        value, see `DataFile.partition`: one set for each kind of live file, at least one."""
         ...
 
     def about_bytes(self) -> int:

@@ -1,6 +1,6 @@
 """Parameters: `:name` in a text becomes a literal of the value's exact type, never a piece of text."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -10,9 +10,15 @@ from uuid import UUID
 
 import numpy as np
 from sqlglot import exp
+from sqlglot.errors import TokenError
+from sqlglot.tokenizer_core import Token, TokenType
 
 from lakevilla.errors import InvalidInput
+from lakevilla.sql.dialect import DIALECT
 from lakevilla.sql.letters import refuse_surrogates
+
+_MARK = "mark_"
+"""The names of positional parameters begin so."""
 
 
 def bind(tree: exp.Expr, parameters: Mapping[str, Any]) -> exp.Expr:
@@ -29,6 +35,27 @@ def bind(tree: exp.Expr, parameters: Mapping[str, Any]) -> exp.Expr:
     if unused:
         raise InvalidInput(f"unknown parameter :{', :'.join(sorted(unused))}: the statement does not use it")
     return tree
+
+
+def with_names(text: str, parameters: Mapping[str, Any] | Sequence[Any]) -> tuple[str, Mapping[str, Any]]:
+    """A text with `:name` and its parameters, from one that may have `?` and a sequence of values."""
+    if isinstance(parameters, Mapping):
+        return text, parameters
+    if isinstance(parameters, str | bytes) or not isinstance(parameters, Sequence):
+        raise InvalidInput(f"parameters are a mapping or a sequence; found {parameters!r}")
+    try:
+        places = [token.start for token in DIALECT.tokenize(text) if token.text == "?" and _is_mark(token)]
+    except TokenError as error:
+        raise InvalidInput(f"SQL syntax error: {error}; is a quote not closed?") from error
+    if len(places) != len(parameters):
+        raise InvalidInput(f"the text has {len(places)} marks '?', and {len(parameters)} values are given")
+    for number, place in reversed(list(enumerate(places))):
+        text = f"{text[:place]}:{_MARK}{number}{text[place + 1 :]}"
+    return text, {f"{_MARK}{number}": value for number, value in enumerate(parameters)}
+
+
+def _is_mark(token: Token) -> bool:
+    return token.token_type == TokenType.PLACEHOLDER
 
 
 def plain(value: Any) -> Any:

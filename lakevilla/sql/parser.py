@@ -5,6 +5,7 @@ the engine decides which functions and constructs it can run.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -115,6 +116,31 @@ def select_from(name: str, columns: str = "*", where: str | None = None) -> Quer
     query = parse(text)
     assert isinstance(query, Query), "the text begins with SELECT"
     return query
+
+
+@dataclass(frozen=True)
+class PlainInsert:
+    """An INSERT of one row of parameters: the name of a parameter for each column."""
+
+    table: str
+    values: Mapping[str, str]
+
+
+def plain_insert(text: str) -> PlainInsert | None:
+    """The text, if it is `INSERT INTO t (columns) VALUES (parameters)` and nothing else."""
+    tree = _tree(_tokens(text), text)
+    if not isinstance(tree, exp.Insert) or not isinstance(tree.this, exp.Schema):
+        return None
+    known = {"this", "expression"}
+    if set(tree.args) - known - _unset(tree) or not isinstance(tree.expression, exp.Values):
+        return None
+    rows = tree.expression.expressions
+    columns = [column.name for column in tree.this.expressions]
+    values = rows[0].expressions if len(rows) == 1 and isinstance(rows[0], exp.Tuple) else []
+    names = [value.name for value in values if isinstance(value, exp.Placeholder) and value.name]
+    if not (len(names) == len(values) == len(columns) == len(set(columns))):
+        return None
+    return PlainInsert(table_name(tree.this.this), dict(zip(columns, names, strict=True)))
 
 
 def _unset(tree: exp.Expr) -> set[str]:

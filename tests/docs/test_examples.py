@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy.dialects
 
 import lakevilla as lv
 from tests.docs.examples import examples, run_page
@@ -62,3 +63,14 @@ def test_examples_of_the_pipelines_page_run(tmp_path: Path, monkeypatch: pytest.
     names: dict[str, Any] = {}
     assert run_page("docs/pipelines.md", names) >= 2
     assert names["lake"].read("orders").count() == 3
+
+
+def test_examples_of_the_dbapi_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # An installed package registers itself, see pyproject.toml.
+    sqlalchemy.dialects.registry.register("lakevilla", "lakevilla.dbapi.dialect", "LakeVillaDialect")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    assert run_page("docs/dbapi.md", names) == 3
+    lake = lv.Lake("./lake", engine="local")
+    assert [row.id for row in lake.read("payments")] == [1]
+    assert len(lake.read("scores")) == 4

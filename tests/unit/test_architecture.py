@@ -66,6 +66,7 @@ ARROWS = {
     "api": FOUNDATION | {"lake", "engines", "transaction", "maintenance", "travel", "session"},
     "__init__": {"errors", "api"},
     "cli": {"__init__", "timestamps", "environment", "engines", "session"},
+    "dbapi": {"__init__", "errors", "sql"},
 }
 
 # Heavy libraries live in one room each.
@@ -74,6 +75,7 @@ HOMES = {
     "obstore": "store/",
     "pyspark": "engines/spark/",
     "pyiceberg": "formats/iceberg/",
+    "sqlalchemy": "dbapi/",
 }
 
 # The world reaches the core through the Environment alone.
