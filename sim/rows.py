@@ -86,6 +86,9 @@ class RowsEngine:
     def accepts(self, data: object) -> bool:
         return isinstance(data, list | pa.Table | RowsResult)
 
+    def knows(self, name: str) -> bool:  # noqa: ARG002
+        return False
+
     def schema_of(self, data: object) -> pa.Schema:
         return pa.Table.from_pylist(_rows(data)).schema
 
