@@ -1,6 +1,6 @@
 """LakeVilla: transactions over Delta Lake and Iceberg tables, on nothing but the object store.
 
-The errors come with this module; every other name comes with `lakevilla.api` when it is first used.
+The errors come with this module, every other name when it is first used.
 """
 
 import sys
@@ -21,6 +21,7 @@ from lakevilla.errors import (
 )
 
 if TYPE_CHECKING:
+    from lakevilla import streaming
     from lakevilla.api import (
         CT,
         NONE,
@@ -74,6 +75,7 @@ __all__ = [
     "Unsupported",
     "VacuumReport",
     "ValidationFailed",
+    "streaming",
 ]
 
 
@@ -85,6 +87,10 @@ if not TYPE_CHECKING:  # A type checker would take every name for granted.
             from importlib.metadata import version
 
             value = version("lakevilla")
+        elif name == "streaming":
+            from importlib import import_module
+
+            value = import_module("lakevilla.streaming")
         elif name in __all__:
             from lakevilla import api
 

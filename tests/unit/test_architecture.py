@@ -50,8 +50,9 @@ ARROWS = {
     "travel": FOUNDATION | {"sql", "store", "versions", "engines", "tables", "transaction"},
     "lake": FOUNDATION
     | {"store", "versions", "markers", "engines", "tables", "transaction", "maintenance", "travel"},
+    "streaming": FOUNDATION | {"lake", "transaction"},
     "api": FOUNDATION | {"lake", "transaction", "maintenance", "travel"},
-    "__init__": {"errors", "api"},
+    "__init__": {"errors", "api", "streaming"},
     "cli": {"__init__", "timestamps"},
 }
 
