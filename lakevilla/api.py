@@ -6,6 +6,7 @@ the first statement, session or table that needs them.
 """
 
 from lakevilla.lake import Lake
+from lakevilla.maintenance.diagnosis import Check, Diagnosis
 from lakevilla.maintenance.reports import Explanation, RecoverReport, Status, VacuumReport
 from lakevilla.model import Counts, Features, HistoryEntry, LakeEntry, Outcome, Receipt
 from lakevilla.transaction.transaction import Transaction
@@ -20,7 +21,9 @@ I = Features.I  # noqa: E741 - the paper's name
 __all__ = [
     "CT",
     "NONE",
+    "Check",
     "Counts",
+    "Diagnosis",
     "Explanation",
     "Export",
     "Features",

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import lakevilla as lv
-from lakevilla.cli import travel, upkeep
+from lakevilla.cli import doctor, travel, upkeep
 
 EXAMPLES = """examples:
   lakevilla demo                                   what LakeVilla does, on a local directory
@@ -23,6 +23,7 @@ EXAMPLES = """examples:
   lakevilla tag ./lake month-end                   keep the lake as it is now under a name
   lakevilla export ./lake --at month-end --format duckdb
   lakevilla explain ./lake accounts                which client waits for which, and what happens next
+  lakevilla doctor ./lake                          what is wrong, and what to do
   lakevilla vacuum ./lake                          what could be deleted; add --delete to do it
 
 exit codes: 0 done, 1 failed (the reason is on standard error), 2 wrong arguments, 130 interrupted
@@ -104,6 +105,9 @@ def build_parser() -> argparse.ArgumentParser:
         _on_store(_command(commands, "status", "show which clients wait to write, and for which"))
     )
     upkeep.define_explain(_on_store(_command(commands, "explain", "explain a wait or a conflict")))
+    doctor.define_doctor(
+        _on_store(_command(commands, "doctor", "look for what is wrong with a lake or its store"))
+    )
     upkeep.define_recover(_on_store(_command(commands, "recover", "free what clients left that are gone")))
     upkeep.define_vacuum(_on_store(_command(commands, "vacuum", "delete what no client can need any more")))
     return parser
