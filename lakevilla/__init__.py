@@ -1,6 +1,6 @@
 """LakeVilla: transactions over Delta Lake and Iceberg tables, on nothing but the object store.
 
-The errors come with this module; every other name comes with `lakevilla.api` when it is first used.
+The errors come with this module, every other name when it is first used.
 """
 
 import sys
@@ -21,10 +21,13 @@ from lakevilla.errors import (
 )
 
 if TYPE_CHECKING:
+    from lakevilla import streaming
     from lakevilla.api import (
         CT,
         NONE,
+        Check,
         Counts,
+        Diagnosis,
         Explanation,
         Export,
         Features,
@@ -52,10 +55,12 @@ __all__ = [
     "CT",
     "NONE",
     "Aborted",
+    "Check",
     "CommitUnknown",
     "Conflict",
     "Corrupt",
     "Counts",
+    "Diagnosis",
     "Explanation",
     "Export",
     "Features",
@@ -82,6 +87,7 @@ __all__ = [
     "Unsupported",
     "VacuumReport",
     "ValidationFailed",
+    "streaming",
 ]
 
 
@@ -93,6 +99,10 @@ if not TYPE_CHECKING:  # A type checker would take every name for granted.
             from importlib.metadata import version
 
             value = version("lakevilla")
+        elif name == "streaming":
+            from importlib import import_module
+
+            value = import_module("lakevilla.streaming")
         elif name in __all__:
             from lakevilla import api
 

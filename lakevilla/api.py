@@ -7,6 +7,7 @@ the first statement, session or table that needs them.
 
 from lakevilla.engines.local.result import Result
 from lakevilla.lake import Lake
+from lakevilla.maintenance.diagnosis import Check, Diagnosis
 from lakevilla.maintenance.reports import Explanation, RecoverReport, RegisterReport, Status, VacuumReport
 from lakevilla.model import Counts, Features, HistoryEntry, LakeEntry, Outcome, Receipt
 from lakevilla.session.session import Session
@@ -23,7 +24,9 @@ I = Features.I  # noqa: E741 - the paper's name
 __all__ = [
     "CT",
     "NONE",
+    "Check",
     "Counts",
+    "Diagnosis",
     "Explanation",
     "Export",
     "Features",

@@ -10,8 +10,11 @@ from typing import Any, Self, overload
 from lakevilla.display import Records
 from lakevilla.engines.choice import EngineOptions, choose_engine
 from lakevilla.engines.port import Engine
+from lakevilla.engines.spark.session.java import trouble
 from lakevilla.environment import Environment, SystemEnvironment
 from lakevilla.errors import InvalidInput
+from lakevilla.maintenance.diagnosis import Diagnosis
+from lakevilla.maintenance.doctor import diagnose
 from lakevilla.maintenance.explain import explain
 from lakevilla.maintenance.queue_survey import LakeView
 from lakevilla.maintenance.recover import recover, status
@@ -380,6 +383,19 @@ class Lake(Verbs):
     def status(self) -> Status:
         """The tickets in the writer queues, and the transactions that left records. Changes nothing."""
         return status(self._view)
+
+    def doctor(self, *, probe: bool = True, files: bool = True) -> Diagnosis:
+        """Look for everything that can be wrong with the lake, its store and this machine, and say what to
+        do. Changes nothing.
+
+        The store: does it answer, do conditional writes work, may this client write, how far is the clock
+        away. The machine: versions of libraries, Java. The lake: unsettled entries, torn tables, tables that
+        cannot be read or are not those that the global log knows, dead clients, legacy writers, and what
+        vacuum would delete. `probe=False` tries no write: the store gets no request but reads.
+        `files=False` leaves the tables' files unlisted, which takes long on large lakes. Takes up to a lease
+        time (10 s) if a ticket is held or records are left.
+        """
+        return diagnose(self._view, probe_store=probe, look_at_files=files, java=trouble)
 
     def explain(self, what: str | None = None) -> Explanation:
         """Why a transaction waits or was refused, and what happens next, in sentences. Changes nothing.

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 import lakevilla as lv
-from lakevilla.cli import exits, shell, sql, tables, travel, upkeep
+from lakevilla.cli import doctor, exits, shell, sql, tables, travel, upkeep
 from lakevilla.cli.arguments import command, on_lake, on_store, reporting
 from lakevilla.engines.hidden_pandas import hide_pandas
 
@@ -27,6 +27,7 @@ EXAMPLES = f"""examples:
   lakevilla tag ./lake month-end                   keep the lake as it is now under a name
   lakevilla export ./lake --at month-end --format duckdb
   lakevilla explain ./lake accounts                which client waits for which, and what happens next
+  lakevilla doctor ./lake                          what is wrong, and what to do
   lakevilla vacuum ./lake                          what could be deleted; add --delete to do it
 
 {exits.TEXT}"""
@@ -131,6 +132,9 @@ def build_parser() -> argparse.ArgumentParser:
         reporting(on_store(command(commands, "status", "list the writer queues and the open transactions")))
     )
     upkeep.define_explain(reporting(on_store(command(commands, "explain", "explain a wait or a conflict"))))
+    doctor.define_doctor(
+        reporting(on_store(command(commands, "doctor", "look for problems of a lake or its store")))
+    )
     upkeep.define_recover(reporting(on_store(command(commands, "recover", "release what dead clients hold"))))
     upkeep.define_vacuum(
         reporting(on_store(command(commands, "vacuum", "delete files that no version or transaction needs")))

@@ -57,6 +57,10 @@ class AutoEngine:
     def accepts(self, data: object) -> bool:
         return self._owner(data).accepts(data)
 
+    def knows(self, name: str) -> bool:  # noqa: ARG002 - the port's signature
+        # Either engine may run the statement, and both read tables of the lake alone.
+        return False
+
     def schema_of(self, data: object, besides: Collection[str] = ()) -> pa.Schema:
         return self._owner(data).schema_of(data, besides)
 

@@ -134,6 +134,11 @@ class Engine(Protocol):
         """Whether `data` is something that this engine can append or merge from."""
         ...
 
+    def knows(self, name: str) -> bool:
+        """Whether statements can read something by this name that is not a table of the lake: a view of the
+        engine's own session, or files in place."""
+        ...
+
     def schema_of(self, data: object, besides: Collection[str] = ()) -> pa.Schema:
         """The Arrow schema of such data, for tables that are created from it, or get its columns: without
         those of these names, in lower case."""

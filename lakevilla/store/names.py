@@ -23,6 +23,11 @@ def check_table_name(name: str) -> str:
     return name
 
 
+def may_be_table(name: str) -> bool:
+    """Whether a table may have this name."""
+    return not _fault(name)
+
+
 def _fault(name: str) -> str:
     """Why the name is refused, or nothing."""
     if not name:

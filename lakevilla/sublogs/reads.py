@@ -15,6 +15,8 @@ class Reads:
         self._sets: dict[str, ReadSet] = {}
         self._others: dict[str, frozenset[str]] = {}
         self._bytes = 0
+        self.outside = False
+        """Whether the operation read something outside of the lake, which only its own client can."""
 
     def touch(self, location: str) -> None:
         """The operation depends on what the table is, even if it looks at no row."""

@@ -20,7 +20,7 @@ from lakevilla.sql.parser import parse_expression
 from lakevilla.sql.statements import TableName
 from lakevilla.store import keys
 from lakevilla.store.metered import Meter
-from lakevilla.store.names import check_table_name
+from lakevilla.store.names import check_table_name, may_be_table
 from lakevilla.sublogs.reads import Reads
 from lakevilla.tables.catalog import Catalog
 from lakevilla.tables.pinned import Pinned
@@ -107,7 +107,7 @@ class Workspace:
         """The one place that pins the instant, with these tables. A statement names its tables before it
         runs; only DROP and CREATE come to theirs later. `blind` if it only appends to them."""
         if self.instant is not None:
-            named = [check_table_name(name) for name in names]
+            named = [check_table_name(name) for name in names if not self._is_outside(name)]
             new = [n for n in named if not self.own.concerns(n) and self.pinned(n) is None]
             self.instant.pin_instant(list(dict.fromkeys(new)), self._found, blind)
 
@@ -320,11 +320,28 @@ class Workspace:
             self._rewritten.clear()
             self._targets.clear()
 
+    def _is_outside(self, name: str) -> bool:
+        """Whether the name means something that the engine can read outside of the lake. Tables of the lake
+        come first; one that this client has seen before costs no look."""
+        if self.own.concerns(name) or self.pinned(name) is not None or self.catalog.known(name) is not None:
+            return False
+        if not self.engine.knows(name):
+            return False
+        if not may_be_table(name):
+            return True
+        instant = self.instant if self.instant is not None and self.instant.is_pinned else None
+        here = None if instant is None else instant.find(name)
+        return here is None and self.catalog.find(name, self.meter) is None
+
     def sources(self, tables: Iterable[TableName]) -> Mapping[str, Source]:
-        """The tables that a query reads, by the names under which it calls them."""
+        """The tables and views that a query reads, by the names under which it calls them. What the engine
+        reads outside of the lake is not among them."""
         named = {table: self.views.get(table.name.casefold()) for table in tables}
         views = {table.key: source for table, source in named.items() if source is not None}
-        wanted = [table for table, source in named.items() if source is None]
+        rest = [table for table, source in named.items() if source is None]
+        wanted = [table for table in rest if not self._is_outside(table.name)]
+        if len(wanted) < len(rest):
+            self.reads.outside = True
         pins = self.environment.fan_out([partial(self.pin, table) for table in wanted])
         found = zip(wanted, pins, strict=True)
         return views | {table.key: self.source(pinned, keeps_files=True) for table, pinned in found}

@@ -86,6 +86,9 @@ class RowsEngine:
     def accepts(self, data: object) -> bool:
         return isinstance(data, list | pa.Table | RowsResult)
 
+    def knows(self, name: str) -> bool:  # noqa: ARG002
+        return False
+
     def schema_of(self, data: object, besides: Collection[str] = ()) -> pa.Schema:
         found = pa.Table.from_pylist(_rows(data)).schema
         return pa.schema([field for field in found if field.name.lower() not in besides])

@@ -63,8 +63,9 @@ ARROWS = {
         "travel",
         "session",
     },
+    "streaming": FOUNDATION | {"lake", "transaction"},
     "api": FOUNDATION | {"lake", "engines", "transaction", "maintenance", "travel", "session"},
-    "__init__": {"errors", "api"},
+    "__init__": {"errors", "api", "streaming"},
     "cli": {"__init__", "timestamps", "environment", "engines", "session"},
     "dbapi": {"__init__", "errors", "sql"},
 }

@@ -74,6 +74,9 @@ class LocalEngine:
     def accepts(self, data: object) -> bool:
         return given.is_data(data)
 
+    def knows(self, name: str) -> bool:  # noqa: ARG002 - the port's signature
+        return False
+
     def schema_of(self, data: object, besides: Collection[str] = ()) -> pa.Schema:
         return given.schema_of(data, besides)
 

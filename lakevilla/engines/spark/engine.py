@@ -23,6 +23,8 @@ from lakevilla.engines.spark.names import beside, names_in
 from lakevilla.engines.spark.scan.file_urls import Access
 from lakevilla.engines.spark.scan.queries import statement
 from lakevilla.engines.spark.scan.relation import Reader
+from lakevilla.engines.spark.session.frames import in_session
+from lakevilla.engines.spark.session.own_names import is_file, is_view
 from lakevilla.engines.spark.session.session import Session
 from lakevilla.engines.spark.write.writer import Done, Writer, new_rows, rows_in
 from lakevilla.environment import Environment
@@ -84,6 +86,11 @@ class SparkEngine:
 
     def accepts(self, data: object) -> bool:
         return given.accepts(data)
+
+    def knows(self, name: str) -> bool:
+        """A temporary view of the session, or files as in parquet.`path`."""
+        session = self._session.started
+        return is_file(name) or (session is not None and is_view(session, name))
 
     def schema_of(self, data: object, besides: Collection[str] = ()) -> pa.Schema:
         return given.schema_of(data, besides)
@@ -175,7 +182,7 @@ class SparkEngine:
             if isinstance(using, exp.Query):
                 rows = opened.run(opened.text(using))
             else:
-                rows = using if given.is_frame(using) else self._frame(using, arrow.schema_of(using))
+                rows = self._bound(using) if given.is_frame(using) else self._frame(using)
             return Merge(self._change(opened, target, source, rows.columns), clauses, rows).run()
 
     def _change(self, opened: Any, target: Target, source: Source, columns: Sequence[str] = ()) -> Change:
@@ -189,7 +196,7 @@ class SparkEngine:
             if not target.checks and where is None:
                 return self._writer.write_here(target, arrow.batches_of(data, target.schema))
             data = self._frame(data, target.schema)
-        frame: Any = data
+        frame = self._bound(data)
         with explained():
             return self._session.run(lambda: self._given_frame(target, frame, where))
 
@@ -199,9 +206,14 @@ class SparkEngine:
             rows = new_rows(opened, target, values, opened.view(frame), matching=where)
             return self._writer.write(target, rows, rows_in(frame), spread=True)
 
-    def _frame(self, data: object, schema: pa.Schema) -> Any:
-        pieces = list(arrow.batches_of(data, schema))
-        return given.frame_of(self._session(), together(pieces, schema))
+    def _bound(self, frame: object) -> Any:
+        """A DataFrame, whichever session it comes from, in the session that the lake uses."""
+        return in_session(self._session(), frame)
+
+    def _frame(self, data: object, schema: pa.Schema | None = None) -> Any:
+        known = arrow.schema_of(data) if schema is None else schema
+        pieces = list(arrow.batches_of(data, known))
+        return given.frame_of(self._session(), together(pieces, known))
 
     def _reader(self) -> Reader:
         return Reader(self._session(), self._access, self._environment)

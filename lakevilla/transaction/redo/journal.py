@@ -27,12 +27,14 @@ def record_of(workspace: Workspace, operation: Operation) -> Callable[[], Ran]:
     # A table that the statement itself makes is not there yet for those after it.
     made = pending.pinned if isinstance(pending, TableChange) and pending.makes else None
     bases = {at: made if made is not None and at == target else workspace.base(at) for at in reads}
-    instant = workspace.instant
+    instant, statement = workspace.instant, operation.statement
+    # Another client has other views under the same names.
+    outside = operation.reads.outside
     ran = Ran(
         touched=tuple(Touched(bases[at].ref, bases[at].snapshot.version, read) for at, read in reads.items()),
-        text=operation.statement.text,
-        parameters={name: _fixed(value) for name, value in operation.statement.parameters.items()},
-        once=operation.statement.once,
+        text=None if outside else statement.text,
+        parameters={name: _fixed(value) for name, value in statement.parameters.items()},
+        once=statement.once or ("it read what its client alone can read" if outside else ""),
         counts=result if isinstance(result, Counts) else None,
         rows=result is not None and not isinstance(result, Counts),
         target=target,

@@ -122,3 +122,16 @@ def test_sync_says_which_versions_are_new(folder: str, capsys: pytest.CaptureFix
     assert capsys.readouterr().out == "nothing to adopt\n"
     assert main(["sync", folder, "nothing"]) != 0
     assert "unknown table 'nothing'" in capsys.readouterr().err
+
+
+def test_doctor_tells_what_is_wrong_by_its_exit_code(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", folder, "--no-probe"]) == 0
+    assert "vacuum would delete 1 file" in capsys.readouterr().out
+    assert main(["doctor", folder, "--json", "--no-files"]) == 0
+    checks = json.loads(capsys.readouterr().out)["checks"]
+    assert {"store", "conditional writes", "torn tables"} <= {check["subject"] for check in checks}
+    (Path(folder) / "t" / "_delta_log" / f"{1:020}.json").write_text("{")
+    with pytest.raises(SystemExit) as ended:
+        main(["doctor", folder, "--no-files"])
+    assert ended.value.code == 1
+    assert "PROBLEM  tables: 't' cannot be read" in capsys.readouterr().out

@@ -17,6 +17,7 @@ from lakevilla.engines.spark.data import frame_of
 from lakevilla.engines.spark.failures import explained
 from lakevilla.engines.spark.scan.relation import Reader
 from lakevilla.engines.spark.session import connect
+from lakevilla.engines.spark.session.own_names import is_file, is_view
 from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput
 from lakevilla.sql.dialect import DIALECT
@@ -112,6 +113,8 @@ class Statement:
         for node in list(table_nodes(tree)):
             table = read_table(node)
             if table.key not in self.sources:
+                if is_file(table.name) or is_view(self.reader.session, table.name):
+                    continue
                 raise InvalidInput(f"unknown table {table.name!r}", table=table.name)
             if table.key not in by_key:
                 by_key[table.key] = self.view(self._frame(self.sources[table.key]))

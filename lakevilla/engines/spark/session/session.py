@@ -42,6 +42,12 @@ class Session:
                 self._session = _existing() or start(self._url, self._environment)
             return self._session
 
+    @property
+    def started(self) -> Any:
+        """The session, or None if there is none yet."""
+        with self._lock:
+            return self._session or _existing()
+
     def run(self, action: Callable[[], T]) -> T:
         """Run something that talks to Spark and starts jobs, so that Ctrl-C ends it.
 

@@ -1,0 +1,51 @@
+"""What the doctor tells: one line for each check, and what to do."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+State = Literal["ok", "note", "warning", "problem"]
+
+_MARKS: dict[State, str] = {"ok": "ok", "note": "note", "warning": "WARNING", "problem": "PROBLEM"}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at.
+
+    `state` is `ok`; `note`, something to know; `warning`, something to do soon, while the lake works; or
+    `problem`: some transactions fail until it is repaired. `subject` is what was looked at, such as `store`,
+    `clock` or `torn tables`. `text` says what was found, `advice` what to do.
+    """
+
+    subject: str
+    state: State
+    text: str
+    advice: str = ""
+    tables: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What `lake.doctor` found. It prints as text for people."""
+
+    checks: tuple[Check, ...] = ()
+
+    @property
+    def healthy(self) -> bool:
+        """Whether no check found a problem. Warnings and notes may be there."""
+        return all(check.state != "problem" for check in self.checks)
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        for check in self.checks:
+            yield f"{_MARKS[check.state]:<8} {check.subject}: {check.text}"
+            if check.advice:
+                yield f"         do: {check.advice}"
+        counts = {state: sum(check.state == state for check in self.checks) for state in _MARKS}
+        if counts["problem"] or counts["warning"]:
+            yield f"problems: {counts['problem']}, warnings: {counts['warning']}"
+        else:
+            yield "the lake is in good health"
