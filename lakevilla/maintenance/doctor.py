@@ -198,7 +198,7 @@ def _contradictions(head: Head | None, tables: Sequence[Pinned]) -> Iterator[Che
 
 
 def _dead_clients(view: LakeView, queues: Queues) -> Iterator[Check]:
-    """Tickets and records of clients that show no sign of life. Takes a lease time where there are any."""
+    """Tickets and records of dead clients. Takes a lease time where there are any."""
     folders = [folder for folder in read_folders(view) if folder.sublogs]
     tickets = [queued for queued in queues.live if not queued.dead]
     suspects = [(queued.seen.marker.txn, queued.seen.marker.put) for queued in tickets]
