@@ -19,6 +19,8 @@ T = TypeVar("T")
 
 _WORKER = "lakevilla-worker"
 _IDLE_SECONDS = 10.0
+JUMP_SECONDS = 900.0
+"""A wall clock that comes ahead of the machine's uptime by so much at once was set after a pause."""
 
 
 class Environment(Protocol):
@@ -29,7 +31,8 @@ class Environment(Protocol):
         ...
 
     def elapsed(self) -> float:
-        """Seconds on a clock that never goes back and also counts while the machine is suspended."""
+        """Seconds on a clock that never goes back and also counts while the machine is suspended, or paused
+        by its host as soon as its wall clock is set right."""
         ...
 
     def sleep(self, seconds: float) -> None:
@@ -59,6 +62,38 @@ class Environment(Protocol):
         ...
 
 
+class _Uptime:
+    """The uptime of the machine, with the time for which its host had paused it.
+
+    No clock of a virtual machine counts such a pause, but its wall clock is set afterwards. So a wall clock
+    that jumps ahead counts. If it was set for another reason, premises and leases look older than they are,
+    which costs a look or a redo; a wall clock that is set back counts nothing.
+    """
+
+    def __init__(self) -> None:
+        # One value that is replaced as a whole: threads that meet a jump together count it once, and a fork
+        # copies no lock that another thread holds.
+        self._last = (0.0, *self._clocks())
+
+    def read(self) -> float:
+        paused, up_before, wall_before = self._last
+        up, wall = self._clocks()
+        jump = (wall - wall_before) - (up - up_before)
+        if jump > JUMP_SECONDS:
+            paused += jump
+        self._last = (paused, up, wall)
+        return up + paused
+
+    @staticmethod
+    def _clocks() -> tuple[float, float]:
+        # CLOCK_BOOTTIME counts suspend; platforms without it have a monotonic clock that does.
+        clock = getattr(time, "CLOCK_BOOTTIME", None)
+        return (time.clock_gettime(clock) if clock is not None else time.monotonic()), time.time()
+
+
+_uptime = _Uptime()
+
+
 class SystemEnvironment:
     """The real world: the machine's clocks, the operating system's randomness, a pool of threads."""
 
@@ -73,9 +108,7 @@ class SystemEnvironment:
         return time.time_ns() // 1_000_000
 
     def elapsed(self) -> float:
-        # CLOCK_BOOTTIME counts suspend; platforms without it have a monotonic clock that does.
-        clock = getattr(time, "CLOCK_BOOTTIME", None)
-        return time.clock_gettime(clock) if clock is not None else time.monotonic()
+        return _uptime.read()
 
     def sleep(self, seconds: float) -> None:
         time.sleep(seconds)

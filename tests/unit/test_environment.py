@@ -152,3 +152,28 @@ def test_program_ends_while_a_background_task_hangs() -> None:
         "SystemEnvironment().background(lambda: time.sleep(60))"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=50)
+
+
+@pytest.mark.parametrize(
+    ("up", "wall", "counted"),
+    [
+        (1.0, 864_000.0, 864_000.0),
+        (864_000.0, 864_000.0, 864_000.0),
+        (60.0, 61.0, 60.0),
+        (60.0, -3600.0, 60.0),
+    ],
+    ids=["paused by its host", "suspended", "clocks that drift", "wall clock set back"],
+)
+def test_elapsed_counts_the_time_for_which_the_machine_was_paused(
+    monkeypatch: pytest.MonkeyPatch, up: float, wall: float, counted: float
+) -> None:
+    now = [100.0, 1_000_000.0]
+    monkeypatch.setattr(module._Uptime, "_clocks", staticmethod(lambda: tuple(now)))
+    clock = module._Uptime()
+    before = clock.read()
+    now[0] += up
+    now[1] += wall
+    assert clock.read() - before == counted
+    now[0] += 5
+    now[1] += 5
+    assert clock.read() - before == counted + 5
