@@ -20,7 +20,7 @@ from lakevilla.engines.local.translation.queries.scope import Relation
 from lakevilla.engines.local.translation.types.typed import Typed
 from lakevilla.engines.port import MergeClauses, Rewritten, Source, Target
 from lakevilla.environment import Environment
-from lakevilla.errors import InvalidInput
+from lakevilla.errors import Corrupt, InvalidInput
 from lakevilla.files.row_checks import together
 from lakevilla.model import Counts
 from lakevilla.predicates import ANYTHING
@@ -48,7 +48,7 @@ class LocalEngine:
         plain = pa.schema([field.remove_metadata() for field in source.schema])
 
         def batches() -> Iterator[pa.Table]:
-            return (table.cast(plain) for table in scan.tables())
+            return (_as_told(table, plain, source.name) for table in scan.tables())
 
         def rows() -> int | None:
             counts = [file.living_rows for file in scan.files]
@@ -240,3 +240,15 @@ class _Count:
 
 def _table(piece: pa.Table | pa.RecordBatch) -> pa.Table:
     return piece if isinstance(piece, pa.Table) else pa.Table.from_batches([piece])
+
+
+def _as_told(rows: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
+    """The rows in the types that the table's schema tells of; Corrupt where files break its promises."""
+    try:
+        return rows.cast(schema)
+    except ValueError as error:
+        raise Corrupt(
+            f"table {name!r} has rows that its schema does not allow, such as NULL in a column that is NOT "
+            f"NULL: {error}; a query such as SELECT * shows them",
+            table=name,
+        ) from error

@@ -32,9 +32,13 @@ from lakevilla.files.column_mapping import by_id, physical_name
 from lakevilla.files.partitioning import partition_text
 from lakevilla.model import DataFile, Deletes
 from lakevilla.predicates import ANYTHING
+from lakevilla.store.port import Store
 
 _BITS = 7
 """Deleted rows are bits, seven to a byte, so that every byte is a character that Spark's `ascii` reads."""
+
+_SMALLEST_BYTES = 64
+"""Two magic numbers, the footer's length, and a footer with a schema take more."""
 
 _CASE_SENSITIVE = "spark.sql.caseSensitive"
 _OPTIONS = {
@@ -190,7 +194,18 @@ class _Listing:
                 values.append(_text(file.partition, self.told[column]))
             else:
                 values.append(str(number) if column == self.names.file else _deleted(file.deletes))
-        return {"path": hadoop_path(store, key), "size": file.size, "values": values}
+        return {"path": hadoop_path(store, key), "size": _size(file, store, key), "values": values}
+
+
+def _size(file: DataFile, store: Store, key: str) -> int:
+    """The size by which Spark divides the file between tasks: what lies behind it is not read.
+
+    Some writers put 0 or 1 into the log. No Parquet file is that small, so the store is asked.
+    """
+    if file.size >= _SMALLEST_BYTES:
+        return file.size
+    found = store.head(key)
+    return file.size if found is None else found.size
 
 
 def _living(deleted: str, row: str) -> str:

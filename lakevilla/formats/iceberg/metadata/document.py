@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError
+from pyiceberg.exceptions import ValidationError as UnknownType
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 
@@ -101,17 +102,21 @@ def current_snapshot(raw: Raw) -> Mapping[str, Any] | None:
     raise Corrupt(f"the Iceberg metadata has no snapshot {wanted}")
 
 
+# Pydantic's and PyIceberg's own: of types that PyIceberg knows and cannot parse.
+_UNREADABLE = (ValidationError, UnknownType, ValueError, TypeError, KeyError)
+
+
 def _schema(given: Mapping[str, Any]) -> Schema:
     try:
         return Schema.model_validate(given)
-    except (ValidationError, ValueError, TypeError, KeyError) as error:
+    except _UNREADABLE as error:
         raise Unsupported(f"the schema of the Iceberg table is not readable: {_reason(error)}") from error
 
 
 def _spec(given: Mapping[str, Any]) -> PartitionSpec:
     try:
         return PartitionSpec.model_validate(given)
-    except (ValidationError, ValueError, TypeError, KeyError) as error:
+    except _UNREADABLE as error:
         raise Unsupported(f"a partition spec of the table is not readable: {_reason(error)}") from error
 
 
