@@ -25,6 +25,7 @@ EXAMPLES = f"""examples:
   lakevilla history s3://warehouse/bank accounts --option AWS_REGION=eu-central-1
   lakevilla history ./lake                         what was done to the lake, entry by entry
   lakevilla tag ./lake month-end                   keep the lake as it is now under a name
+  lakevilla restore ./lake --to month-end          bring all tables back, in one commit
   lakevilla export ./lake --at month-end --format duckdb
   lakevilla explain ./lake accounts                which client waits for which, and what happens next
   lakevilla doctor ./lake                          what is wrong, and what to do
@@ -122,6 +123,9 @@ def build_parser() -> argparse.ArgumentParser:
     )
     travel.define_tag(
         reporting(on_store(command(commands, "tag", "tag an instant of the lake, or list the tags")))
+    )
+    travel.define_restore(
+        reporting(on_store(command(commands, "restore", "bring tables back to an earlier instant")))
     )
     travel.define_export(
         on_store(command(commands, "export", "print the table versions of an instant, for other engines"))

@@ -36,6 +36,19 @@ def define_tag(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_tag)
 
 
+def define_restore(parser: argparse.ArgumentParser) -> None:
+    """The options of `lakevilla restore`."""
+    parser.description = (
+        "Bring tables back to an earlier instant of the lake, or one table to an earlier version, in one "
+        "commit. Versions since then stay readable."
+    )
+    parser.add_argument("tables", nargs="*", metavar="table", help="which ones; all of them if left out")
+    to = parser.add_mutually_exclusive_group(required=True)
+    to.add_argument("--to", metavar="INSTANT", help=_AT)
+    to.add_argument("--version", type=count, metavar="N", help="a version of the one table that is named")
+    parser.set_defaults(run=_restore)
+
+
 def define_export(parser: argparse.ArgumentParser) -> None:
     """The options of `lakevilla export`."""
     parser.description = (
@@ -79,6 +92,14 @@ def _tag(options: argparse.Namespace) -> None:
             print_json({options.name: seq})
         else:
             print(f"{options.name} is entry {seq} of the lake")
+
+
+def _restore(options: argparse.Namespace) -> None:
+    report = open_lake(options).restore(at=options.to, version=options.version, tables=options.tables or None)
+    if options.json:
+        print_json(asdict(report))
+    else:
+        print(report)
 
 
 def _export(options: argparse.Namespace) -> None:

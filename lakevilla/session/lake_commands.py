@@ -28,7 +28,11 @@ def run_lake_command(
             lake.untag(name)
             return Answer(statement, None, f"tag {name!r} was removed")
         case c.Vacuum(table=table, retention_hours=hours, dry_run=dry_run):
-            report = lake.vacuum(table, dry_run=dry_run, retention_hours=hours)
+            done = lake.vacuum(table, dry_run=dry_run, retention_hours=hours)
+            return Answer(statement, _lines("report", str(done)))
+        case c.Restore(table=table, version=version, at=at):
+            tables = None if table is None else [table]
+            report = lake.restore(seq=at.seq, tag=at.tag, at=at.time, version=version, tables=tables)
             return Answer(statement, _lines("report", str(report)))
         case c.ExplainConflict(what=what):
             return Answer(statement, _lines("explanation", str(lake.explain(what))))

@@ -1,12 +1,13 @@
 """What a session needs of a lake: a part of the public class."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from lakevilla.maintenance.reports import Explanation, Status, VacuumReport
 from lakevilla.model import Features, Receipt
 from lakevilla.transaction.transaction import Transaction
 from lakevilla.travel.past import PastLake
+from lakevilla.travel.restore import RestoreReport
 
 
 class SessionLake(Protocol):
@@ -29,6 +30,16 @@ class SessionLake(Protocol):
     def at(self, when: Any = None, /, *, seq: int | None = None, tag: str | None = None) -> PastLake: ...
 
     def history(self, name: Any = None, limit: int | None = None) -> list[Any]: ...
+
+    def restore(
+        self,
+        *,
+        seq: int | None = None,
+        tag: str | None = None,
+        at: Any = None,
+        version: int | None = None,
+        tables: Sequence[str] | None = None,
+    ) -> RestoreReport: ...
 
     def status(self) -> Status: ...
 

@@ -190,6 +190,8 @@ class Session:
                 return Answer(piece.text, None, f"{name} = {self.settings[name]}{later}")
             case c.ShowSettings():
                 return Answer(piece.text, setting_rows(self.settings))
+        if isinstance(found, c.Restore) and self._transaction is not None:
+            raise InvalidInput("RESTORE is a transaction of its own: COMMIT or ROLLBACK the open one first")
         own = _own(piece, given, found) if isinstance(found, c.AtQuery) else {}
         return run_lake_command(self._lake, found, piece.text, own)
 

@@ -13,14 +13,13 @@ from lakevilla.sql.words.suggestions import did_you_mean
 
 STATEMENTS = (
     *("SELECT", "WITH", "VALUES", "FROM", "INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE"),
-    *("CREATE", "DROP", "ALTER", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "TAG", "UNTAG", "VACUUM"),
+    *("CREATE", "DROP", "ALTER", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "TAG", "UNTAG", "VACUUM", "RESTORE"),
     *("BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT", "SET"),
 )
 """The words that statements start with."""
 
 _LATER = {
     "OPTIMIZE": "OPTIMIZE is not supported",
-    "RESTORE": "RESTORE is not supported; read earlier rows with VERSION AS OF or AT (...), and write them",
     "RELEASE": "RELEASE SAVEPOINT is not supported, nor needed: the same name again moves a savepoint",
     "USE": "USE is not supported: a lake has no current schema; write schema.table",
     "END": "END closes BEGIN ATOMIC, and nothing is open here; COMMIT ends a transaction",

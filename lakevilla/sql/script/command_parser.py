@@ -185,6 +185,37 @@ def _vacuum(piece: Piece, parameters: Mapping[str, Any]) -> c.Vacuum:  # noqa: A
     return c.Vacuum(table, hours, dry_run)
 
 
+def _restore(piece: Piece, parameters: Mapping[str, Any]) -> c.Restore:  # noqa: ARG001
+    reader = Reader(
+        piece,
+        "RESTORE TABLE name TO VERSION AS OF 3, or RESTORE TABLE name | LAKE TO TAG 'x' | SEQ 12 | "
+        "TIMESTAMP AS OF '2026-01-31 12:00'",
+    )
+    reader.expect("RESTORE")
+    table = None
+    if not reader.take("LAKE"):
+        reader.expect("TABLE")
+        table = reader.table()
+    reader.expect("TO")
+    kinds = ("TAG", "SEQ", "TIMESTAMP") if table is None else ("VERSION", "TAG", "SEQ", "TIMESTAMP")
+    kind = reader.take_one(*kinds)
+    if not kind:
+        reader.fail(f"expected one of {', '.join(kinds)}")
+    if kind in ("VERSION", "TIMESTAMP"):
+        reader.take("AS", "OF")
+    match kind:
+        case "VERSION":
+            found = c.Restore(table, version=reader.number("the number of a version"))
+        case "SEQ":
+            found = c.Restore(table, at=c.Instant(seq=reader.number("the number of an entry")))
+        case "TAG":
+            found = c.Restore(table, at=c.Instant(tag=reader.joined("the name of a tag")))
+        case _:
+            found = c.Restore(table, at=c.Instant(time=reader.name("a time in quotes")))
+    reader.end()
+    return found
+
+
 def _at_query(piece: Piece, parameters: Mapping[str, Any]) -> c.AtQuery | None:
     """A query that ends with AT (...); None if what looks like that stands in a string or a comment."""
     lexemes = piece.lexemes
@@ -244,6 +275,7 @@ _RULES: dict[str, Callable[[Piece, Mapping[str, Any]], c.Command | None]] = {
     "TAG": _tag,
     "UNTAG": _untag,
     "VACUUM": _vacuum,
+    "RESTORE": _restore,
 }
 WORDS = frozenset(_RULES)
 """The words that commands start with."""

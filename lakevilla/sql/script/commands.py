@@ -102,6 +102,15 @@ class Vacuum:
 
 
 @dataclass(frozen=True, slots=True)
+class Restore:
+    """RESTORE TABLE t TO ..., RESTORE LAKE TO ...: an instant, or a version of one table."""
+
+    table: str | None
+    version: int | None = None
+    at: Instant = Instant()
+
+
+@dataclass(frozen=True, slots=True)
 class AtQuery:
     """A statement that reads, with AT (...) behind it: `text` is the statement without that."""
 
@@ -120,6 +129,7 @@ LakeCommand = (
     | TagInstant
     | UntagInstant
     | Vacuum
+    | Restore
     | AtQuery
 )
 """What is about the lake as a whole, in no transaction."""

@@ -21,6 +21,7 @@ COMMANDS = [
     "shell",
     "tables",
     "register",
+    "restore",
     "outcome",
     "sync",
     "explain",

@@ -67,3 +67,14 @@ def test_export_says_which_tables_are_missing(
     told = capsys.readouterr()
     assert json.loads(told.out)["unknown"] == ["x"]
     assert told.err == "lakevilla: the instant has no version of x; run `lakevilla sync` first\n"
+
+
+def test_tables_are_restored_to_an_instant_or_a_version(
+    folder: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "accounts: version 2 has the rows of version 0" in _told(capsys, "restore", folder, "--to=1")
+    report = json.loads(_told(capsys, "restore", folder, "accounts", "--version=1", "--json"))
+    assert report["restored"] == {"accounts": 1}
+    assert lv.Lake(folder, engine="local").read("accounts").count() == 1
+    with pytest.raises(SystemExit):
+        main(["restore", folder])
