@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import PurePath
 from types import TracebackType
 from typing import Any, Self, overload
@@ -40,14 +39,13 @@ from lakevilla.transaction.lifecycle.rerun import run
 from lakevilla.transaction.lifecycle.start import begin
 from lakevilla.transaction.outcomes.outcome import check_id, find_outcome
 from lakevilla.transaction.redo.resume import resume
-from lakevilla.transaction.statements.restore import restore
 from lakevilla.transaction.statements.statement import Statement
 from lakevilla.transaction.transaction import Transaction
 from lakevilla.transaction.verbs import Verbs
 from lakevilla.travel.export import Export, export
 from lakevilla.travel.instants import find, tag_instant, untag_instant
 from lakevilla.travel.past import PastLake
-from lakevilla.travel.restore import RestoreReport, check_names, plan_instant, plan_version
+from lakevilla.travel.restore import RestoreReport, plan_restore
 from lakevilla.versions.instants import Cuts
 from lakevilla.versions.records import Head
 from lakevilla.versions.tags import check_tag_name
@@ -162,16 +160,19 @@ class Lake(Verbs):
         picked = guarantees(self._features if features is None else features, isolation, slack)
         return Session(self, Settings(picked.features, picked.isolation, picked.slack))
 
-    def sql(self, text: str, /, **parameters: Any) -> Any:
+    def sql(self, text: str, /, *, views: Mapping[str, object] | None = None, **parameters: Any) -> Any:
         """Run one statement as a transaction of its own; `:name` in the text takes the parameter of that
-        name. For several statements, or for BEGIN and COMMIT, use `lake.session()`.
+        name. For several statements, or for BEGIN and COMMIT, use `lake.session()`. `views` is data that the
+        statement reads under names, such as `views={"df": frame}` for `SELECT * FROM df`.
 
         A query gives a result, a change gives counts of rows, a definition gives None. Statements about the
         lake (SHOW TAGS, SHOW HISTORY, EXPLAIN CONFLICT, TAG, VACUUM, queries with AT) run here too.
         """
         found = command(text, parameters)
         if found is None or isinstance(found, SessionCommand):
-            return super().sql(text, **parameters)
+            return super().sql(text, views=views, **parameters)
+        if views:
+            raise InvalidInput("this statement reads no views: leave views=... out")
         return self.session().sql(text, **parameters)
 
     def resume(self, txn: str) -> Transaction:
@@ -304,19 +305,10 @@ class Lake(Verbs):
         came later, are left alone, and the report says so. `InvalidInput` if files were deleted by vacuum;
         then nothing was changed.
         """
-        if version is not None:
-            if any(value is not None for value in (seq, tag, at)):
-                raise InvalidInput("give a version, or an instant, not both")
-            plan = plan_version(version, tables)
-        else:
-            check_names(tables)
-            then = self._instant(at) if isinstance(at, PastLake) else find(self._catalog, at, seq, tag)
-            assert then is not None, "a PastLake is an instant"
-            plan = plan_instant(self._catalog, then, tables)
+        plan = plan_restore(self._catalog, seq, tag, at, version, tables)
         with self.transaction(ALL) as tx:
-            for name, number in plan.versions.items():
-                run = partial(restore, name=name, version=number, instant=plan.seq)
-                tx._run(Statement(run, tables=tuple(plan.versions)))
+            for statement in plan.statements():
+                tx._run(statement)
         return RestoreReport.of(plan, tx.receipt)
 
     def tag(self, name: str, at: Any = None) -> int:

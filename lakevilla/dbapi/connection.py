@@ -3,14 +3,17 @@
 import re
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from lakevilla import Aborted, Counts, Lake, Transaction
 from lakevilla.dbapi import exceptions
 from lakevilla.dbapi.cursor import Cursor
 from lakevilla.dbapi.exceptions import InterfaceError, OperationalError, translated
+from lakevilla.sql.script.command_parser import command
 
-_END = re.compile(r"\s*(COMMIT|ROLLBACK|BEGIN|START)(\s+(WORK|TRANSACTION))?\s*;?\s*", re.IGNORECASE)
+_ENDS = re.compile(r"\s*(COMMIT|ROLLBACK)(\s+(WORK|TRANSACTION))?\s*;?\s*", re.IGNORECASE)
+_CONTROLS = re.compile(r"\s*(BEGIN|START|SET)\b", re.IGNORECASE)
+"""Statements before which no transaction begins."""
 
 
 def connect(
@@ -44,16 +47,23 @@ class Connection:
     ProgrammingError = exceptions.ProgrammingError
     NotSupportedError = exceptions.NotSupportedError
 
-    _words: ClassVar[Mapping[str, str]] = {"BEGIN": "begin", "START": "begin"}
-
     def __init__(self, lake: Lake, isolation: str, autocommit: bool, owned: bool) -> None:
         self.lake = lake
-        self.isolation = isolation
         self.autocommit = autocommit
         self._owned = owned
-        self._transaction: Transaction | None = None
-        self._failed = False
         self._closed = False
+        with translated():
+            self._session = lake.session(isolation=isolation)
+
+    @property
+    def isolation(self) -> str:
+        """The isolation of the next transactions: `serializable` or `snapshot`."""
+        return self._session.settings["isolation"]
+
+    @isolation.setter
+    def isolation(self, level: str) -> None:
+        with translated():
+            self._session.set("isolation", level)
 
     def cursor(self) -> Cursor:
         """A new cursor. All cursors of a connection share its transaction."""
@@ -67,42 +77,42 @@ class Connection:
     def begin(self) -> None:
         """Start a transaction now, also with `autocommit`, if none is open."""
         self._check_open()
-        if self._transaction is None:
+        self._refuse_failed()
+        if self._session.state == "idle":
             with translated():
-                self._transaction = self.lake.transaction(isolation=self.isolation)
+                self._session.sql("BEGIN")
 
     def commit(self) -> None:
         """Make the transaction visible. OperationalError if another client's commit came first: then nothing
         of it is visible, and it can be run again."""
         self._check_open()
         self._refuse_failed()
-        transaction, self._transaction = self._transaction, None
-        if transaction is not None:
+        if self._session.state == "open":
             with translated():
-                transaction.commit()
+                self._session.sql("COMMIT")
 
     def rollback(self) -> None:
         """End the transaction; nothing of it was or will be visible."""
         self._check_open()
-        transaction, self._transaction, self._failed = self._transaction, None, False
-        if transaction is not None:
-            with translated():
-                transaction.abort()
+        with translated():
+            self._session.close()
 
     def savepoint(self, name: str) -> None:
         """A place to which `rollback_to` can return."""
         self.begin()
-        assert self._transaction is not None
+        transaction = self._session.transaction
+        assert transaction is not None
         with translated():
-            self._transaction.savepoint(name)
+            transaction.savepoint(name)
 
     def rollback_to(self, name: str) -> None:
         """Undo what the transaction did since the savepoint, which stays."""
         self._refuse_failed()
-        if self._transaction is None:
+        transaction = self._session.transaction
+        if transaction is None:
             raise OperationalError(f"there is no savepoint {name!r}: no transaction is open")
         with translated():
-            self._transaction.rollback_to(name)
+            transaction.rollback_to(name)
 
     def close(self) -> None:
         """Roll back what is open, and close the lake if `connect` opened it."""
@@ -126,36 +136,45 @@ class Connection:
             self.rollback()
 
     def _run(self, text: str, parameters: Mapping[str, Any]) -> Any:
-        word = _END.fullmatch(text)
-        if word is not None:
-            getattr(self, self._words.get(word[1].upper(), word[1].lower()))()
-            return None
-        return self._work(lambda on: on.sql(text, **parameters))
+        self._check_open()
+        ends = _ENDS.fullmatch(text)
+        if ends is not None:
+            return self.rollback() if ends[1].upper() == "ROLLBACK" else self.commit()
+        with translated():
+            is_statement = command(text, parameters) is None
+        if is_statement:
+            return self._work(lambda tx: tx.sql(text, **parameters))
+        self._refuse_failed()
+        if not self.autocommit and not _CONTROLS.match(text):
+            self.begin()
+        with translated():
+            return self._session.sql(text, **parameters)
 
     def _append(self, table: str, rows: list[dict[str, Any]]) -> Counts:
-        counts: Counts = self._work(lambda on: on.append(table, rows))
+        """Rows of plain values, without a text for each of them."""
+        counts: Counts = self._work(lambda tx: tx.append(table, rows))
         return counts
 
-    def _work(self, work: Callable[[Lake | Transaction], Any]) -> Any:
+    def _work(self, work: Callable[[Transaction], Any]) -> Any:
+        """A statement in the session's transaction, which it looks at no more than the program does: a
+        result that was not seen can be redone."""
         self._check_open()
         self._refuse_failed()
-        if self.autocommit and self._transaction is None:
+        if self.autocommit and self._session.state == "idle":
             with translated(), self.lake.transaction(isolation=self.isolation) as alone:
                 return work(alone)
         self.begin()
-        assert self._transaction is not None
-        try:
-            with translated():
-                return work(self._transaction)
-        except OperationalError as error:
-            if isinstance(error.__cause__, Aborted):
-                # What the program has done so far is not there any more: it must not go on without it.
-                self._transaction.abort()
-                self._transaction, self._failed = None, True
-            raise
+        transaction = self._session.transaction
+        assert transaction is not None
+        with translated():
+            try:
+                return work(transaction)
+            except Aborted:
+                self._session.abort(transaction)
+                raise
 
     def _refuse_failed(self) -> None:
-        if self._failed:
+        if self._session.state == "aborted":
             raise OperationalError(
                 "the transaction was aborted by the statement that failed: call rollback(), and run it again"
             )

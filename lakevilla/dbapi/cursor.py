@@ -124,8 +124,8 @@ class Cursor:
     def _take(self, result: Any) -> None:
         if isinstance(result, Counts):
             self._counts.append(result)
-        elif result is not None:
-            rows: pa.Table = result.toArrow()
+        elif isinstance(result, pa.Table) or hasattr(result, "toArrow"):
+            rows: pa.Table = result if isinstance(result, pa.Table) else result.toArrow()
             self._rows = rows
             self.description = tuple(
                 (field.name, type_code(field.type), None, None, None, None, field.nullable)

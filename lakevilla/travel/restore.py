@@ -2,12 +2,18 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 from lakevilla.display import Report
 from lakevilla.errors import InvalidInput
 from lakevilla.model import Receipt, TableRef
 from lakevilla.store.metered import Meter
 from lakevilla.tables.catalog import Catalog
+from lakevilla.transaction.statements.restore import restore
+from lakevilla.transaction.statements.statement import Statement
+from lakevilla.travel.instants import find
+from lakevilla.travel.past import PastLake
 from lakevilla.versions.records import Head
 
 DROPPED = "it was dropped since"
@@ -26,6 +32,12 @@ class RestorePlan:
     seq: int | None
     versions: Mapping[str, int]
     skipped: Mapping[str, str] = field(default_factory=dict)
+
+    def statements(self) -> Iterator[Statement]:
+        """One for each table. They belong to one transaction, which pins all of these tables first."""
+        for name, version in self.versions.items():
+            run = partial(restore, name=name, version=version, instant=self.seq)
+            yield Statement(run, tables=tuple(self.versions))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -62,6 +74,24 @@ class RestoreReport(Report):
         restored = {name: version for name, version in asked.items() if name.casefold() in written}
         unchanged = tuple(name for name in asked if name not in restored)
         return RestoreReport(plan.seq, restored, unchanged, plan.skipped, receipt if restored else None)
+
+
+def plan_restore(
+    catalog: Catalog,
+    seq: int | None,
+    tag: str | None,
+    at: Any,
+    version: int | None,
+    tables: Sequence[str] | None,
+) -> RestorePlan:
+    """What is meant by the arguments of `lake.restore`."""
+    check_names(tables)
+    if version is None:
+        seq, at = (at.seq, None) if isinstance(at, PastLake) and seq is None else (seq, at)
+        return plan_instant(catalog, find(catalog, at, seq, tag), tables)
+    if any(value is not None for value in (seq, tag, at)):
+        raise InvalidInput("give a version, or an instant, not both")
+    return plan_version(version, tables)
 
 
 def plan_instant(catalog: Catalog, then: Head, names: Sequence[str] | None) -> RestorePlan:
@@ -106,7 +136,6 @@ def _chosen(
     versions: Mapping[str, int],
     skipped: Mapping[str, str],
 ) -> dict[str, int]:
-    check_names(names)
     chosen: dict[str, int] = {}
     for wanted in names:
         name = called.get(wanted.casefold())
@@ -123,7 +152,6 @@ def _chosen(
 
 def plan_version(version: object, names: Sequence[str] | None) -> RestorePlan:
     """One table at one of its own versions."""
-    check_names(names)
     if names is None or len(names) != 1:
         raise InvalidInput("versions are those of one table: restore(version=..., tables=['name'])")
     if not isinstance(version, int) or isinstance(version, bool):

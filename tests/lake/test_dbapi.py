@@ -109,6 +109,23 @@ def test_words_of_sql_end_transactions_too(connection: dbapi.Connection) -> None
     assert sorted(row[0] for row in connection.execute("SELECT id FROM t")) == [1, 3]
 
 
+def test_statements_of_a_session_run_too(connection: dbapi.Connection) -> None:
+    connection.execute("BEGIN ISOLATION LEVEL SNAPSHOT")
+    connection.execute("INSERT INTO t (id) VALUES (1)")
+    connection.execute("SAVEPOINT here")
+    connection.execute("INSERT INTO t (id) VALUES (2)")
+    connection.execute("ROLLBACK TO here")
+    assert count(connection) == 1
+    connection.commit()
+    connection.execute("SET isolation = snapshot")
+    assert connection.isolation == "snapshot"
+    connection.isolation = "serializable"
+    with pytest.raises(dbapi.ProgrammingError):
+        connection.isolation = "none"
+    connection.lake.tag("now")
+    assert connection.execute("SHOW TAGS").fetchall()[0][0] == "now"
+
+
 def test_savepoint_is_returned_to(connection: dbapi.Connection) -> None:
     connection.execute("INSERT INTO t (id) VALUES (1)")
     connection.savepoint("here")
