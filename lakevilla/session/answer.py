@@ -11,12 +11,21 @@ class Answer:
     """The answer to one statement: `statement` is its text, `result` what it gave.
 
     The result of a query is rows, that of a change `Counts`, that of COMMIT and of BEGIN ATOMIC a `Receipt`;
-    others give None. `message` says in a sentence what happened; it is empty for rows.
+    others give None. `text` is what `message` says of results that do not say it.
     """
 
     statement: str
     result: Any
-    message: str = ""
+    text: str = ""
+
+    @property
+    def message(self) -> str:
+        """What happened, in a sentence; empty for rows.
+
+        For a change in an open transaction this looks at its counts, as the client would: from then on a redo
+        that changes them is a Conflict.
+        """
+        return counts_text(self.result) if isinstance(self.result, Counts) else self.text
 
     @property
     def has_rows(self) -> bool:

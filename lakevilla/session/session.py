@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from lakevilla.errors import Aborted, CommitUnknown, InvalidInput, LakeVillaError
-from lakevilla.model import Counts, Receipt
-from lakevilla.session.answer import Answer, counts_text, receipt_text
+from lakevilla.model import Receipt
+from lakevilla.session.answer import Answer, receipt_text
 from lakevilla.session.lake_commands import run_lake_command, setting_rows
 from lakevilla.session.port import SessionLake
 from lakevilla.session.settings import Settings
@@ -204,8 +204,7 @@ class Session:
         else:
             with self._new() as tx:
                 result = tx.sql(piece.text, **own)
-        message = counts_text(result) if isinstance(result, Counts) else "" if result is not None else "done"
-        return Answer(piece.text, result, message)
+        return Answer(piece.text, result, "done" if result is None else "")
 
     def _atomic(self, piece: Piece, given: Mapping[str, Any]) -> Answer:
         """BEGIN ATOMIC: one transaction, which runs again if a value that it read has changed."""

@@ -76,6 +76,21 @@ def test_conflict_in_a_transaction_aborts_it_until_rollback(lake: lv.Lake) -> No
     assert session.state == "idle"
 
 
+@pytest.mark.parametrize("looks", [False, True])
+def test_change_is_redone_at_commit_unless_its_counts_were_looked_at(lake: lv.Lake, looks: bool) -> None:
+    session = lake.session()
+    answers = list(session.run("BEGIN; UPDATE t SET v = v + 1"))
+    if looks:
+        assert answers[1].message == "0 inserted, 3 updated, 0 deleted"
+    lake.sql("DELETE FROM t WHERE id = 2")
+    if looks:
+        with pytest.raises(lv.Conflict):
+            session.sql("COMMIT")
+    else:
+        assert session.sql("COMMIT").redone == 1
+        assert _values(lake) == [1, 1]
+
+
 def test_aborted_statement_refuses_all_but_rollback(lake: lv.Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     session = lake.session()
     session.sql("BEGIN; UPDATE t SET v = 1")
