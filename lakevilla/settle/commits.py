@@ -154,18 +154,21 @@ class CommitSettler:
     def _find_untouched(self, writes: Sequence[Write]) -> set[str]:
         """The locations of these tables, which are given up, where nothing of the commit was published and
         nothing can be: all clients that settle it miss uploads there. Such a table is as it was."""
+        if not self.late:
+            return set()
         found = self.environment.fan_out([partial(self._is_untouched, write) for write in writes])
         return {write.table.location for write, is_so in zip(writes, found, strict=True) if is_so}
 
     def _is_untouched(self, write: Write) -> bool:
         try:
             table, base, change = self._open(write)
-            if not self.late or not table.missing(change.added):
+            if not table.missing(change.added):
                 return False
             if write.creates:
                 return table.latest() is None
             return all(taken.footprint.attempt != self.attempt for taken in table.since(base))
-        except FOR_GOOD:
+        except (*FOR_GOOD, Unavailable):
+            # A table that was given up may be one that no client reaches: that must not stop the entry.
             return False
 
     def _tell(self, drop: Drop) -> None:

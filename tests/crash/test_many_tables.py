@@ -32,14 +32,14 @@ OLD = "n1"
 """A table that is there before anybody dies."""
 
 
-def transfer(*plan: tuple[str, int, bool]) -> Act:
+def transfer(*plan: tuple[str, int, bool], features: Features = BOTH) -> Act:
     """Append one value to lists of these tables; a third True reads all lists before that."""
 
     def act(session: Session) -> None:
         value = len(session.history.operations) + 1
 
         def run(op: Operation) -> None:
-            session.lake.run(partial(tables._work, op, value, list(plan), BOTH), 50, BOTH)
+            session.lake.run(partial(tables._work, op, value, list(plan), features), 50, features)
 
         session.perform("lists", "multi", "", value, run)
 
