@@ -8,7 +8,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType
 
 import lakevilla as lv
-from tests.iceberg_files import FilesCatalog
+from tests.support.iceberg_files import FilesCatalog
 
 
 def test_columns_that_swapped_their_names_keep_their_values(quick: Any, tmp_path: Path) -> None:
