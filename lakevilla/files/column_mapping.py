@@ -21,6 +21,7 @@ FIELD_ID = b"PARQUET:field_id"
 """The column's id in data files; Arrow writes it into the Parquet schema."""
 
 BY_ID = b"lakevilla.by_id"
+REUSED_NAMES = b"lakevilla.reused_names"
 """On the schema: present if data files are matched by field id, not by name."""
 
 NAMES = b"lakevilla.names"
@@ -72,6 +73,11 @@ def mapped_names(field: pa.Field) -> list[str]:
 def has_mapped_names(schema: pa.Schema) -> bool:
     """Whether the table has a name mapping, so that data files may lack field ids."""
     return any(NAMES in (field.metadata or {}) for field in schema)
+
+
+def has_reused_names(schema: pa.Schema) -> bool:
+    """Whether a column has a name that another one had before, so that files may have it under that name."""
+    return REUSED_NAMES in (schema.metadata or {})
 
 
 def has_ids(fields: Iterable[pa.Field]) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.unit.delta.raw_log import PROTOCOL, add, metadata
+from tests.unit.formats.delta.raw_log import PROTOCOL, add, metadata
 
 Rows = list[tuple[Any, ...]]
 ROWS = pa.table({"id": pa.array([1, 2], pa.int64()), "s": ["a", "b"]})

@@ -14,7 +14,7 @@ from deltalake import DeltaTable, QueryBuilder
 import lakevilla as lv
 from tests.golden.relocated import writable_copy
 from tests.golden.test_odd_tables import ODD
-from tests.iceberg_files import FilesCatalog
+from tests.support.iceberg_files import FilesCatalog
 
 COMPACTED = "kernel-data__compacted-log-files-table"
 EVOLVED = "duckdb-iceberg__hive_partitioned_table"

@@ -18,7 +18,7 @@ from lakevilla.store.prefixed import Prefixed
 from lakevilla.transaction.lifecycle import start
 from tests.lake.hooked import Hooked
 from tests.lake.leaving import OPTIONS, store_all
-from tests.outsiders import OUTSIDERS
+from tests.support.outsiders import OUTSIDERS
 
 pytestmark = pytest.mark.formats("delta", "iceberg")
 

@@ -1,8 +1,9 @@
 """Data files that Spark's own Parquet reader does not read rightly, read by Python tasks instead.
 
 They are those of another format, those without the field ids that their table goes by, those that lack a
-value whose default Spark does not fill in (inside a column, or a binary one), and those with UUIDs. Filters
-and the choice of columns do not reach into such a read.
+value whose default Spark does not fill in (inside a column, or a binary one), those in which a column has
+the name that another one has now, and those with UUIDs. Filters and the choice of columns do not reach into
+such a read.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,7 +22,7 @@ from lakevilla.engines.spark.scan.file_urls import Access, refuse_memory
 from lakevilla.engines.spark.write.tasks import opened, packed_place
 from lakevilla.environment import Environment
 from lakevilla.files.bitmaps import Positions
-from lakevilla.files.column_mapping import DEFAULT, Match, by_id, has_ids, has_mapped_names
+from lakevilla.files.column_mapping import DEFAULT, Match, by_id, has_ids, has_mapped_names, has_reused_names
 from lakevilla.files.parquet import FOOTER_BYTES, ParquetObject
 from lakevilla.files.projection import find
 from lakevilla.files.reader import read_file, refuse_unreadable
@@ -82,7 +83,8 @@ def relation(
 
 
 def _suspicious(schema: pa.Schema) -> bool:
-    return has_mapped_names(schema) or any(_defaults_beyond_spark(column, True) for column in schema)
+    named = has_mapped_names(schema) or has_reused_names(schema)
+    return named or any(_defaults_beyond_spark(column, True) for column in schema)
 
 
 def _has_uuid(schema: pa.Schema) -> bool:
@@ -114,9 +116,26 @@ def _looking(source: Source, file: DataFile) -> Callable[[], bool]:
         stored = ParquetObject(store, key, file.size, FOOTER_BYTES).schema
         if by_id(source.schema) and not has_ids(stored):
             return False
+        if has_reused_names(source.schema) and _is_misnamed(source.schema, stored):
+            return False
         return not any(_lacks_default(column, stored, True) for column in source.schema)
 
     return look
+
+
+def _is_misnamed(columns: Iterable[pa.Field], stored: Iterable[pa.Field]) -> bool:
+    """Whether the file has a column under the name of another one: Spark finds it by its id, and takes the
+    type of the other one."""
+    known = list(columns)
+    names = {column.name.lower() for column in known}
+    for column in known:
+        found = find(column, stored, Match.ID)
+        if found is None:
+            continue
+        other = found.name.lower()
+        if (other != column.name.lower() and other in names) or _is_misnamed(_inside(column), _inside(found)):
+            return True
+    return False
 
 
 def _lacks_default(column: pa.Field, stored: Iterable[pa.Field], top: bool) -> bool:

@@ -4,13 +4,14 @@ Computed once and shared by all versions that have it in common. Here is also wh
 read is refused.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 from pyiceberg.schema import Schema
 from pyiceberg.types import NestedField
 
+from lakevilla.files.column_mapping import REUSED_NAMES
 from lakevilla.formats.iceberg.definition.name_mapping import NAME_MAPPING, name_mapping
 from lakevilla.formats.iceberg.definition.schema import to_arrow
 from lakevilla.formats.iceberg.definition.specs import Spec, specs_of
@@ -47,6 +48,8 @@ class Layout:
         model = current_schema(raw)
         specs = specs_of(raw, model)
         schema = to_arrow(model, name_mapping(properties(raw)))
+        if _reuses_names(model, schemas(raw).values()):
+            schema = schema.with_metadata({**schema.metadata, REUSED_NAMES: b""})
         return Layout(model, schema, specs, specs[default_spec(raw).spec_id], raw)
 
     @lazy_property
@@ -75,6 +78,14 @@ class Layout:
     def leaves(self) -> Mapping[Column, NestedField]:
         """The columns that have statistics, by their path."""
         return leaves(self.model)
+
+
+def _reuses_names(model: Schema, others: Iterable[Schema]) -> bool:
+    """Whether a column has a name that another of the columns had in an earlier schema."""
+    now = {number: model.find_column_name(number) for number in model.field_ids}
+    taken = {name: number for number, name in now.items()}
+    before = ((number, other.find_column_name(number)) for other in others for number in other.field_ids)
+    return any(number in now and taken.get(name, number) != number for number, name in before)
 
 
 def same_shape(one: Raw, other: Raw) -> bool:
