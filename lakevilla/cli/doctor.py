@@ -23,7 +23,7 @@ def define_doctor(parser: argparse.ArgumentParser) -> None:
 def _doctor(options: argparse.Namespace) -> None:
     found = open_lake(options).doctor(probe=not options.no_probe, files=not options.no_files)
     if options.json:
-        print_json(asdict(found))
+        print_json({"healthy": found.healthy, **asdict(found)})
     else:
         print(found)
     if not found.healthy:

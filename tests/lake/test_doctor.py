@@ -17,7 +17,7 @@ from lakevilla.store.port import Created, Exists, Meta, Store
 from lakevilla.store.prefixed import Prefixed
 from lakevilla.transaction.lifecycle import start
 from tests.lake.hooked import Hooked
-from tests.lake.leaving import OPTIONS, store_all
+from tests.lake.left_open import OPTIONS, store_all
 from tests.support.outsiders import OUTSIDERS
 
 pytestmark = pytest.mark.formats("delta", "iceberg")

@@ -7,7 +7,7 @@ import pytest
 
 import lakevilla as lv
 from lakevilla.transaction.lifecycle import start
-from tests.lake.leaving import store_all
+from tests.lake.left_open import store_all
 
 
 @pytest.fixture
@@ -38,6 +38,8 @@ def test_frame_of_another_session_is_appended_merged_and_overwrites(lake: lv.Lak
     changed = other.createDataFrame([(2, 21), (3, 30)], "id BIGINT, v BIGINT")
     lake.merge("t", changed, on="target.id = source.id", matched="update", not_matched="insert")
     assert rows(lake) == [(1, 10), (2, 21), (3, 30)]
+    lake.sql("DELETE FROM t WHERE id IN (SELECT id FROM df)", views={"df": other.sql("SELECT * FROM theirs")})
+    assert rows(lake) == [(1, 10), (3, 30)]
     lake.overwrite("t", other.range(1).selectExpr("id", "id AS v"))
     assert rows(lake) == [(0, 0)]
     lake.create("made", other.sql("SELECT * FROM theirs"))

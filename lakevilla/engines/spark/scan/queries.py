@@ -17,6 +17,7 @@ from lakevilla.engines.spark.data import frame_of
 from lakevilla.engines.spark.failures import explained
 from lakevilla.engines.spark.scan.relation import Reader
 from lakevilla.engines.spark.session import connect
+from lakevilla.engines.spark.session.frames import in_session
 from lakevilla.engines.spark.session.own_names import is_file, is_view
 from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput
@@ -103,8 +104,8 @@ class Statement:
     def _frame(self, source: Source) -> Any:
         if source.rows is None:
             return self.reader.table(source)
-        is_arrow = isinstance(source.rows, pa.Table)
-        return frame_of(self.reader.session, source.rows) if is_arrow else source.rows
+        session, is_arrow = self.reader.session, isinstance(source.rows, pa.Table)
+        return frame_of(session, source.rows) if is_arrow else in_session(session, source.rows)
 
     def _tables(self, tree: exp.Expr) -> set[str]:
         """Put a view in the place of each table; the names of those that are `db.table`."""
