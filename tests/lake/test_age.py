@@ -7,6 +7,10 @@ import pytest
 
 import lakevilla as lv
 from lakevilla.environment import SystemEnvironment
+from lakevilla.store.open import open_store
+from tests.lake.hooked import Hooked
+
+KINDS = {"NONE": lv.NONE, "R": lv.R, "CT": lv.CT, "R,CT": lv.R | lv.CT}
 
 
 class Clock(SystemEnvironment):
@@ -34,13 +38,20 @@ def sleeper(tmp_path: Path, clock: Clock) -> lv.Lake:
 
 def _clean_log(tmp_path: Path, cleaned: int = 10) -> None:
     """Go on to a checkpoint, and remove so many entries below it, as log retention does."""
+    _grow(tmp_path)
+    _remove(tmp_path, cleaned)
+
+
+def _grow(tmp_path: Path) -> None:
     awake = lv.Lake(tmp_path, engine="local", features=lv.R)
     for number in range(2, 12):
         awake.append("t", [{"id": number}])
-    log = tmp_path / "t" / "_delta_log"
-    assert (log / f"{10:020d}.checkpoint.parquet").exists()
-    for version in range(cleaned):
-        (log / f"{version:020d}.json").unlink()
+    assert (tmp_path / "t" / "_delta_log" / f"{10:020d}.checkpoint.parquet").exists()
+
+
+def _remove(tmp_path: Path, entries: int) -> None:
+    for version in range(entries):
+        (tmp_path / "t" / "_delta_log" / f"{version:020d}.json").unlink()
 
 
 def test_statement_of_two_hours_commits_past_what_came_meanwhile(
@@ -61,7 +72,7 @@ def test_statement_whose_next_versions_were_cleaned_away_conflicts(
     statement.append("t", [{"id": 100}])
     _clean_log(tmp_path)
     clock.ahead = 7200
-    with pytest.raises(lv.Conflict, match="cleaned away"):
+    with pytest.raises(lv.Conflict, match="cleaned up"):
         statement.commit()
     assert not (tmp_path / "t" / "_delta_log" / f"{2:020d}.json").exists()
     assert sleeper.read("t").count() == 11
@@ -76,9 +87,33 @@ def test_statement_whose_files_were_cleaned_away_conflicts(
     [uploaded] = (tmp_path / "t").glob(f"part-{statement.id}-*.parquet")
     uploaded.unlink()
     clock.ahead = 7200
-    with pytest.raises(lv.Conflict, match="cleaned away"):
+    with pytest.raises(lv.Conflict, match="cleaned up"):
         statement.commit()
     assert sleeper.read("t").count() == 1
+
+
+@pytest.mark.parametrize("features", KINDS.values(), ids=KINDS)
+def test_log_cleaned_between_the_look_and_the_commit_loses_no_commit(
+    tmp_path: Path, clock: Clock, features: lv.Features
+) -> None:
+    store = Hooked(open_store(str(tmp_path), {"fsync": "false"}, environment=clock))
+    lake = lv.Lake(tmp_path, store=store, environment=clock, engine="local")
+    lake.create("t", "id BIGINT")
+    lake.append("t", [{"id": 1}])
+    statement = lake.transaction(features)
+    statement.append("t", [{"id": 100}])
+    _grow(tmp_path)
+    clock.ahead = 7200
+
+    def clean(request: str, key: str) -> None:
+        if request == "create" and key.startswith("t/_delta_log/"):
+            store.hook = None
+            _remove(tmp_path, 10)
+
+    store.hook = clean
+    statement.commit()
+    found = lv.Lake(tmp_path, engine="local", features=lv.R).read("t").collect()
+    assert sorted(row["id"] for row in found) == [*range(1, 12), 100]
 
 
 def test_snapshot_known_for_hours_is_read_anew(sleeper: lv.Lake, clock: Clock, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from lakevilla.tables.pinned import Pinned
 from lakevilla.transaction.commit.parts import CommitParts
 from lakevilla.transaction.redo.operations import READ
 from lakevilla.transaction.statements.effect import TableChange
-from lakevilla.versions.log import PREMISE_SECONDS, GlobalLog, ReadHead
+from lakevilla.versions.log import GlobalLog, ReadHead
 
 News = Mapping[str, Sequence[Taken]]
 """What was committed since, by the table's location."""
@@ -90,8 +90,7 @@ class CommitBase(ABC):
 
     def is_behind(self) -> bool:
         """Whether the log may have been cleaned up behind a table that the transaction stands on."""
-        now = self._workspace.environment.elapsed()
-        return any(now - pinned.pinned_at > PREMISE_SECONDS for pinned in self._workspace.touched)
+        return any(self._parts.premises.is_behind(pinned) for pinned in self._workspace.touched)
 
 
 class PerTableBase(CommitBase):
@@ -103,9 +102,10 @@ class PerTableBase(CommitBase):
     def first(self, log: GlobalLog) -> ReadHead:
         """HEAD, and whether a table that is only read has moved, in the same round as what is left of the
         uploads."""
-        self.renew()
         if self.is_behind() or self._is_contended():
             self._catch_up()
+        # In this order: what the look finds beyond the version that we stand on then is young.
+        self.renew()
         workspace, found, moved = self._workspace, list[ReadHead | None](), list[bool]()
         written = {pinned.ref.location for pinned, _ in self.changes}
         left = {*written, *workspace.own.made}

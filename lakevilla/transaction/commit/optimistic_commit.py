@@ -42,6 +42,8 @@ def commit_change(
     `settle` settles the entry of the global log that decided the version below ours.
     """
     table, base = pending.pinned.table, pending.pinned.snapshot
+    if premises.is_behind(pending.pinned):
+        base = _rebase(pending, base, table.since(base))
     for losses in range(LOSSES_ALLOWED):
         standing = standing_on(pending, base)
         settle(standing.pinned)

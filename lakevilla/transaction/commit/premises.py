@@ -9,10 +9,11 @@ There are two, and each has a time of its own:
 - **The uploads**: the data files are there. It holds since the statement began that wrote them
   (`Operation.begun_at`), whatever the transaction has read or redone since.
 
-A premise that is older is looked at again right before the commit. For the uploads the transaction writes its
-lease first: from then on vacuum keeps what it uploaded (`maintenance.transactions`). That is the vacuum of
-this lake. A table that belongs to another lake is vacuumed from there, by a client that does not see this
-lake's leases: files that were uploaded there almost a day ago are not published any more.
+A premise that is older is looked at again right before the commit, which then builds on the newest version:
+an entry that the look found may be so old that it is deleted in the next moment. For the uploads the
+transaction writes its lease first: from then on vacuum keeps what it uploaded (`maintenance.transactions`).
+That is the vacuum of this lake. A table that belongs to another lake is vacuumed from there, by a client that
+does not see this lake's leases: files that were uploaded there almost a day ago are not published any more.
 
 A client may be suspended between that look and its commit. So a commit that was sent an hour after the look
 is confirmed: an entry at a number that had been used is deleted again, and a commit whose files were deleted
@@ -56,11 +57,17 @@ class Premises:
         self._renewed_at = -PREMISE_SECONDS
         self._shown_at: dict[str, float] = {}
 
+    def is_behind(self, pinned: Pinned) -> bool:
+        """Whether the log may have been cleaned up behind this table: then the commit catches up before it
+        looks again. Entries that are as old as the pin may be deleted right after the look, so a commit that
+        builds on a version below them could take one of their numbers."""
+        return not pinned.is_new and self._is_old(pinned.pinned_at)
+
     def renew(self, pending: Iterable[TableChange]) -> None:
         """Right before the commit: look again at what is old. Conflict if it was deleted."""
         now, changes = self._workspace.environment.elapsed(), list(pending)
         for each in changes:
-            if self._is_old(each.pinned.pinned_at) and not each.pinned.is_new and not is_whole(each.pinned):
+            if self.is_behind(each.pinned) and not is_whole(each.pinned):
                 raise _gone(each, "log entries since it began")
         old = [each for each in changes if each.change.added and self._is_old(self._uploaded_since(each))]
         if old:

@@ -45,6 +45,9 @@ class QueuedCommit:
 
     def _publish(self, location: str) -> Snapshot | None:
         workspace, environment = self._workspace, self._workspace.environment
+        pinned = workspace.base(location)
+        if self._parts.premises.is_behind(pinned):
+            self._catch_up(location, pinned.table.since(pinned.snapshot))
         for losses in range(LOSSES_ALLOWED):
             change = self._parts.operations.change(location)
             if change is None:
