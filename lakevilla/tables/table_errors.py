@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from lakevilla.errors import Corrupt, InvalidInput, Torn
+from lakevilla.model import TableRef
 from lakevilla.sql.tables import sql_name
 
 
@@ -50,3 +51,20 @@ def torn(name: str) -> Torn:
         tables=(name,),
         table=name,
     )
+
+
+def same_table(ref: TableRef, other: TableRef) -> InvalidInput:
+    """The error for a transaction that changes one table under two names."""
+    return InvalidInput(
+        f"{ref.name!r} ({ref.location}) and {other.name!r} ({other.location}) are the same table: a "
+        "transaction that changes it can use one of these names only; drop the other name, which leaves the "
+        "files in place",
+        table=ref.name,
+    )
+
+
+def not_there(name: str, past: bool) -> str:
+    """Why the transaction cannot use a table that it has created or dropped."""
+    if past:
+        return f"table {name!r} has no earlier versions: this transaction has created or dropped it"
+    return f"unknown table {name!r}: this transaction has dropped it"

@@ -24,7 +24,7 @@ from lakevilla.store.names import check_table_name, may_be_table
 from lakevilla.sublogs.reads import Reads
 from lakevilla.tables.catalog import Catalog
 from lakevilla.tables.pinned import Pinned
-from lakevilla.tables.table_errors import torn
+from lakevilla.tables.table_errors import not_there, same_table, torn
 from lakevilla.tables.time_travel import is_earlier, pin_earlier
 from lakevilla.transaction.guarantees import Guarantees
 from lakevilla.transaction.instants.instant import PinnedInstant
@@ -116,7 +116,7 @@ class Workspace:
         check_table_name(table.name)
         past = is_earlier(table)
         if self.own.concerns(table.name) and (past or self.own.find(table.name) is None):
-            raise InvalidInput(_not_there(table.name, past))
+            raise InvalidInput(not_there(table.name, past))
         known = self.pinned(table.name)
         found = known or self._pin(table.name)
         earlier = pin_earlier(found, table) if past else None
@@ -227,13 +227,7 @@ class Workspace:
         """Two names for one place would be two tables to a commit, and a write of one of them would be lost.
         Registries of earlier releases have such names."""
         for twin in self._same_place(pinned.ref.location, among):
-            name, other = pinned.ref.name, self._bases[twin].ref.name
-            raise InvalidInput(
-                f"{name!r} ({pinned.ref.location}) and {other!r} ({twin}) are the same table: a transaction "
-                "that changes it can use one of these names only; drop the other name, which leaves the "
-                "files in place",
-                table=name,
-            )
+            raise same_table(pinned.ref, self._bases[twin].ref)
 
     def make(self, pinned: Pinned) -> None:
         """The next statements see a new table, without rows yet."""
@@ -401,9 +395,3 @@ class Workspace:
 
 def _nothing(_name: str, _blind: bool) -> None:
     """What comes before a change where nothing has to."""
-
-
-def _not_there(name: str, past: bool) -> str:
-    if past:
-        return f"table {name!r} has no earlier versions: this transaction has created or dropped it"
-    return f"unknown table {name!r}: this transaction has dropped it"
