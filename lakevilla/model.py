@@ -327,13 +327,12 @@ class Receipt:
     """What a committed transaction did.
 
     `versions` maps each written table to its new version; `requests` counts store requests by kind, without
-    those of background tasks (leases and sublogs).
-    `seq` is None where the global log was not involved. `redone` counts statements that ran again because
-    another commit came first, `saved_bytes` what was uploaded before that and did not have to be written
-    again, `attempts` how often `lake.run` called its function, `shifts` how often the transaction released
-    tickets to claim them again in the order of the tables. `replayed` says that the batch of
-    `once=` was committed before: this transaction changed nothing, and `seq` is the entry that committed that
-    batch, None if a later batch of the same app came since.
+    those of background tasks (leases and sublogs). `seq` is None where the global log was not involved.
+    `redone` counts statements that ran again because another commit came first, `saved_bytes` what was
+    uploaded before that and did not have to be written again, `attempts` how often `lake.run` called its
+    function, `shifts` how often the transaction released tickets to claim them again in the order of the
+    tables. `replayed` says that the batch of `once=` was committed before: this transaction changed nothing,
+    and `seq` is the entry that committed that batch, None if a later batch of the same app came since.
     """
 
     id: str

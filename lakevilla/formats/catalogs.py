@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from lakevilla.formats.iceberg.log.catalogs import Catalogs
 
 
+class NotConfigured(InvalidInput):
+    """This client was not given what opens the table, or was given something else: another one may have it.
+    It proves nothing about the table."""
+
+
 @dataclass(frozen=True, slots=True)
 class CatalogPlace:
     """The place of a table in a catalog."""

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 import pyarrow as pa
 
-from lakevilla.errors import InvalidInput, LakeVillaError, Unsupported
+from lakevilla.errors import LakeVillaError, Unsupported
 from lakevilla.formats.coordination import Coordination
 from lakevilla.model import (
     Author,
@@ -48,8 +48,7 @@ class Snapshot(Protocol):
 
     @property
     def schema(self) -> pa.Schema:
-        """The logical schema: names and types as users see them; metadata as `files.column_mapping` reads
-        it."""
+        """The logical schema: names and types as users see them; metadata of `files.column_mapping`."""
         ...
 
     @property
@@ -126,11 +125,6 @@ class Published:
 
 class CatalogRefusal(Unsupported):
     """A catalog refuses a change for good, whichever client sends it. Nothing was changed."""
-
-
-class NotConfigured(InvalidInput):
-    """This client was not given what opens the table, or was given something else: another one may have it.
-    It proves nothing about the table."""
 
 
 @dataclass(frozen=True, slots=True)

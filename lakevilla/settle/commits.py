@@ -17,8 +17,9 @@ from functools import partial
 
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, Unavailable
+from lakevilla.formats.catalogs import NotConfigured
 from lakevilla.formats.identity import recreated
-from lakevilla.formats.port import NotConfigured, Snapshot, Table
+from lakevilla.formats.port import Snapshot, Table
 from lakevilla.model import Author, Batch, Change, Notice, TableRef
 from lakevilla.settle.places import Places, claim
 from lakevilla.settle.publish_walk import FOR_GOOD, OutOfReach, PublishedAt, Refused, tell, walk

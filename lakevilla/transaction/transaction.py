@@ -12,14 +12,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
-from lakevilla.errors import (
-    Aborted,
-    CommitUnknown,
-    Conflict,
-    Fenced,
-    InvalidInput,
-    LakeVillaError,
-)
+from lakevilla.errors import Aborted, CommitUnknown, Conflict, Fenced, InvalidInput, LakeVillaError
 from lakevilla.formats.identity import Recreated
 from lakevilla.markers.lease import Leases
 from lakevilla.model import Receipt
@@ -35,7 +28,7 @@ from lakevilla.transaction.lifecycle.call_guard import Serial
 from lakevilla.transaction.lifecycle.once import look_for, unknown_batch
 from lakevilla.transaction.lifecycle.process import OwnProcess
 from lakevilla.transaction.lifecycle.start import TransactionStart
-from lakevilla.transaction.lifecycle.state import State, may_follow
+from lakevilla.transaction.lifecycle.state import State, ended, may_follow
 from lakevilla.transaction.redo.journal import record_of, records_of
 from lakevilla.transaction.redo.operations import Operation
 from lakevilla.transaction.redo.resume import lease_of
@@ -378,7 +371,7 @@ class Transaction(Verbs):
 
     def _check_open(self) -> None:
         if self._state is not State.OPEN:
-            raise InvalidInput(f"the transaction has ended ({self._state.value}): start a new one")
+            raise ended(self.id, self._state)
         self._process.refuse_forked()
         self._refuse_halfway()
 
@@ -395,7 +388,7 @@ class Transaction(Verbs):
 
     def _move(self, after: State) -> None:
         if not may_follow(self._state, after):
-            raise InvalidInput(f"the transaction cannot become {after.value}: it is {self._state.value}")
+            raise ended(self.id, self._state)
         self._state = after
         if after in (State.COMMITTED, State.ABORTED, State.UNKNOWN):
             self._operations.forget_results()

@@ -7,7 +7,7 @@ from functools import partial
 
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, Unsupported
-from lakevilla.formats.port import NotConfigured
+from lakevilla.formats.catalogs import NotConfigured
 from lakevilla.settle.entries import settle_up_to
 from lakevilla.store.metered import Meter
 from lakevilla.tables.catalog import Catalog, CatalogPlaces

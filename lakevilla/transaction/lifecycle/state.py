@@ -9,6 +9,8 @@ OPEN ---> COMMITTING ---> COMMITTED
 
 import enum
 
+from lakevilla.errors import InvalidInput
+
 
 class State(enum.Enum):
     OPEN = "open"
@@ -25,6 +27,15 @@ _NEXT = {
     State.ABORTED: set[State](),
     State.UNKNOWN: set[State](),
 }
+
+
+def ended(txn: str, state: State) -> InvalidInput:
+    """The error for a call on a transaction that is not open any more."""
+    if state is State.UNKNOWN:
+        advice = f"its outcome is unknown. Ask lake.outcome({txn!r}) before you run it again"
+    else:
+        advice = f"it is {state.value}. Start a new one"
+    return InvalidInput(f"transaction {txn} has ended: {advice}", transaction=txn)
 
 
 def may_follow(before: State, after: State) -> bool:

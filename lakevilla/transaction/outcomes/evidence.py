@@ -11,7 +11,8 @@ from functools import partial
 
 from lakevilla.environment import Environment
 from lakevilla.errors import LakeVillaError, Unavailable
-from lakevilla.formats.port import NotConfigured, Table
+from lakevilla.formats.catalogs import NotConfigured
+from lakevilla.formats.port import Table
 from lakevilla.model import HistoryEntry, TableRef
 from lakevilla.settle.commits import INVERSE
 from lakevilla.store.metered import Meter

@@ -26,7 +26,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.update import TableRequirement, TableUpdate
 
 from lakevilla.errors import InvalidInput, LakeVillaError, Unavailable, Unsupported
-from lakevilla.formats.port import NotConfigured
+from lakevilla.formats.catalogs import NotConfigured
 
 _NOT_THERE = (NoSuchTableError, NoSuchNamespaceError, NoSuchIdentifierError)
 _NO_RIGHTS = (UnauthorizedError, ForbiddenError, OAuthError)
