@@ -11,7 +11,7 @@ one that was answered late looks once more, and deletes its log entry if that li
 from collections.abc import Callable
 
 from lakevilla.environment import Environment
-from lakevilla.errors import CommitUnknown, Conflict, Corrupt
+from lakevilla.errors import CommitUnknown, Conflict, Corrupt, Unavailable
 from lakevilla.model import Author
 
 TRUST_SECONDS = 1.0
@@ -58,18 +58,32 @@ def confirm_published(
     retract: Callable[[], bool],
 ) -> None:
     """After a slow publish on version `base` as `version`. Recreated if another table lies there by now, and
-    our log entry was taken out of its log again; CommitUnknown if it was not there, or was built on."""
+    our log entry was taken out of its log again; CommitUnknown if it was not there, or was built on, or if
+    the store stopped answering before that was clear."""
     try:
-        if has_base():
+        if _is_there(has_base):
             return
-    except Corrupt:
-        # Our log entry is alone there, or the log was damaged below it: no client can read it.
-        pass
-    if retract():
-        raise recreated(url, base)
+        if retract():
+            raise recreated(url, base)
+    except Unavailable as error:
+        raise CommitUnknown(
+            f"transaction {author.txn} was published as version {version} of the table at {url}, and the "
+            "store stopped answering before it was clear whether that is still the same table. Ask "
+            f"lake.outcome({author.txn!r}) when the store answers again; do not rerun it blindly",
+            transaction=author.txn,
+            version=version,
+        ) from error
     raise CommitUnknown(
         f"transaction {author.txn} was published as version {version} of the table at {url}, and the table "
         "was deleted or recreated at that time: look at the data before it is run again",
         transaction=author.txn,
         version=version,
     )
+
+
+def _is_there(has_base: Callable[[], bool]) -> bool:
+    try:
+        return has_base()
+    except Corrupt:
+        # Our log entry is alone there, or the log was damaged below it: no client can read it.
+        return False

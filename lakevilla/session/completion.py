@@ -88,8 +88,9 @@ class Completions:
             return self._of_shortcut(text.lstrip())
         found = _WORD.search(text)
         word = found[0] if found is not None else ""
-        lexemes = _statement(text[: len(text) - len(word)])
-        if lexemes is None:
+        before = text[: len(text) - len(word)]
+        lexemes = _statement(before)
+        if lexemes is None or "--" in before.rpartition("\n")[2]:
             return word, []
         return word, _starting(word, self._candidates(lexemes, word))
 

@@ -202,7 +202,8 @@ class Verbs(ABC):
 
         A location is a URL (`s3://bucket/orders`, `file:///data/orders`) or a path on this machine, absolute,
         below a home (`~/orders`), or relative to the working directory. A relative path in which there is no
-        table may also be a folder of the lake.
+        table may also be a folder of the lake; where the lake is on an object store, it always is one, unless
+        it begins with a dot.
         """
         if location is not None and catalog is None and table is None:
             place = os.path.join(".", location) if isinstance(location, PurePath) else location

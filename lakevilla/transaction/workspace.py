@@ -317,6 +317,8 @@ class Workspace:
     def _is_outside(self, name: str) -> bool:
         """Whether the name means something that the engine can read outside of the lake. Tables of the lake
         come first; one that this client has seen before costs no look."""
+        if not isinstance(name, str):
+            return False
         if self.own.concerns(name) or self.pinned(name) is not None or self.catalog.known(name) is not None:
             return False
         if not self.engine.knows(name):

@@ -250,7 +250,7 @@ def test_alter_comes_before_the_rows_of_a_transaction(lake: lv.Lake) -> None:
 def test_tables_are_made_in_a_transaction_of_their_own(lake: lv.Lake) -> None:
     with lake.transaction(lv.R) as tx:
         tx.delete("t", where="id = 1")
-        with pytest.raises(lv.InvalidInput, match="transaction of its own"):
+        with pytest.raises(lv.InvalidInput, match="separate transaction"):
             tx.create("u", "id BIGINT")
     assert lake.tables() == ["t"]
 

@@ -284,7 +284,7 @@ def test_uploaded_file_that_vanished_is_a_conflict(root: Path) -> None:
     old = abandon(root, insert(30, 7), add(3, 1))
     gone = next((root / "t").rglob(f"part-{old.id}-*.parquet"))
     gone.unlink()
-    with pytest.raises(lv.Conflict, match="cleaned away"):
+    with pytest.raises(lv.Conflict, match="cleaned up"):
         open_lake(root).resume(old.id)
 
 
@@ -303,8 +303,8 @@ def test_log_that_was_cleaned_up_is_a_conflict(root: Path, table_format: str, be
 def test_record_of_a_newer_format_is_refused(root: Path) -> None:
     old = abandon(root, add(3, 1), add(4, 1))
     path = root / records(root)[0]
-    path.write_text(json.dumps({**json.loads(path.read_text()), "format": 3}))
-    with pytest.raises(lv.Unsupported, match="record format 3"):
+    path.write_text(json.dumps({**json.loads(path.read_text()), "format": 99}))
+    with pytest.raises(lv.Unsupported, match="record format 99"):
         open_lake(root).resume(old.id)
 
 

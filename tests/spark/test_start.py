@@ -109,7 +109,8 @@ def test_statement_without_the_right_java_ends_with_one_sentence(tmp_path: Path,
     )
     assert done.returncode == 1
     assert not done.stdout
-    (line,) = done.stderr.splitlines()
+    start, line = done.stderr.splitlines()
+    assert start.startswith("Starting Spark")
     assert "Spark needs Java 17 or 21" in line
     assert "engine='local'" in line
 

@@ -243,7 +243,7 @@ def _table(piece: pa.Table | pa.RecordBatch) -> pa.Table:
 
 
 def _as_told(rows: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
-    """The rows in the types that the table's schema tells of; Corrupt where files break its promises."""
+    """The rows in the types of the table's schema; Corrupt where files violate it."""
     try:
         return rows.cast(schema)
     except ValueError as error:

@@ -80,14 +80,18 @@ def register(workspace: Workspace, name: str, location: str) -> Effect:
 def _existing(workspace: Workspace, location: str) -> str:
     """Where a table lies that a client names by a URL or a path, as the registry keeps it.
 
-    A relative path without a dot may mean a folder of the lake, or one of the working directory.
+    A relative path without a dot may mean a folder of the lake or, if the lake is on this machine, one of the
+    working directory.
     """
     catalog, meter = workspace.catalog, workspace.meter
     if "://" in location:
         return catalog.place_of(location)
     if is_local_path(location):
         return catalog.place_of(local_url(location))
-    inside, beside = catalog.place_of(location), catalog.place_of(local_url(location))
+    inside = catalog.place_of(location)
+    if not catalog.root(meter).url.startswith(("file:", "memory:")):
+        return inside
+    beside = catalog.place_of(local_url(location))
     if inside == beside or catalog.format_at(beside, meter) is None:
         return inside
     if catalog.format_at(inside, meter) is not None:

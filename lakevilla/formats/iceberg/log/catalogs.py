@@ -101,6 +101,9 @@ class Cataloged:
         namespace = Catalog.namespace_from(self._name)
         try:
             known = self._catalog.namespace_exists(namespace)
+        except NotImplementedError:
+            # A REST server that does not offer this: its answer about the table is all there is.
+            return
         except Exception as error:
             raise Unavailable(f"{self} cannot be read: {_reason(error)}") from error
         if not known:
