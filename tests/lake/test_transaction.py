@@ -68,7 +68,7 @@ def test_ended_transaction_refuses_statements_and_commits(lake: lv.Lake) -> None
     aborted.abort()
     aborted.abort()
     for tx in (committed, aborted):
-        with pytest.raises(lv.InvalidInput, match="start a new one"):
+        with pytest.raises(lv.InvalidInput, match="Start a new one"):
             tx.read("t")
         with pytest.raises(lv.InvalidInput):
             tx.commit()
