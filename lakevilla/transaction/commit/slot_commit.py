@@ -111,10 +111,13 @@ class SlotCommit:
             self._owning.ensure(read.head, commit)
             environment.fan_out([partial(p.table.look, p.snapshot) for p, _ in self._base.changes])
             entry = entry_after(read.head, environment, workspace.txn, self._parts.redo.attempt, commit)
-            premise = Premise(log, environment, entry, environment.elapsed(), found=commit.behind)
+            premise = Premise(log, environment, entry, environment.elapsed())
             self._base.renew()
+            if self._base.is_behind():
+                # The look found later versions.
+                continue
             if hold_slot(log, environment, entry):
-                premise.late = premise.is_old
+                premise.decided()
                 read, done = self._settle(read, entry, commit, premise)
                 if done is not None:
                     return done
@@ -161,8 +164,7 @@ class SlotCommit:
         once = self._parts.guarantees.once
         if not (writes or drops or reads or once):
             return None
-        behind = self._base.is_behind()
-        return Commit(tuple(writes), tuple(reads), drops, self._queues.lake_ticket, self._final, behind, once)
+        return Commit(tuple(writes), tuple(reads), drops, self._queues.lake_ticket, self._final, once)
 
     def _new(self, pinned: Pinned) -> Write:
         """A table that the transaction makes, with all that it does to it. No other client can have read
@@ -210,7 +212,7 @@ class SlotCommit:
                 GuardedPlaces(self._places, premise),
                 partial(self._open_at, premise),
                 given_up,
-                premise.late,
+                premise,
             )
             outcome = settler.settle(commit)
             published.clear()

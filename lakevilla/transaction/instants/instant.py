@@ -148,6 +148,19 @@ class PinnedInstant:
         self._included = {name for name in self._included if self._version(name) is not None}
         self._catalog.learn(read.head)
 
+    def adopt_newest(self, read: ReadHead, refs: Sequence[TableRef]) -> ReadHead:
+        """This HEAD, or a later one, which knows the newest versions of these tables. It is not pinned."""
+        while True:
+            asked = self._environment.fan_out(
+                [partial(self._catalog.newest, ref, self._meter) for ref in refs]
+            )
+            beyond = [pinned for pinned in asked if pinned is not None and is_beyond(read.head, pinned)]
+            if not self._are_there(beyond):
+                continue
+            if not beyond:
+                return read
+            read = self._adopt(read, beyond) or self._log.read_head_of(read.head.lake)
+
     def restore(self, head: Head, touched: Mapping[TableRef, int]) -> None:
         """Pin the instant that another client had pinned, with the tables that it had touched by then: of
         those that this HEAD does not know it saw these versions."""
