@@ -155,15 +155,18 @@ class CommitSettler:
 
     def _find_untouched(self, writes: Sequence[Write]) -> set[str]:
         """The locations of these tables, which are given up, where nothing of the commit was published and
-        nothing can be: what it needs was deleted before it was decided. Such a table is as it was."""
-        if not self._is_late:
-            return set()
+        nothing can be: its catalog has dropped it, or what the commit needs was deleted before it was
+        decided. Such a table is not torn."""
         found = self.environment.fan_out([partial(self._is_untouched, write) for write in writes])
         return {write.table.location for write, is_so in zip(writes, found, strict=True) if is_so}
 
     def _is_untouched(self, write: Write) -> bool:
         try:
             table = self.places.open(write.table)
+            if table.is_dropped_without(self.attempt, write.base):
+                return True
+            if not self._is_late:
+                return False
             missing = bool(table.missing(table.decode_change(write.change).added))
             newest = table.latest()
             if write.creates:

@@ -21,6 +21,7 @@ from functools import partial
 
 from lakevilla.environment import Environment
 from lakevilla.errors import Conflict, InvalidInput, LakeVillaError, Unavailable
+from lakevilla.formats.catalogs import NotConfigured
 from lakevilla.model import TableRef
 from lakevilla.settle.completion import complete
 from lakevilla.settle.entries import entry_after, help_next, hold_slot, settle
@@ -222,7 +223,11 @@ class PinnedInstant:
         return read, [pinned for ref in refs if ref is not None and (pinned := pins.get(ref)) is not None]
 
     def _probe(self, ref: TableRef, pins: dict[TableRef, Pinned | None]) -> None:
-        pins[ref] = self._catalog.newest(ref, self._meter)
+        """None also for a table that this client cannot open, as for one that is not there."""
+        try:
+            pins[ref] = self._catalog.newest(ref, self._meter)
+        except NotConfigured:
+            pins[ref] = None
 
     def _beyond(self, names: Sequence[str]) -> list[Pinned]:
         """Those of these tables, which HEAD knows, that have versions past the pinned instant."""
