@@ -12,6 +12,7 @@ from bench.jars import EVERY, JarsMissing
 from bench.seaweed import S3Server, running_server
 from lakevilla.store.open import open_store
 from lakevilla.store.port import Store
+from tests.support.extent import is_left_to_long
 from tests.support.quick_spark import FEW_ROWS, INTERPRETED, YOUNG_JVM
 
 if TYPE_CHECKING:
@@ -25,7 +26,10 @@ _QUICK = {"spark.driver.extraJavaOptions": YOUNG_JVM, "spark.log.level": "OFF"}
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Give each test to the worker that has what it needs, see `_group`."""
+    """Give each test to the worker that has what it needs, see `_group`; leave a part of those that are
+    sampled to `make test-long`."""
+    if is_left_to_long(item):
+        item.add_marker(pytest.mark.long)
     group = None if item.get_closest_marker("xdist_group") else _group(item)
     if group is not None:
         item.add_marker(pytest.mark.xdist_group(group))

@@ -216,6 +216,7 @@ def _image(bare: bool, prepare: Act | None, formats: Formats) -> tuple[Bucket, H
     return world.bucket, history
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("name", "formats"), in_turn({name: case.formats for name, case in SCENARIOS.items()})
 )

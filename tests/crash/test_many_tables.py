@@ -124,6 +124,7 @@ def _image(formats: Formats) -> tuple[Bucket, History]:
         return world.bucket, history
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "formats"), in_turn({name: [*FORMATS] for name in SCENARIOS}))
 def test_death_at_any_request_of_a_commit_on_several_tables_leaves_all_or_nothing(
     name: str, formats: str, tmp_path: Path

@@ -142,6 +142,7 @@ def _image(name: str, formats: Formats) -> tuple[Bucket, History]:
         return world.bucket, history
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "formats"), in_turn({name: [*FORMATS] for name in CASES}))
 def test_death_at_any_request_of_a_resume_leaves_one_commit(name: str, formats: str, tmp_path: Path) -> None:
     kinds = FORMATS[formats]

@@ -21,6 +21,7 @@ from tests.hermitage.verdict import complaint, complaint_across
 WRITE_AFTER_READ = [script for script in SCRIPTS if script.name in {"p4", "g2", "g2-item"}]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
 def test_steps_on_spark_by_lake_run_are_explained_by_a_serial_order(
     quick: Any, tmp_path: Path, script: Script

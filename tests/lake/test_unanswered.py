@@ -56,6 +56,7 @@ def proxy(s3: S3Server) -> Iterator[LossyProxy]:
         yield running
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("first", ["lose", "drop", "delay"])
 @pytest.mark.parametrize(
     ("site", "features", "format_name"),

@@ -24,7 +24,7 @@ def clock() -> Days:
 SEEDS = [*(("delta", seed) for seed in range(2)), ("iceberg", 0), ("iceberg", 5)]
 
 
-@pytest.mark.parametrize(("table_format", "seed"), one_in(2, SEEDS), indirect=["table_format"])
+@pytest.mark.parametrize(("table_format", "seed"), one_in(4, SEEDS), indirect=["table_format"])
 def test_versions_within_the_retention_are_readable_after_any_history(
     tmp_path: Path, clock: Days, seed: int, table_format: str
 ) -> None:

@@ -90,6 +90,7 @@ TRANSFORMS = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("by", TRANSFORMS)
 def test_rows_divided_by_a_transform_are_read_also_by_conditions_on_its_column(
     lake: lv.Lake, url: str, by: str

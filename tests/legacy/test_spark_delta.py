@@ -225,6 +225,7 @@ def test_spark_respects_our_constraints_and_append_only(lake: lv.Lake, delta: Sp
     assert ours(lake, "t") == sorted_rows(simple(1, 2))
 
 
+@pytest.mark.long
 def test_in_turns_on_s3_each_reads_what_the_other_wrote(spark: SparkSession, s3: S3Server) -> None:
     url = s3.new_url()
     lake = lv.Lake(url, engine="local", storage_options=s3.storage_options)

@@ -48,6 +48,7 @@ CHANGES = [
 FEW_ROWS = {"by tasks": -1, "here": 10_000}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("sql", "way"), in_turn({sql: [*FEW_ROWS] for sql in CHANGES}))
 def test_change_does_the_same_on_both_engines(
     quick: Any, tmp_path: Path, sql: str, way: str, monkeypatch: pytest.MonkeyPatch

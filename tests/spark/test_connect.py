@@ -105,11 +105,13 @@ def both(remote: Any, tmp_path_factory: pytest.TempPathFactory) -> Both:
     return Both(tmp_path_factory.mktemp("both"), remote)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("sql", QUERIES[::6])
 def test_query_gives_the_same_through_connect(both: Both, sql: str) -> None:
     assert content(both.spark.sql(sql)) == content(both.local.sql(sql))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("sql", [*CHANGES[:10:4], *CHANGES[15:20:2]])
 def test_change_does_the_same_through_connect(remote: Any, tmp_path: Path, sql: str) -> None:
     both = Both(tmp_path, remote)
@@ -203,6 +205,7 @@ def test_file_that_comes_back_under_another_path_fails_the_read_through_connect(
         lake.sql("UPDATE t SET id = 2")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.long
 @pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
 def test_changes_in_a_zone_find_what_select_finds_through_connect(

@@ -40,6 +40,7 @@ REFUSED = ("with_defaults_in_struct", "case_sensitive_names", "timestamptz_ns")
 """What Spark has no types or names for."""
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("entry", [e for e in tables("read") if e.values[0]["expected"]["rows"] < 50_000])
 def test_golden_table_on_spark_has_the_known_rows(quick: Any, entry: dict[str, Any]) -> None:
     if entry["id"] == NARROW:
@@ -63,6 +64,7 @@ def without_index() -> list[Any]:
     return delta + [e for e in tables("read", formats=("iceberg",)) if any(name in e.id for name in names)]
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("entry", without_index())
 def test_golden_table_without_a_file_index_has_the_known_rows(
     quick: Any, entry: dict[str, Any], monkeypatch: pytest.MonkeyPatch

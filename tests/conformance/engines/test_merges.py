@@ -29,7 +29,7 @@ _SEVERAL = ("DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE", "DELTA_NUM
 def _seeds() -> list[Any]:
     first, _, end = os.environ.get(SEEDS, "0:6").partition(":")
     seeds = range(int(first), min(int(end), int(first) + _FULL))
-    return [*seeds] if SEEDS in os.environ else one_in(3, ((seed,) for seed in seeds))
+    return [*seeds] if SEEDS in os.environ else one_in(6, ((seed,) for seed in seeds))
 
 
 def _rows(schema: pa.Schema, rows: list[Any]) -> pa.Table:

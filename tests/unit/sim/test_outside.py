@@ -12,7 +12,6 @@ from sim.world.formats import FORMATS, PLAIN
 from sim.world.row_engine import rows_engine
 from tests.support.planted import catch
 
-SEEDS = {"delta": 12, "iceberg": 4, "mixed": 4}
 PLANTED_SEEDS = 20
 
 # The seeds begin a little before the one that shows the bug. Others of `planted_world` are shown where seeds
@@ -37,13 +36,6 @@ KEPT = [
 @pytest.mark.parametrize(("formats", "seed"), KEPT)
 def test_seed_that_was_reported_shows_no_violation(formats: str, seed: int) -> None:
     assert play(seed, formats=FORMATS[formats]).violations == []
-
-
-@pytest.mark.parametrize("formats", SEEDS)
-def test_first_seeds_show_no_violation(formats: str) -> None:
-    reports = [play(seed, formats=FORMATS[formats]) for seed in range(SEEDS[formats])]
-    again = f"python -m sim.run --suite world --format {formats} --seed N --trace"
-    assert {r.seed: r.violations for r in reports if r.violations} == {}, f"replay with: {again}"
 
 
 def test_first_seeds_have_every_part_of_the_world() -> None:

@@ -22,6 +22,7 @@ BUGS = {
 """Bugs of `planted_world`, and the scenario that shows them."""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("scenario", SCENARIOS)
 @pytest.mark.parametrize("formats", SEEDS)
 def test_first_seeds_show_no_violation(formats: str, scenario: str) -> None:
