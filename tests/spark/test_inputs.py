@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import types as spark
 
 import lakevilla as lv
-from tests.lake.test_inputs import LONE, VALUES, comments_of, frame
+from tests.lake.data.test_inputs import LONE, VALUES, comments_of, frame
 
 
 @pytest.fixture

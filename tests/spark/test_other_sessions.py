@@ -7,7 +7,7 @@ import pytest
 
 import lakevilla as lv
 from lakevilla.transaction.lifecycle import start
-from tests.lake.left_open import store_all
+from tests.support.left_open import store_all
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from lakevilla.errors import Corrupt
 from lakevilla.formats.delta.log.paths import entry_key
 from lakevilla.store.port import Store
-from tests.lake.hooked import Hooked
+from tests.support.hooked import Hooked
 from tests.unit.formats.delta import raw_log
 from tests.unit.formats.delta.raw_log import PROTOCOL, add, metadata, remove, write_entry
 
