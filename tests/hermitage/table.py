@@ -175,11 +175,11 @@ def _column(
 
 def _on_spark(stack: ExitStack) -> tuple[Any, Any]:
     """A plain session, and one of Spark + Delta, in one Spark."""
-    from bench import sparks
+    from bench.spark import sessions
 
-    spark = sparks.start({"spark.log.level": "OFF"})
+    spark = sessions.start({"spark.log.level": "OFF"})
     stack.callback(spark.stop)
-    return spark, sparks.with_delta(spark)
+    return spark, sessions.with_delta(spark)
 
 
 def _parse() -> argparse.Namespace:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyspark
 
-from bench.seaweed import die_with_parent
+from bench.stores.seaweed import die_with_parent
 
 SPARK = Path(pyspark.__file__).parent
 START_SECONDS = 60

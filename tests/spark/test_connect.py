@@ -18,8 +18,8 @@ import pytest
 from pyspark.sql import functions as F
 
 import lakevilla as lv
-from bench.jars import S3A, JarsMissing, resolve
-from bench.seaweed import S3Server
+from bench.spark.jars import S3A, JarsMissing, resolve
+from bench.stores.seaweed import S3Server
 from lakevilla.engines.spark.scan import path_relation
 from lakevilla.engines.spark.scan.file_urls import Access
 from lakevilla.engines.spark.session.connect import is_connect

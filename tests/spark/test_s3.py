@@ -7,8 +7,8 @@ import sys
 import pytest
 
 import lakevilla as lv
-from bench.jars import S3A, resolve
-from bench.seaweed import S3Server
+from bench.spark.jars import S3A, resolve
+from bench.stores.seaweed import S3Server
 
 PROGRAM = """
 import json, sys

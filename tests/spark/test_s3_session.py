@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 import lakevilla as lv
-from bench.seaweed import S3Server
+from bench.stores.seaweed import S3Server
 from lakevilla.store.open import open_store
 
 

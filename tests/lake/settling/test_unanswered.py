@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pytest
 
 import lakevilla as lv
-from bench.seaweed import S3Server
+from bench.stores.seaweed import S3Server
 from lakevilla.environment import SystemEnvironment
 from lakevilla.errors import Aborted, CommitUnknown, Unavailable
 from tests.support.lossy_proxy import Fate, LossyProxy, running_lossy_proxy

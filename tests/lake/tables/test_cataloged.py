@@ -11,7 +11,7 @@ from pyiceberg.catalog import load_catalog
 from pyiceberg.exceptions import CommitFailedException, ValidationException
 
 import lakevilla as lv
-from bench.seaweed import S3Server
+from bench.stores.seaweed import S3Server
 from tests.support.clocks import Days
 from tests.support.warehouses import ROWS, SCHEMA, Warehouse, warehouse
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import lakevilla as lv
-from bench.seaweed import S3Server
+from bench.stores.seaweed import S3Server
 from lakevilla.store.open import open_store
 
 BOTH = lv.R | lv.CT

@@ -10,8 +10,8 @@ import pytest
 import lakevilla as lv
 from bench import bank, storm
 from bench.bank_clients import Journals, Teller, find_wrong
-from bench.seaweed import S3Server
-from bench.stores import Place
+from bench.stores.places import Place
+from bench.stores.seaweed import S3Server
 
 
 def test_bank_adds_up_while_clients_are_killed_and_paused(s3: S3Server, tmp_path: Path) -> None:

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from bench.report import Result
-from bench.spark_systems import Sparks
-from bench.stores import Place
-from bench.timing import Metrics, interleave
+from bench.measures.report import Result
+from bench.measures.timing import Metrics, interleave
+from bench.stores.places import Place
+from bench.systems.spark import Sparks
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any
 from py4j.java_gateway import JavaObject
 from pyspark.sql import SparkSession
 
-from bench.jars import EVERY, resolve
+from bench.spark.jars import EVERY, resolve
 
 _DELTA = {"spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog"}
 _ICEBERG = {

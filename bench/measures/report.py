@@ -9,8 +9,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from bench.jars import DELTA, ICEBERG
-from bench.timing import Ratio, Spread, ratio, spread
+from bench.measures.timing import Ratio, Spread, ratio, spread
+from bench.spark.jars import DELTA, ICEBERG
 
 _UNITS = {"seconds": ("ms", 1000.0), "megabytes": ("MB", 1.0), "requests": ("requests", 1.0)}
 _LONG_SECONDS = 10

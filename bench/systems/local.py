@@ -14,7 +14,7 @@ import deltalake
 import pyarrow as pa
 
 import lakevilla as lv
-from bench.stores import Place
+from bench.stores.places import Place
 
 
 class Client(Protocol):

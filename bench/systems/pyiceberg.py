@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
 
-from bench.stores import Place
-from bench.systems import Client
+from bench.stores.places import Place
+from bench.systems.local import Client
 
 _OPTIONS = {
     "AWS_ENDPOINT_URL": "s3.endpoint",

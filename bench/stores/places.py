@@ -5,8 +5,8 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bench.proxy import Proxy, running_proxy
-from bench.seaweed import running_server
+from bench.stores.proxy import Proxy, running_proxy
+from bench.stores.seaweed import running_server
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,13 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from bench import stores, tpch
-from bench.data import accounts
-from bench.report import Result
-from bench.run import Run
-from bench.spark_systems import MakeRows, Rows, SparkSystem
-from bench.timing import Metrics, timed
+from bench.cases.run import Run
+from bench.data import tpch
+from bench.data.rows import accounts
+from bench.measures.report import Result
+from bench.measures.timing import Metrics, timed
+from bench.stores.places import DIRECTORY
+from bench.systems.spark import MakeRows, Rows, SparkSystem
 
 ROWS_PER_FILE = 1000
 # The peers' names stand here once more: what is promised is about these.
@@ -112,7 +113,7 @@ def append(run: Run) -> Iterator[Result]:
     }
     work["spark-parquet"] = partial(place.write_parquet, "append_bulk", rows)
     work["spark-noop"] = partial(place.discard, rows)
-    targets = {**APPEND, **(APPEND_TO_PARQUET if run.place.name == stores.DIRECTORY else {})}
+    targets = {**APPEND, **(APPEND_TO_PARQUET if run.place.name == DIRECTORY else {})}
     runs = {name: partial(timed, one) for name, one in work.items()}
     yield from _heavy(run, f"spark: append {count:,} rows", runs, targets)
     agree(place.systems, "SELECT count(*), sum(id), sum(quantity) FROM append_bulk")

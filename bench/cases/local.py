@@ -11,15 +11,15 @@ Requests are counted where a proxy stands before the store.
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from bench import stores
-from bench.biglog import write_big_table
+from bench.cases.run import Run
 from bench.cold import run_cold
-from bench.data import accounts, orders
-from bench.iceberg_systems import PYICEBERG
-from bench.report import Result
-from bench.run import Run
-from bench.systems import DELTALAKE, DELTALAKE_ANEW, DURABLE, OURS, OURS_ICEBERG, Client, System
-from bench.timing import Metrics, timed
+from bench.data.big_log import write_big_table
+from bench.data.rows import accounts, orders
+from bench.measures.report import Result
+from bench.measures.timing import Metrics, timed
+from bench.stores.places import DIRECTORY
+from bench.systems.local import DELTALAKE, DELTALAKE_ANEW, DURABLE, OURS, OURS_ICEBERG, Client, System
+from bench.systems.pyiceberg import PYICEBERG
 
 # Warm clients keep what they know of a table. A fresh process has nothing to keep.
 WARM: tuple[System, ...] = (OURS, DELTALAKE)
@@ -52,7 +52,7 @@ def iceberg(run: Run) -> Iterator[Result]:
 
 
 def _delta_systems(run: Run) -> tuple[System, ...]:
-    return (*ALL, DURABLE) if run.place.name == stores.DIRECTORY else ALL
+    return (*ALL, DURABLE) if run.place.name == DIRECTORY else ALL
 
 
 def _statement(case: str, rows: int) -> Statement:

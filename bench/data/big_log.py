@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from obstore.store import LocalStore, ObjectStore, S3Store
 
-from bench.data import accounts
-from bench.stores import Place
+from bench.data.rows import accounts
+from bench.stores.places import Place
 
 ROWS_PER_FILE = 1000
 _VERSION = 10

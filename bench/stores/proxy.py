@@ -46,7 +46,7 @@ class Proxy:
 def running_proxy(endpoint: str, delay_ms: float) -> Iterator[Proxy]:
     """A proxy before the server at `endpoint`, for as long as the block runs."""
     upstream = endpoint.removeprefix("http://")
-    command = [sys.executable, "-m", "bench.proxy", upstream, "--delay-ms", str(delay_ms)]
+    command = [sys.executable, "-m", "bench.stores.proxy", upstream, "--delay-ms", str(delay_ms)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdin is not None
     assert process.stdout is not None

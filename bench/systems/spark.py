@@ -12,9 +12,9 @@ from typing import Any, Protocol
 from pyspark.sql import DataFrame, SparkSession
 
 import lakevilla as lv
-from bench import sparks
-from bench.stores import DIRECTORY, Place
-from bench.systems import OURS
+from bench.spark import sessions
+from bench.stores.places import DIRECTORY, Place
+from bench.systems.local import OURS
 
 Rows = list[tuple[Any, ...]]
 MakeRows = Callable[[SparkSession], DataFrame]
@@ -99,7 +99,7 @@ class SparkPlace:
 
     def __init__(self, spark: SparkSession, place: Place) -> None:
         self._root = place.root.replace("s3://", "s3a://")
-        self._settings = sparks.s3a(place.storage_options) if place.name != DIRECTORY else {}
+        self._settings = sessions.s3a(place.storage_options) if place.name != DIRECTORY else {}
         self.plain = spark.newSession()
         for name, value in self._settings.items():
             self.plain.conf.set(name, value)
@@ -131,13 +131,13 @@ class SparkPlace:
         self._delta_session.sql(f"DROP DATABASE {self._database} CASCADE")
 
     def _spark_delta(self, spark: SparkSession) -> SparkSystem:
-        self._delta_session = session = sparks.with_delta(spark, self._settings)
+        self._delta_session = session = sessions.with_delta(spark, self._settings)
         session.sql(f"CREATE DATABASE {self._database} LOCATION '{self._root}/delta'")
         session.sql(f"USE {self._database}")
         return _Catalogued("spark-delta", session, "delta")
 
     def _spark_iceberg(self, spark: SparkSession) -> SparkSystem:
-        session = sparks.with_iceberg(spark, f"{self._root}/iceberg", self._settings)
+        session = sessions.with_iceberg(spark, f"{self._root}/iceberg", self._settings)
         session.sql("CREATE NAMESPACE iceberg.bench")
         session.sql("USE iceberg.bench")
         return _Catalogued("spark-iceberg", session, "iceberg")
@@ -165,7 +165,7 @@ class Sparks:
     def session(self) -> SparkSession:
         running = SparkSession.getActiveSession()
         if running is None:
-            running = self._started = sparks.start()
+            running = self._started = sessions.start()
         return running
 
     def at(self, place: Place) -> SparkPlace:
