@@ -2,7 +2,7 @@
 
 What a DELETE or an UPDATE on Spark would read, and remove unread, is asked of the engine without running it;
 every SELECT runs, and some changes do. The local engine runs them all. Spark Connect has its own tests in
-`tests/spark/test_connect.py`, where its server is.
+`tests/spark/servers/test_connect.py`, where its server is.
 """
 
 import os

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import lakevilla as lv
-from tests.spark.processes import free_ports, running, wait_for
+from tests.spark.servers.processes import free_ports, running, wait_for
 from tests.support.quick_spark import YOUNG_JVM
 
 MEMORY = "1g"

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 import lakevilla as lv
 from lakevilla.engines.spark.failures import explained
 from tests.golden.tables import GOLDEN, needed
-from tests.spark.test_tables import VECTORS
+from tests.spark.files.test_tables import VECTORS
 
 
 def test_executors_without_lakevilla_are_told_to_install_it() -> None:

@@ -28,14 +28,14 @@ from tests.conformance.engines.pruned import CONDITIONS, LAYOUTS, SETTINGS, fill
 from tests.conformance.engines.pruning_checks import true_rows, wrongly_pruned, wrongly_selected
 from tests.golden.tables import GOLDEN, needed
 from tests.spark.both import Both, content
+from tests.spark.files.test_repartition import written
+from tests.spark.files.test_tables import VECTORS
 from tests.spark.interrupts import SLEEP_SECONDS, interrupted
-from tests.spark.processes import free_ports, running, wait_for
-from tests.spark.test_changes import CHANGES
-from tests.spark.test_names import NAMES, run_every_statement
-from tests.spark.test_queries import QUERIES
-from tests.spark.test_repartition import written
-from tests.spark.test_row_expressions import CHANCES
-from tests.spark.test_tables import VECTORS
+from tests.spark.servers.processes import free_ports, running, wait_for
+from tests.spark.statements.test_changes import CHANGES
+from tests.spark.statements.test_names import NAMES, run_every_statement
+from tests.spark.statements.test_queries import QUERIES
+from tests.spark.statements.test_row_expressions import CHANCES
 from tests.support.quick_spark import INTERPRETED, YOUNG_JVM
 
 
