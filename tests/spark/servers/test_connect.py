@@ -24,8 +24,8 @@ from lakevilla.engines.spark.scan import path_relation
 from lakevilla.engines.spark.scan.file_urls import Access
 from lakevilla.engines.spark.session.connect import is_connect
 from tests.conformance.engines.choice import SEEDS
-from tests.conformance.engines.pruned import CONDITIONS, LAYOUTS, SETTINGS, fill, settings
-from tests.conformance.engines.pruning_checks import true_rows, wrongly_pruned, wrongly_selected
+from tests.conformance.engines.pruning.pruned import CONDITIONS, LAYOUTS, SETTINGS, fill, settings
+from tests.conformance.engines.pruning.pruning_checks import true_rows, wrongly_pruned, wrongly_selected
 from tests.golden.tables import GOLDEN, needed
 from tests.spark.both import Both, content
 from tests.spark.files.test_repartition import written

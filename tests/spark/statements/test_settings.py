@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import lakevilla as lv
-from tests.conformance.engines.pruned import settings
+from tests.conformance.engines.pruning.pruned import settings
 from tests.support.extent import one_in
 
 ZONE = "spark.sql.session.timeZone"

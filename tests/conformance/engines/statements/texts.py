@@ -1,7 +1,7 @@
 # ruff: noqa: E501 - statements are easier to read on one line
 """String functions and patterns."""
 
-from tests.conformance.engines.written import each, values
+from tests.conformance.engines.statements.written import each, values
 
 TEXTS = [
     *values(

@@ -20,7 +20,7 @@ import lakevilla as lv
 from lakevilla.engines.spark.engine import SparkEngine
 from lakevilla.predicates import ANYTHING
 from lakevilla.sql.parser import parse_expression
-from tests.conformance.engines.pruned import rows
+from tests.conformance.engines.pruning.pruned import rows
 
 Matching = Mapping[str, set[int]]
 """By condition the ids of the rows for which it is true."""

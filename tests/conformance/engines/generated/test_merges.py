@@ -14,10 +14,10 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 import lakevilla as lv
-from tests.conformance.engines import merges
 from tests.conformance.engines.choice import SEEDS
 from tests.conformance.engines.comparison import difference
-from tests.conformance.engines.merges import SOURCE, SOURCE_ROWS, TARGET, TARGET_FILES, TWICE
+from tests.conformance.engines.generated import merges
+from tests.conformance.engines.generated.merges import SOURCE, SOURCE_ROWS, TARGET, TARGET_FILES, TWICE
 from tests.support.extent import one_in
 
 _FULL = 200

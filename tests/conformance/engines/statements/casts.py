@@ -1,7 +1,7 @@
 # ruff: noqa: E501 - statements are easier to read on one line
 """CAST and TRY_CAST between all types, and the texts that they read and write."""
 
-from tests.conformance.engines.written import each, values
+from tests.conformance.engines.statements.written import each, values
 
 CASTS = [
     *values(

@@ -7,7 +7,7 @@ import pytest
 
 from tests.conformance.engines.both import Outcome, Twins, compared
 from tests.conformance.engines.choice import seeds
-from tests.conformance.engines.random_queries import statement
+from tests.conformance.engines.generated.random_queries import statement
 
 
 @pytest.mark.parametrize(("twins", "seed"), seeds(), indirect=["twins"])

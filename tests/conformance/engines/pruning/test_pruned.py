@@ -19,8 +19,8 @@ import pytest
 
 import lakevilla as lv
 from tests.conformance.engines.choice import SEEDS
-from tests.conformance.engines.pruned import CONDITIONS, LAYOUTS, SETTINGS, fill, settings
-from tests.conformance.engines.pruning_checks import (
+from tests.conformance.engines.pruning.pruned import CONDITIONS, LAYOUTS, SETTINGS, fill, settings
+from tests.conformance.engines.pruning.pruning_checks import (
     SKIPPED_DAY,
     differing,
     true_rows,

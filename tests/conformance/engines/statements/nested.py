@@ -1,7 +1,7 @@
 # ruff: noqa: E501 - statements are easier to read on one line
 """Arrays, maps, structs and lambdas."""
 
-from tests.conformance.engines.written import each, values
+from tests.conformance.engines.statements.written import each, values
 
 NESTED = [
     *values(

@@ -1,7 +1,7 @@
 # ruff: noqa: E501 - statements are easier to read on one line
 """Literals, operators, comparisons, conditions and casts."""
 
-from tests.conformance.engines.written import each, values
+from tests.conformance.engines.statements.written import each, values
 
 LITERALS = values(
     "1, 2147483648, -2147483648, 9223372036854775808, -9223372036854775808L, -128Y, -32768S",

@@ -1,6 +1,15 @@
 """All statements of the suite, by topic."""
 
-from tests.conformance.engines import casts, counts, groups, moments, nested, queries, scalars, texts
+from tests.conformance.engines.statements import (
+    casts,
+    counts,
+    groups,
+    moments,
+    nested,
+    queries,
+    scalars,
+    texts,
+)
 
 QUERIES: dict[str, list[str]] = {
     "literals": scalars.LITERALS,
