@@ -19,13 +19,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.hermitage.cases import ACROSS, LAYOUTS
-from tests.hermitage.notation import Layout
-from tests.hermitage.orders import sampled_orders, telling_orders
 from tests.hermitage.outcome import End, Outcome
 from tests.hermitage.player import play
-from tests.hermitage.script import Script
-from tests.hermitage.scripts import ACROSS_TABLES, SCRIPTS
-from tests.hermitage.systems import System, quick_systems, spark_systems
+from tests.hermitage.scripts.anomalies import ACROSS_TABLES, SCRIPTS
+from tests.hermitage.scripts.notation import Layout
+from tests.hermitage.scripts.orders import sampled_orders, telling_orders
+from tests.hermitage.scripts.script import Script
+from tests.hermitage.systems.columns import System, quick_systems, spark_systems
 from tests.hermitage.verdict import (
     find_order_of_writers,
     find_serial_order,

@@ -4,7 +4,7 @@ https://github.com/ept/hermitage describes the anomalies. Steps are in the order
 """
 
 from tests.hermitage.outcome import Outcome
-from tests.hermitage.script import Script
+from tests.hermitage.scripts.script import Script
 
 
 def _observed_two_states(outcome: Outcome) -> bool:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import factorial, prod
 
-from tests.hermitage.notation import Operation, Rows, Step, parse_steps
 from tests.hermitage.outcome import Outcome
+from tests.hermitage.scripts.notation import Operation, Rows, Step, parse_steps
 
 FIRST_ROWS: Rows = ((1, 10), (2, 20))
 """What the tables hold when a script starts."""

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import lakevilla as lv
-from tests.hermitage.notation import Layout
-from tests.hermitage.ours import WAYS, MemoryLakes, OurPlace, Way, fill, ways_shown
-from tests.hermitage.peers import DeltalakePlace, SparkDeltaPlace
 from tests.hermitage.player import PATIENCE_SECONDS, Place
+from tests.hermitage.scripts.notation import Layout
+from tests.hermitage.systems.ours import WAYS, MemoryLakes, OurPlace, Way, fill, ways_shown
+from tests.hermitage.systems.peers import DeltalakePlace, SparkDeltaPlace
 
 
 @dataclass(frozen=True)

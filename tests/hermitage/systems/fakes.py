@@ -2,9 +2,9 @@
 
 import threading
 
-from tests.hermitage.notation import Operation, Read, Rows
 from tests.hermitage.player import Program
-from tests.hermitage.script import FIRST_ROWS
+from tests.hermitage.scripts.notation import Operation, Read, Rows
+from tests.hermitage.scripts.script import FIRST_ROWS
 
 
 class Refused(Exception):

@@ -13,9 +13,19 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError
 
-from tests.hermitage.notation import Condition, Delete, Insert, Layout, Operation, Read, Rows, Update, sql_of
 from tests.hermitage.player import Program
-from tests.hermitage.script import FIRST_ROWS
+from tests.hermitage.scripts.notation import (
+    Condition,
+    Delete,
+    Insert,
+    Layout,
+    Operation,
+    Read,
+    Rows,
+    Update,
+    sql_of,
+)
+from tests.hermitage.scripts.script import FIRST_ROWS
 
 SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.int64())])
 

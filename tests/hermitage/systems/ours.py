@@ -17,9 +17,9 @@ import lakevilla as lv
 from lakevilla.store.open import open_store
 from lakevilla.store.port import Store
 from lakevilla.transaction.commit import writer_queues
-from tests.hermitage.notation import Delete, Insert, Layout, Operation, Read, Rows, Update, sql_of
 from tests.hermitage.player import Program
-from tests.hermitage.script import FIRST_ROWS
+from tests.hermitage.scripts.notation import Delete, Insert, Layout, Operation, Read, Rows, Update, sql_of
+from tests.hermitage.scripts.script import FIRST_ROWS
 
 OpenLake = Callable[[], lv.Lake]
 """A client of its own on the tables of one place."""

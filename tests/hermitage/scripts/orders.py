@@ -4,9 +4,9 @@ import random
 from collections.abc import Iterable
 from itertools import islice
 
-from tests.hermitage.fakes import Dirty
 from tests.hermitage.player import play
-from tests.hermitage.script import Script
+from tests.hermitage.scripts.script import Script
+from tests.hermitage.systems.fakes import Dirty
 from tests.hermitage.verdict import find_serial_order
 
 SEED = 1995  # the year of "A Critique of ANSI SQL Isolation Levels"
