@@ -4,7 +4,7 @@ from pathlib import Path
 
 from lakevilla.formats.delta.definition.features import FEATURES
 
-PAGE = Path(__file__).parents[4] / "docs" / "delta-features.md"
+PAGE = Path(__file__).parents[5] / "docs" / "delta-features.md"
 
 
 def test_page_lists_exactly_the_features_that_the_code_knows() -> None:

@@ -18,7 +18,7 @@ from lakevilla.store.open import open_store
 from lakevilla.store.port import Store
 from tests.support.delta_writer import Writer
 
-GOLDEN = Path(__file__).parents[5] / "shared" / "data" / "golden" / "delta"
+GOLDEN = Path(__file__).parents[6] / "shared" / "data" / "golden" / "delta"
 DAY_MS = 24 * 3600 * 1000
 SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.string())])
 
