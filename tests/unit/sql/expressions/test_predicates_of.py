@@ -26,8 +26,8 @@ from lakevilla.predicates import (
     Predicate,
     may_match,
 )
+from lakevilla.sql.expressions.predicate_extraction import columns_in, predicate_of, predicate_unless
 from lakevilla.sql.parser import parse_expression
-from lakevilla.sql.predicate_extraction import columns_in, predicate_of, predicate_unless
 
 SCHEMA = pa.schema(
     [

@@ -4,7 +4,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from lakevilla.errors import InvalidInput, Unsupported
-from lakevilla.sql.create import constraint_of, property_pairs
+from lakevilla.sql.ddl.create import constraint_of, property_pairs
 from lakevilla.sql.dialect import spark_text
 from lakevilla.sql.statements import (
     Action,

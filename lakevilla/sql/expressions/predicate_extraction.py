@@ -27,7 +27,7 @@ from lakevilla.predicates import (
     conjunction,
     disjunction,
 )
-from lakevilla.sql.literals import EXACT_DOUBLE, Constant, constant, in_column
+from lakevilla.sql.expressions.literals import EXACT_DOUBLE, Constant, constant, in_column
 
 
 @dataclass(frozen=True, slots=True)

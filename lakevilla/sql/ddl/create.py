@@ -7,8 +7,8 @@ from sqlglot import exp
 
 from lakevilla.errors import InvalidInput, Unsupported
 from lakevilla.model import PartitionField
+from lakevilla.sql.ddl.partitioned import partition_field
 from lakevilla.sql.dialect import spark_text
-from lakevilla.sql.partitioned import partition_field
 from lakevilla.sql.statements import CreateTable
 from lakevilla.sql.tables import table_name, tables_of
 from lakevilla.sql.types import field_of
