@@ -25,12 +25,12 @@ from sim.actors import relays, table_changes
 from sim.actors.relays import Baton, Statement
 from sim.actors.session import Session
 from sim.checkers.atomicity import standing
-from sim.checkers.cycles import Append, Read, Txn, find_anomalies
 from sim.checkers.history import History, Operation
-from sim.checkers.published import check_published
+from sim.checkers.isolation.cycles import Append, Read, Txn, find_anomalies
+from sim.checkers.lake.published import check_published
 from sim.checkers.relays import judge_relays
 from sim.checkers.tables.cataloged import judged
-from sim.checkers.torn import Torn
+from sim.checkers.tables.torn import Torn
 from sim.legacy.client import LegacyWriter, start_administrator
 from sim.legacy.store import encode_json
 from sim.suites.base import Report, weather

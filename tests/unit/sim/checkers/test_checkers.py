@@ -7,9 +7,9 @@ from typing import Any
 
 from sim import checkers
 from sim.checkers.history import History, Operation
-from sim.checkers.published import check_published
-from sim.checkers.registry import check_registry, read_registry
-from sim.checkers.replay import check_replay
+from sim.checkers.lake.published import check_published
+from sim.checkers.lake.registry import check_registry, read_registry
+from sim.checkers.tables.replay import check_replay
 from sim.checkers.tables.versions import table_versions
 from sim.world.bucket import Write
 

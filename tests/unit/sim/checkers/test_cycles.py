@@ -4,8 +4,8 @@ from random import Random
 
 import pytest
 
-from sim.checkers.cycles import Append, Read, Txn, find_anomalies
-from sim.checkers.serial import find_serial_order
+from sim.checkers.isolation.cycles import Append, Read, Txn, find_anomalies
+from sim.checkers.isolation.serial import find_serial_order
 
 
 def kinds(*history: Txn, real_time: bool = True) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sim.checkers.history import History
-from sim.checkers.published import check_published
+from sim.checkers.lake.published import check_published
 from sim.checkers.tables.iceberg import OURS
 from sim.checkers.tables.logs import read_log
 from sim.checkers.tables.versions import table_versions

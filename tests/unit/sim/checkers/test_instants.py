@@ -3,10 +3,10 @@
 import json
 from typing import Any
 
-from sim.checkers.cycles import Append
 from sim.checkers.history import Operation
-from sim.checkers.instants import check_instant, check_tables, read_instants
-from sim.checkers.looks import Deed, Look, as_txn
+from sim.checkers.isolation.cycles import Append
+from sim.checkers.isolation.instants import check_instant, check_tables, read_instants
+from sim.checkers.isolation.looks import Deed, Look, as_txn
 from sim.world.bucket import Bucket
 
 

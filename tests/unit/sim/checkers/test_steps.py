@@ -3,11 +3,11 @@
 import json
 from typing import Any
 
-from sim.checkers.effects import bag
 from sim.checkers.history import Operation, Step
-from sim.checkers.replay import check_replay
 from sim.checkers.steps import check_steps
+from sim.checkers.tables.effects import bag
 from sim.checkers.tables.markers import check_markers, live_tickets
+from sim.checkers.tables.replay import check_replay
 from sim.checkers.tables.versions import Version
 from sim.world.bucket import Write
 

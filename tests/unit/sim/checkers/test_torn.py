@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 from sim.checkers.atomicity import standing
-from sim.checkers.cycles import Append
 from sim.checkers.history import Operation
-from sim.checkers.torn import Torn, torn_parts
+from sim.checkers.isolation.cycles import Append
+from sim.checkers.tables.torn import Torn, torn_parts
 from sim.suites.tables import play
 from sim.world.bucket import Bucket
 

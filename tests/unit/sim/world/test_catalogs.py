@@ -7,7 +7,7 @@ from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table.update import AssertRefSnapshotId, SetPropertiesUpdate
 
 from sim.actors import one_table
-from sim.checkers.published import check_published
+from sim.checkers.lake.published import check_published
 from sim.checkers.tables.cataloged import judged
 from sim.checkers.tables.versions import table_versions
 from sim.world.bucket import Bucket

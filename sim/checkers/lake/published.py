@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-from sim.checkers.heads import PAST, Heads
+from sim.checkers.lake.heads import PAST, Heads
 from sim.checkers.tables.commits import Commit, Log, Place
 from sim.checkers.tables.logs import new_log, place_of, root_beside
 

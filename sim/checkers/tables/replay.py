@@ -8,9 +8,9 @@ that was the newest at some moment while it ran. What was shown within transacti
 
 from collections.abc import Iterable, Sequence
 
-from sim.checkers.effects import bag, rows_after
 from sim.checkers.history import Operation
 from sim.checkers.steps import check_steps
+from sim.checkers.tables.effects import bag, rows_after
 from sim.checkers.tables.versions import Version, newest_during
 
 

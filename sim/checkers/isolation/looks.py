@@ -8,8 +8,8 @@ like any reader and writer.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sim.checkers.cycles import Append, Read, Txn
 from sim.checkers.history import Operation
+from sim.checkers.isolation.cycles import Append, Read, Txn
 
 INSERTED = 1000
 """From here on keys are rows that somebody inserted; those below were there from the beginning."""

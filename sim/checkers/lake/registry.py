@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sim.checkers.heads import Heads
 from sim.checkers.history import Operation
-from sim.checkers.published import HEAD, SLOT
+from sim.checkers.lake.heads import Heads
+from sim.checkers.lake.published import HEAD, SLOT
 from sim.checkers.tables.versions import TimedWrite
 
 

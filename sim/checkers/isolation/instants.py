@@ -9,11 +9,11 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sim.checkers.effects import Row as RowDict
-from sim.checkers.heads import Heads
 from sim.checkers.history import Operation
-from sim.checkers.looks import Deed, Look, Row
-from sim.checkers.published import HEAD
+from sim.checkers.isolation.looks import Deed, Look, Row
+from sim.checkers.lake.heads import Heads
+from sim.checkers.lake.published import HEAD
+from sim.checkers.tables.effects import Row as RowDict
 from sim.checkers.tables.versions import TimedWrite, Version, newest_during, table_versions
 
 

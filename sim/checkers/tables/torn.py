@@ -9,9 +9,9 @@ before that entry was in its way.
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
-from sim.checkers.heads import Heads
 from sim.checkers.history import Operation
-from sim.checkers.published import HEAD, AppliedWrite
+from sim.checkers.lake.heads import Heads
+from sim.checkers.lake.published import HEAD, AppliedWrite
 from sim.checkers.tables.commits import Commit
 from sim.checkers.tables.logs import read_log, table_roots
 

@@ -5,7 +5,7 @@ Exponential, so for a handful of transactions only; the cycle checker is tested 
 
 from collections.abc import Sequence
 
-from sim.checkers.cycles import Append, Precedes, Txn, all_precede
+from sim.checkers.isolation.cycles import Append, Precedes, Txn, all_precede
 
 State = dict[str, tuple[int, ...]]
 
