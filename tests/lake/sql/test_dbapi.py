@@ -1,6 +1,7 @@
 """DB-API 2.0 over a lake: parameters, rows, real transactions, and errors by their kinds."""
 
 import datetime as dt
+import threading
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -246,3 +247,154 @@ def test_pandas_reads_from_a_connection(connection: dbapi.Connection) -> None:
     connection.execute("INSERT INTO t (id) VALUES (1), (2)")
     frame = pd.read_sql("SELECT id FROM t WHERE id > :id", connection, params={"id": 1})
     assert frame["id"].tolist() == [2]
+
+
+def test_many_rows_are_assigned_as_single_ones(connection: dbapi.Connection) -> None:
+    cursor = connection.cursor()
+    texts = [5, 1.5, "x", True, Decimal("1.10"), None]
+    rows = [(number, value) for number, value in enumerate(texts)]
+    for row in rows:
+        cursor.execute("INSERT INTO t (id, name) VALUES (?, ?)", row)
+    one_by_one = cursor.execute("SELECT id, name FROM t ORDER BY id").fetchall()
+    connection.rollback()
+    cursor.executemany("INSERT INTO t (id, name) VALUES (?, ?)", rows)
+    assert cursor.rowcount == 6
+    assert cursor.execute("SELECT id, name FROM t ORDER BY id").fetchall() == one_by_one
+    for rows in ([(1, 5), (2, 6)], [(1, Decimal("1.5")), (2, Decimal("2.25"))]):
+        connection.rollback()
+        cursor.executemany("INSERT INTO t (id, name) VALUES (?, ?)", iter(rows))
+        found = cursor.execute("SELECT name FROM t ORDER BY id").fetchall()
+        assert found == [(str(value),) for _, value in rows]
+    with pytest.raises(dbapi.ProgrammingError, match="write a CAST"):
+        cursor.executemany("INSERT INTO t (id) VALUES (?)", [("12",)])
+    with pytest.raises(dbapi.IntegrityError):
+        cursor.executemany("INSERT INTO t (id, name) VALUES (?, ?)", [(1, "x"), (None, "y")])
+    with pytest.raises(dbapi.ProgrammingError) as failed:
+        cursor.executemany("INSERT INTO t (id, price) VALUES (?, ?)", [(1, 1 << 40)])
+    assert "source column" not in str(failed.value)
+
+
+def test_many_statements_of_autocommit_are_one_transaction(tmp_path: Path) -> None:
+    connection = dbapi.connect(tmp_path, engine="local", autocommit=True)
+    connection.execute("CREATE TABLE t (id INT)")
+    cursor = connection.cursor()
+    with pytest.raises(dbapi.ProgrammingError):
+        cursor.executemany("INSERT INTO t VALUES (CAST(? AS INT))", [("1",), ("x",)])
+    assert count(connection) == 0
+    cursor.executemany("INSERT INTO t VALUES (CAST(? AS INT))", [("1",), ("2",)])
+    assert len(other(connection).read("t")) == 2
+
+
+def test_autocommit_is_not_changed_in_a_transaction(connection: dbapi.Connection) -> None:
+    connection.execute("INSERT INTO t (id) VALUES (1)")
+    with pytest.raises(dbapi.ProgrammingError, match=r"commit\(\) or rollback\(\)"):
+        connection.autocommit = True
+    connection.autocommit = False
+    connection.commit()
+    connection.autocommit = True
+    connection.execute("INSERT INTO t (id) VALUES (2)")
+    assert len(other(connection).read("t")) == 2
+
+
+def test_value_of_each_type_comes_back(connection: dbapi.Connection) -> None:
+    values: dict[str, Any] = {
+        "BOOLEAN": True,
+        "TINYINT": -128,
+        "BIGINT": -(2**63),
+        "DOUBLE": 0.1,
+        "DECIMAL(38, 4)": Decimal("-1.2500"),
+        "STRING": "it's `x` ? :y; -- \\ \n \U0001f600",
+        "BINARY": b"\x00'\xff",
+        "DATE": dt.date(1582, 10, 10),
+        "TIMESTAMP": dt.datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=dt.UTC),
+        "TIMESTAMP_NTZ": dt.datetime(2026, 1, 2, 3, 4, 5, 6),
+        "ARRAY<INT>": [1, None],
+    }
+    columns = ", ".join(f"c{number} {name}" for number, name in enumerate(values))
+    connection.execute(f"CREATE TABLE every (id INT, {columns})")
+    names = ", ".join(["id", *(f"c{number}" for number in range(len(values)))])
+    text = f"INSERT INTO every ({names}) VALUES ({', '.join('?' * (len(values) + 1))})"
+    cursor = connection.cursor()
+    cursor.execute(text, (1, *values.values()))
+    cursor.executemany(text, [(2, *values.values()), (3, *([None] * len(values)))])
+    found = cursor.execute("SELECT * FROM every ORDER BY id").fetchall()
+    assert found == [(1, *values.values()), (2, *values.values()), (3, *([None] * len(values)))]
+    assert cursor.execute("SELECT ?, ?", (bytearray(b"a"), memoryview(b"b"))).fetchall() == [(b"a", b"b")]
+
+
+@pytest.mark.parametrize(
+    ("text", "parameters"),
+    [
+        (None, None),
+        (b"SELECT 1", None),
+        ("SELECT ?", 5),
+        ("SELECT ?", "a"),
+        ("SELECT ?", {"a": 1}),
+        ("SELECT ?", ()),
+        ("SELECT ?, ?", (1,)),
+        ("SELECT :a", (1,)),
+        ("SELECT :a", {"b": 1}),
+        ("SELECT ?", (object(),)),
+        ("SELECT 1; SELECT 2", None),
+    ],
+)
+def test_wrong_statement_or_parameters_are_a_programming_error(
+    connection: dbapi.Connection, text: Any, parameters: Any
+) -> None:
+    with pytest.raises(dbapi.ProgrammingError):
+        connection.execute(text, parameters)
+    assert count(connection) == 0
+
+
+def test_second_thread_is_refused_while_a_statement_runs(connection: dbapi.Connection) -> None:
+    """`threadsafety` is 1: a connection is for one thread. What a second one does must not lose rows."""
+    refused: list[BaseException] = []
+
+    def work(start: int) -> None:
+        for number in range(start, start + 20):
+            try:
+                connection.execute("INSERT INTO t (id) VALUES (?)", (number,))
+            except dbapi.Error as error:
+                refused.append(error)
+
+    threads = [threading.Thread(target=work, args=(100 * n,)) for n in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert count(connection) == 60 - len(refused)
+
+
+def test_two_connections_see_each_other_after_a_commit(connection: dbapi.Connection) -> None:
+    second = dbapi.connect(lake=other(connection))
+    assert count(second) == 0
+    connection.execute("INSERT INTO t (id) VALUES (1)")
+    connection.commit()
+    assert count(second) == 0
+    second.commit()
+    assert count(second) == 1
+    assert second.execute("SELECT name FROM t").fetchall() == [(None,)]
+    second.execute("UPDATE t SET name = 'b' WHERE id = 1")
+    connection.execute("UPDATE t SET name = 'a' WHERE id = 1")
+    connection.commit()
+    with pytest.raises(dbapi.OperationalError):
+        second.commit()
+    assert second.execute("SELECT name FROM t").fetchall() == [("a",)]
+
+
+def test_cursor_keeps_its_rows_when_the_transaction_ends(connection: dbapi.Connection) -> None:
+    connection.execute("INSERT INTO t (id) VALUES (1), (2)")
+    cursor = connection.execute("SELECT id FROM t ORDER BY id")
+    assert cursor.fetchone() == (1,)
+    connection.rollback()
+    assert cursor.fetchall() == [(2,)]
+    with pytest.raises(dbapi.ProgrammingError):
+        cursor.fetchmany(-1)
+
+
+def test_lake_and_root_are_not_given_together(connection: dbapi.Connection, tmp_path: Path) -> None:
+    with pytest.raises(dbapi.InterfaceError):
+        dbapi.connect(tmp_path, lake=connection.lake)
+    connection.close()
+    with pytest.raises(dbapi.InterfaceError):
+        connection.rollback_to("here")

@@ -1,5 +1,6 @@
 """SQLAlchemy and pandas over a lake: sessions with real transactions, reflection, `to_sql`."""
 
+import uuid
 from decimal import Decimal
 from pathlib import Path
 
@@ -150,6 +151,94 @@ def test_url_that_names_no_lake_is_refused(engine: sa.Engine) -> None:
     with memory.begin() as connection:
         connection.execute(sa.text("CREATE TABLE t (id INT)"))
     assert sa.inspect(memory).get_table_names() == ["t"]
-    with pytest.raises(sa.exc.CompileError), engine.begin() as connection:
+    with engine.begin() as connection:
         table = sa.Table("indexed", sa.MetaData(), sa.Column("id", sa.Integer))
-        sa.Index("by_id", table.c.id).create(connection)
+        table.create(connection)
+        index = sa.Index("by_id", table.c.id)
+        index.create(connection)
+        index.drop(connection)
+
+
+def test_pandas_writes_its_index_and_replaces_tables(engine: sa.Engine, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"select": [1, 2], "x`y": [3, 4], "a b": [1, "x"]})
+    assert frame.to_sql("odd", engine) == 2
+    assert pd.read_sql("odd", engine, index_col="index").to_dict("list") == {
+        "select": [1, 2],
+        "x`y": [3, 4],
+        "a b": ["1", "x"],
+    }
+    frame.to_sql("odd", engine, if_exists="append", method="multi", chunksize=1)
+    frame.set_index("select").to_sql("odd", engine, if_exists="replace")
+    assert lv.Lake(tmp_path, engine="local").read("odd").columns == ["select", "x`y", "a b"]
+    with pytest.raises(ZeroDivisionError), engine.begin() as connection:
+        frame.to_sql("odd", connection, if_exists="append", index=False)
+        frame.to_sql("more", connection)
+        raise ZeroDivisionError
+    assert len(pd.read_sql("odd", engine)) == 2
+    assert not sa.inspect(engine).has_table("more")
+
+
+def test_operators_mean_what_they_mean_in_python(engine: sa.Engine) -> None:
+    with engine.connect() as connection:
+        quotients = sa.select(sa.literal(5) / 2, sa.literal(5) // 2, sa.literal(5.5) // 2, sa.literal(5) % 3)
+        assert connection.execute(quotients).one() == (2.5, 2, 2, 2)
+        owners = sa.select(Account.owner).order_by(Account.id)
+        assert connection.scalars(owners.offset(1)).all() == ["Grace"]
+        assert connection.scalars(owners.fetch(1)).all() == ["Ada"]
+        assert connection.scalars(owners.where(Account.owner.regexp_match("^G"))).all() == ["Grace"]
+        assert connection.scalars(owners.where(~Account.owner.regexp_match("^G"))).all() == ["Ada"]
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        sa.select(Account).with_for_update(),
+        sa.insert(Account).values(id=9).returning(Account.id),
+        sa.select(Account.id).fetch(1, with_ties=True),
+        sa.schema.CreateTable(sa.Table("a", sa.MetaData(), sa.Column("id", sa.Integer, server_default="5"))),
+        sa.schema.CreateTable(sa.Table("b", sa.MetaData(), sa.Column("id", sa.Integer, sa.Identity()))),
+        sa.schema.CreateTable(sa.Table("c", sa.MetaData(), sa.Column("at", sa.Time))),
+    ],
+)
+def test_what_would_be_lost_is_refused(engine: sa.Engine, what: sa.Executable) -> None:
+    with engine.connect() as connection, pytest.raises(sa.exc.CompileError):
+        connection.execute(what)
+
+
+def test_comments_and_values_of_programs_are_kept(engine: sa.Engine, tmp_path: Path) -> None:
+    class Event(Base):
+        __tablename__ = "events"
+        __table_args__ = ({"comment": "it's \\ kept"},)
+        id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False, index=True)
+        key: Mapped[uuid.UUID] = mapped_column(comment="a 'key'")
+        detail: Mapped[dict[str, int]] = mapped_column(sa.JSON)
+
+    Base.metadata.create_all(engine)
+    given = {"key": uuid.UUID(int=7), "detail": {"a": 1}}
+    with Session(engine) as session:
+        session.add_all([Event(id=1, **given), Event(id=2, **given)])
+        session.commit()
+        found = session.get(Event, 1)
+        assert found is not None
+        assert (found.key, found.detail) == (given["key"], given["detail"])
+    shown = lv.Lake(tmp_path, engine="local").sql("SHOW CREATE TABLE events").to_dicts()[0]["createtab_stmt"]
+    assert "COMMENT 'a \\'key\\''" in shown
+    assert "COMMENT 'it\\'s \\\\ kept'" in shown
+    with Session(engine) as session, pytest.raises(sa.exc.IntegrityError):
+        session.add(Event(id=3, detail={}))
+        session.commit()
+    assert sa.inspect(engine).get_unique_constraints("events") == []
+    Base.metadata.remove(Event.__table__)
+
+
+def test_row_that_another_session_deleted_is_an_error(engine: sa.Engine) -> None:
+    with Session(engine) as first, Session(engine) as second:
+        one, two = first.get(Account, 1), second.get(Account, 1)
+        assert one is not None
+        assert two is not None
+        first.delete(one)
+        first.commit()
+        two.owner = "Lovelace"
+        with pytest.raises(sa.exc.OperationalError):
+            second.commit()
+    assert balances(engine) == [Decimal("7.00")]
