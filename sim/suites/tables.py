@@ -6,9 +6,9 @@ when they start again, with places that they hold out of order, and some are res
 Outside writers add rows that tell nothing of
 themselves, which is a conflict for every update on its way: what was published has to be taken back; from
 Iceberg tables they delete these rows again, by files that name them. Some even build on what was published:
-then a table may be torn (see `checkers.tables.torn`). Some transactions make and drop tables (see `making`). Judged:
-every committed transaction is whole and in one serial order with all others, a failed one is nowhere, and
-published entries of the tables never change.
+then a table may be torn (see `checkers.tables.torn`). Some transactions make and drop tables (see `making`).
+Judged: every committed transaction is whole and in one serial order with all others, a failed one is
+nowhere, and published entries of the tables never change.
 """
 
 from collections.abc import Callable, Sequence
