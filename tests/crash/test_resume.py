@@ -11,11 +11,11 @@ import pytest
 from lakevilla.model import Features
 from lakevilla.transaction.transaction import Transaction
 from sim.actors.session import Session
-from sim.checkers.cycles import Append
 from sim.checkers.history import History
-from sim.checkers.published import check_published
+from sim.checkers.isolation.cycles import Append
+from sim.checkers.lake.published import check_published
 from sim.checkers.relays import RELAY
-from sim.checkers.torn import Torn
+from sim.checkers.tables.torn import Torn
 from sim.suites import tables
 from sim.suites.crash import Point, Recorder
 from sim.world.bucket import Bucket
