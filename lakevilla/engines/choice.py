@@ -51,6 +51,15 @@ def choose_engine(engine: str | Engine | None, options: EngineOptions) -> Engine
     raise InvalidInput(f"unknown engine {engine!r}: use engine='local', engine='spark' or engine='auto'")
 
 
+def attach(options: EngineOptions, name: str, tables: Callable[[Engine], Any]) -> None:
+    """Show tables, which are made for a Spark engine, to the session of that engine as a catalog."""
+    engine = _spark(options)
+    from lakevilla.engines.spark.engine import SparkEngine
+
+    assert isinstance(engine, SparkEngine)
+    engine.attach(name, tables(engine))
+
+
 def _local(options: EngineOptions) -> Engine:
     from lakevilla.engines.local.engine import LocalEngine
 
