@@ -79,7 +79,7 @@ kill-stream: setup ## Kill a Spark stream into two tables 20 times, and look for
 
 conformance: setup ## Compare the engines on all statements, and on many generated ones: make conformance SEEDS=0:5000
 	LAKEVILLA_CONFORMANCE_SEEDS=$(SEEDS) $(BIN)/python -m pytest tests/conformance/engines \
-	  tests/spark/test_connect.py::test_files_are_pruned_as_the_session_reads_the_condition_through_connect
+	  tests/spark/servers/test_connect.py::test_files_are_pruned_as_the_session_reads_the_condition_through_connect
 
 bench-base: setup ## Compare statements with deltalake, Spark + Delta and Spark + Iceberg, in one run
 	$(BIN)/python -m bench.base
