@@ -149,7 +149,7 @@ class TypeCompiler(compiler.GenericTypeCompiler):
 
     def visit_ARRAY(self, type_: Any, **_: Any) -> str:
         text = self.process(type_.item_type)
-        for _ in range(type_.dimensions or 1):
+        for _level in range(type_.dimensions or 1):
             text = f"ARRAY<{text}>"
         return text
 

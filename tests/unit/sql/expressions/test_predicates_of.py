@@ -178,7 +178,7 @@ ENGINE = LocalEngine(SystemEnvironment())
 
 
 def truth(text: str, row: dict[str, Any]) -> bool | None:
-    """What the engine says of the expression for one row; it is no predicate that says so."""
+    """The engine's answer for the expression and one row, without a predicate."""
     values = Source("t", SCHEMA, (), lambda _: [], lambda _: (None, ""))  # type: ignore[arg-type,return-value]
     rows = pa.Table.from_pylist([row], schema=SCHEMA)
     queries_rows = _evaluate(text, rows, values)
