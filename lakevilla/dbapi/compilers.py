@@ -148,10 +148,8 @@ class TypeCompiler(compiler.GenericTypeCompiler):
         return "STRING"
 
     def visit_ARRAY(self, type_: Any, **_: Any) -> str:
-        text = self.process(type_.item_type)
-        for _level in range(type_.dimensions or 1):
-            text = f"ARRAY<{text}>"
-        return text
+        depth = type_.dimensions or 1
+        return "ARRAY<" * depth + str(self.process(type_.item_type)) + ">" * depth
 
     def visit_TIME(self, type_: Any, **_: Any) -> str:
         raise exc.CompileError("a lake has no type for times of day: use String, Interval or DateTime")
