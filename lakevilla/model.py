@@ -226,7 +226,8 @@ class Change:
     `metadata` and `protocol` belong to the format. A blind change appends and has read nothing. An inverse
     undoes a published change: it restores what was there, so rules about new changes, such as append-only, do
     not apply to it. `once` is the batch that the version names as committed, for other clients of the format;
-    a negative number names none.
+    a negative number names none. `replaces` says that it gives the table another definition and removes all
+    of its rows: what was there before it and what comes after it have nothing in common.
     """
 
     operation: str
@@ -240,6 +241,7 @@ class Change:
     notice: Notice | None = None
     inverse: bool = False
     once: Batch | None = None
+    replaces: bool = False
 
     @property
     def blind(self) -> bool:

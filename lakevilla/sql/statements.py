@@ -114,7 +114,8 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """CREATE TABLE. `columns` is empty when they come from `as_query`; `checks` are Spark SQL texts."""
+    """CREATE [OR REPLACE] TABLE. `columns` is empty when they come from `as_query`; `checks` are Spark SQL
+    texts."""
 
     name: str
     columns: pa.Schema
@@ -127,6 +128,7 @@ class CreateTable:
     checks: Mapping[str, str] = field(default_factory=dict)
     as_query: exp.Query | None = None
     tables: tuple[TableName, ...] = ()
+    replace: bool = False
 
 
 @dataclass(frozen=True, slots=True)

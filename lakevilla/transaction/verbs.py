@@ -22,7 +22,7 @@ from lakevilla.sql.parser import parse
 from lakevilla.sql.script.places import showing
 from lakevilla.sql.statements import Insert
 from lakevilla.sql.tables import tables_of
-from lakevilla.transaction.statements import ddl, dml, queries
+from lakevilla.transaction.statements import ddl, dml, queries, replacement
 from lakevilla.transaction.statements.dispatch import defined_by, named_by, orders_rows, run_statement
 from lakevilla.transaction.statements.effect import Effect
 from lakevilla.transaction.statements.inputs import (
@@ -32,6 +32,7 @@ from lakevilla.transaction.statements.inputs import (
     merge_clauses,
     merge_source,
     partition_fields,
+    refuse_where,
     table_schema,
     update_text,
     why_once,
@@ -107,8 +108,13 @@ class Verbs(ABC):
         self, name: str, data: object, where: str | None = None, *, schema: str | None = None
     ) -> Counts:
         """Replace the rows for which `where` is true, or all rows, by the data. `schema="merge"` as in
-        `append`."""
-        rows, replaced, widens = self._kept(readable(data)), condition(where), widens_by(schema)
+        `append`. With `schema="replace"` the columns of the data replace those of the table too; its
+        partitioning, properties and constraints stay."""
+        rows, replaced = self._kept(readable(data)), condition(where)
+        if schema == "replace":
+            refuse_where(where)
+            return self._change(lambda w: replacement.overwrite(w, name, rows), rows, name)
+        widens = widens_by(schema)
         return self._change(lambda w: dml.overwrite(w, name, rows, replaced, widens), rows, name)
 
     def update(self, name: str, set: Mapping[str, Any], where: str | None = None) -> Counts:
@@ -164,17 +170,21 @@ class Verbs(ABC):
         location: str | None = None,
         properties: Mapping[str, str] | None = None,
         comment: str | None = None,
+        replace: bool = False,
     ) -> Counts:
         """Make a table from an Arrow schema, columns as DDL text (`"id BIGINT, day DATE"`), or data.
 
-        `format` is `"delta"` or `"iceberg"`; left out, it is the lake's `default_format`.
+        `format` is `"delta"` or `"iceberg"`; left out, it is the lake's `default_format`. With `replace=True`
+        a table of this name may exist: its next version has these columns, properties and rows, and nothing
+        of what it had. Earlier versions stay readable. Its format stays.
         """
         given = self._kept(readable(schema_or_data))
         once = "" if isinstance(given, pa.Schema) else why_once(given)
 
         def run(workspace: Workspace) -> Effect:
             schema, data = table_schema(workspace.engine, given)
-            return ddl.create(
+            make = replacement.create_or_replace if replace else ddl.create
+            return make(
                 workspace,
                 name,
                 schema,

@@ -5,7 +5,7 @@ import re
 import pyarrow as pa
 
 from lakevilla.errors import InvalidInput, Unsupported
-from lakevilla.files.column_mapping import COMMENT
+from lakevilla.formats.columns import comment_of
 from lakevilla.formats.properties import CONSTRAINT
 from lakevilla.model import PartitionField
 from lakevilla.predicates import ANYTHING
@@ -58,7 +58,7 @@ def describe(pinned: Pinned) -> pa.Table:
 def extended_description(workspace: Workspace, pinned: Pinned) -> pa.Table:
     """The columns with their comments, then facts about the table, as Spark's DESCRIBE EXTENDED has them."""
     snapshot, ref = pinned.snapshot, pinned.ref
-    rows = [(field.name, type_name(field.type), _comment(field)) for field in snapshot.schema]
+    rows = [(field.name, type_name(field.type), comment_of(field)) for field in snapshot.schema]
     if snapshot.partitioning.fields:
         rows.append(("# Partitioned by", "", ""))
         rows += [(_transform(field), "", "") for field in snapshot.partitioning.fields]
@@ -159,7 +159,7 @@ def _column_text(field: pa.Field) -> str:
     text = f"{_quoted(field.name)} {_type_text(field)}"
     if not field.nullable:
         text += " NOT NULL"
-    comment = _comment(field)
+    comment = comment_of(field)
     return f"{text} COMMENT {_literal(comment)}" if comment else text
 
 
@@ -189,10 +189,6 @@ def _transform(field: PartitionField) -> str:
         return column
     sized = _WIDTH.fullmatch(field.transform)
     return f"{sized[1]}({sized[2]}, {column})" if sized else f"{field.transform}s({column})"
-
-
-def _comment(field: pa.Field) -> str:
-    return bytes((field.metadata or {}).get(COMMENT, b"")).decode()
 
 
 def _url(workspace: Workspace, pinned: Pinned) -> str:

@@ -7,6 +7,7 @@ from lakevilla.formats.properties import CONSTRAINT
 from lakevilla.sql import statements as sql
 from lakevilla.transaction.statements import ddl, descriptions, dml, queries
 from lakevilla.transaction.statements.effect import Effect
+from lakevilla.transaction.statements.replacement import create_or_replace
 from lakevilla.transaction.statements.statement import Defines
 from lakevilla.transaction.workspace import Workspace
 
@@ -85,7 +86,8 @@ def _create(workspace: Workspace, statement: sql.CreateTable) -> Effect:
     elif not len(schema):
         raise InvalidInput(f"CREATE TABLE {statement.name!r} names no columns")
     checks = {f"{CONSTRAINT}{name}": text for name, text in statement.checks.items()}
-    done = ddl.create(
+    create = create_or_replace if statement.replace else ddl.create
+    done = create(
         workspace,
         statement.name,
         schema,

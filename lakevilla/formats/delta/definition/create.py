@@ -36,7 +36,7 @@ def create_table(
 ) -> Change:
     """The change that makes version 0 of a table. InvalidInput for what Delta cannot hold."""
     check_columns(schema)
-    _check_partitioning(schema, partition_columns)
+    check_partitioning(schema, partition_columns)
     configuration = dict(properties or {})
     # Constraints are fine here: there are no rows yet that would have to be checked.
     check_properties({key: value for key, value in configuration.items() if not key.startswith(CONSTRAINT)})
@@ -63,7 +63,8 @@ def create_table(
     return Change("CREATE TABLE", parameters, metadata=metadata, protocol=upgraded(FIRST, metadata))
 
 
-def _check_partitioning(schema: pa.Schema, columns: Sequence[str]) -> None:
+def check_partitioning(schema: pa.Schema, columns: Sequence[str]) -> None:
+    """InvalidInput if a table of these columns cannot be partitioned by those."""
     if not len(schema):
         raise InvalidInput("a table needs at least one column")
     if len(set(columns)) < len(columns):
