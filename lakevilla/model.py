@@ -300,8 +300,8 @@ class LakeEntry:
     `kind` is `commit`, `adopt` (versions that other clients wrote became part of the lake's instant),
     `create`, `register`, `rename`, `drop`, `tag`, `untag`, `expire` or `void`; `published` is False if it was
     rolled back. `tables` are those that it changed, by name, with their versions; None where that is
-    not known, and for a name that was dropped. `tags` are the tags that it set, with their entries; None for
-    one that it deleted.
+    not known, for a name that was dropped, and for a view. `tags` are the tags that it set, with their
+    entries; None for one that it deleted.
     """
 
     seq: int

@@ -27,6 +27,7 @@ from lakevilla.sql.script.lexer import first_word
 from lakevilla.sql.script.places import move, point_at
 from lakevilla.sql.script.places import show as show_place
 from lakevilla.sql.script.splitter import only_piece
+from lakevilla.sql.script.view_statements import is_about_views, view_statement
 from lakevilla.sql.statements import (
     Delete,
     DropTable,
@@ -39,6 +40,7 @@ from lakevilla.sql.syntax_errors import syntax_error, unclosed, unknown_statemen
 from lakevilla.sql.tables import table_name, tables_of
 
 _SELECT = "SELECT "
+_VIEWS = ("CREATE", "DROP")
 
 _SMALLEST = {
     exp.DataType.Type.TINYINT: str(2**7),
@@ -54,6 +56,8 @@ def parse(text: str, parameters: Mapping[str, Any] | None = None) -> Statement:
         _refuse_command(text, first)
     if first in show.WORDS:
         return show.shown(text)
+    if first in _VIEWS and is_about_views(piece := only_piece(text)):
+        return view_statement(piece, parameters or {}, parse)
     tokens = _tokens(text)
     if first == "ALTER" and "UNSET" in (token.text.upper() for token in tokens):
         return unset_properties(tokens)

@@ -20,7 +20,7 @@ from lakevilla.model import Counts
 from lakevilla.sql.parameters import plain
 from lakevilla.sql.parser import parse
 from lakevilla.sql.script.places import showing
-from lakevilla.sql.statements import Insert
+from lakevilla.sql.statements import CreateView, Insert
 from lakevilla.sql.tables import tables_of
 from lakevilla.transaction.statements import ddl, dml, queries, replacement
 from lakevilla.transaction.statements.dispatch import defined_by, named_by, orders_rows, run_statement
@@ -39,8 +39,12 @@ from lakevilla.transaction.statements.inputs import (
     widens_by,
 )
 from lakevilla.transaction.statements.statement import Defines, Statement
+from lakevilla.transaction.statements.stored_views import TemporaryView
+from lakevilla.transaction.statements.view_definitions import temporary_view
 from lakevilla.transaction.statements.views import Views
 from lakevilla.transaction.workspace import Workspace
+
+_NONE: Mapping[str, Any] = {}
 
 
 class Verbs(ABC):
@@ -71,18 +75,48 @@ class Verbs(ABC):
 
         A query gives a result, a change gives counts of rows, a definition gives None.
         """
-        parameters = {name: plain(value) for name, value in parameters.items()}
+        return self._sql(text, {name: plain(value) for name, value in parameters.items()}, views or {})
+
+    def _sql(
+        self,
+        text: str,
+        parameters: Mapping[str, Any],
+        views: Mapping[str, object] = _NONE,
+        temporary: Mapping[str, TemporaryView] = _NONE,
+    ) -> Any:
+        """Run one statement; `temporary` are the views of its session, by names in lower case."""
         parsed = parse(text, parameters)
-        run = showing(text, partial(run_statement, statement=parsed))
         defines, ordered = defined_by(parsed), orders_rows(parsed)
-        if views:
-            # Without its text: a client that resumes the transaction does not have the views.
-            shown = Views(views, parsed)
-            return self._run(Statement(shown.run, defines=defines, ordered=ordered, tables=shown.tables))
+        if views or temporary:
+            shown = Views(views, parsed, temporary)
+            run = showing(text, shown.run)
+            # Without its text if it reads them: a client that resumes the transaction does not have them.
+            told = text if not shown.covered else None
+            tables = shown.tables
+            return self._run(
+                Statement(run, told, parameters, defines=defines, ordered=ordered, tables=tables)
+            )
+        run = showing(text, partial(run_statement, statement=parsed))
         tables, blind = named_by(parsed), isinstance(parsed, Insert) and dml.is_blind(parsed)
         return self._run(
             Statement(run, text, parameters, defines=defines, ordered=ordered, tables=tables, blind=blind)
         )
+
+    def _define(self, statement: CreateView, temporary: Mapping[str, TemporaryView]) -> TemporaryView:
+        """The temporary view that a statement of a session makes."""
+        made: list[TemporaryView] = []
+
+        def run(workspace: Workspace) -> Effect:
+            workspace.stored_views.temporary = temporary
+            try:
+                made.append(temporary_view(workspace, statement))
+            finally:
+                workspace.stored_views.temporary = {}
+            return Effect(None)
+
+        tables = tuple(table.name for table in statement.tables if table.name.casefold() not in temporary)
+        self._run(Statement(run, once="it made a temporary view", tables=tables))
+        return made[-1]
 
     def read(self, name: str, *, version: int | None = None, at: Any = None) -> Result:
         """A table as it is now, or as it was at a version or a time."""

@@ -79,6 +79,10 @@ class PastLake(Verbs):
         """The names of the tables of this instant."""
         return list(self.versions)
 
+    def views(self) -> dict[str, str]:
+        """The views of this instant, with the texts of their queries."""
+        return {view.name: view.text for _, view in sorted(self._head.views.items())}
+
     def export(self) -> Export:
         """This instant as a list of tables and versions, and as SQL for other engines."""
         return export(self._catalog, self._head)
@@ -162,6 +166,7 @@ class _PastWorkspace(Workspace):
     def __init__(self, past: PastLake, catalog: Catalog, engine: Engine, environment: Environment) -> None:
         super().__init__(catalog, engine, environment, environment.new_id(), Guarantees(Features.NONE))
         self._past = past
+        self.stored_views.past = past._head.views
 
     def pin(self, table: TableName) -> Pinned:
         if table.version is not None or table.timestamp_ms is not None:

@@ -83,6 +83,9 @@ class RowsEngine:
         schema = pa.Table.from_pylist(rows).schema if rows else pa.schema([(n, pa.int64()) for n in names])
         return RowsResult(schema, lambda: rows)
 
+    def columns_of(self, query: exp.Query, sources: Mapping[str, Source], now_ms: int) -> pa.Schema:  # noqa: ARG002
+        return pa.schema([(item.alias_or_name, pa.int64()) for item in query.expressions])
+
     def accepts(self, data: object) -> bool:
         return isinstance(data, list | pa.Table | RowsResult)
 
