@@ -12,6 +12,7 @@ from lakevilla.formats.catalogs import CatalogPlace, KnownCatalogs, needed_packa
 from lakevilla.formats.delta.log.paths import LOG
 from lakevilla.formats.delta.table import DeltaTable
 from lakevilla.formats.port import Table
+from lakevilla.sql.words.suggestions import did_you_mean
 from lakevilla.store.port import Store
 
 FORMATS = {"delta": LOG, "iceberg": "metadata/"}
@@ -23,7 +24,10 @@ MARKS = {"delta": (LOG,), "iceberg": ("metadata/v", "metadata/0")}
 def check_format(name: str) -> None:
     """Raise Unsupported if there is no format of this name."""
     if name not in FORMATS:
-        raise Unsupported(f"unknown table format {name!r}; available: 'delta', 'iceberg'")
+        hint = did_you_mean(name, FORMATS, "available: 'delta', 'iceberg'")
+        error = Unsupported(f"unknown table format {name!r}; {hint}")
+        error.unknown = name
+        raise error
 
 
 def open_table(

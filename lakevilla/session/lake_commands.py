@@ -9,7 +9,7 @@ from lakevilla.engines.local.result import Result
 from lakevilla.session.answer import Answer
 from lakevilla.session.port import SessionLake
 from lakevilla.sql.script import commands as c
-from lakevilla.transaction.statements.stored_views import TemporaryView
+from lakevilla.transaction.views.stored import TemporaryView
 
 _TIME = pa.timestamp("us", "UTC")
 _TEXT = pa.string()

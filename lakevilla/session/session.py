@@ -21,11 +21,11 @@ from lakevilla.sql.parser import parse
 from lakevilla.sql.script import commands as c
 from lakevilla.sql.script.command_parser import command_of
 from lakevilla.sql.script.options import option
-from lakevilla.sql.script.places import move, point_at
+from lakevilla.sql.script.places import move, point_at, showing
 from lakevilla.sql.script.splitter import Piece, split
 from lakevilla.sql.statements import CreateView
-from lakevilla.transaction.statements.stored_views import TemporaryView
 from lakevilla.transaction.transaction import Transaction
+from lakevilla.transaction.views.stored import TemporaryView
 
 R = TypeVar("R")
 
@@ -200,12 +200,13 @@ class Session:
         if isinstance(found, c.Restore) and self._transaction is not None:
             raise InvalidInput("RESTORE is a transaction of its own: COMMIT or ROLLBACK the open one first")
         own = _own(piece, given, found) if isinstance(found, c.AtQuery) else {}
-        return run_lake_command(self._lake, found, piece.text, own, self._temporary.views)
+        run = showing(piece.text, run_lake_command)
+        return run(self._lake, found, piece.text, own, self._temporary.views)
 
     def _statement(self, piece: Piece, given: Mapping[str, Any]) -> Answer:
         """A statement of Spark SQL, in the open transaction or in one of its own."""
         own = _own(piece, given)
-        told = self._temporary.run(piece, own, self._defined)
+        told = showing(piece.text, self._temporary.run)(piece, own, self._defined)
         if told is not None:
             return Answer(piece.text, None, told)
         temporary = self._temporary.views

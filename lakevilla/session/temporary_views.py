@@ -9,9 +9,9 @@ from typing import Any
 from lakevilla.errors import InvalidInput
 from lakevilla.sql.parser import parse
 from lakevilla.sql.script.splitter import Piece
-from lakevilla.sql.script.view_statements import is_about_views
 from lakevilla.sql.statements import CreateView, DropView
-from lakevilla.transaction.statements.stored_views import TemporaryView
+from lakevilla.sql.views.statements import is_about_views
+from lakevilla.transaction.views.stored import TemporaryView
 
 Define = Callable[[CreateView], TemporaryView]
 

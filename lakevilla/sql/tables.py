@@ -31,7 +31,8 @@ def sql_name(name: str) -> str:
 def table_name(table: exp.Expr) -> str:
     """`db.table` as one text; back quotes are only spelling."""
     if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
-        raise InvalidInput(f"expected the name of a table, found {spark_text(table)}")
+        found = f", found {spark_text(table)}" if isinstance(table, exp.Expr) else ""
+        raise InvalidInput(f"expected the name of a table{found}")
     return ".".join(part.name for part in table.parts)
 
 

@@ -39,9 +39,9 @@ from lakevilla.transaction.statements.inputs import (
     widens_by,
 )
 from lakevilla.transaction.statements.statement import Defines, Statement
-from lakevilla.transaction.statements.stored_views import TemporaryView
-from lakevilla.transaction.statements.view_definitions import temporary_view
-from lakevilla.transaction.statements.views import Views
+from lakevilla.transaction.views.definitions import temporary_view
+from lakevilla.transaction.views.given import Views
+from lakevilla.transaction.views.stored import TemporaryView
 from lakevilla.transaction.workspace import Workspace
 
 _NONE: Mapping[str, Any] = {}

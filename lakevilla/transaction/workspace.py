@@ -29,10 +29,10 @@ from lakevilla.tables.time_travel import is_earlier, pin_earlier
 from lakevilla.transaction.guarantees import Guarantees
 from lakevilla.transaction.instants.instant import PinnedInstant
 from lakevilla.transaction.lifecycle.uploads import Uploads
-from lakevilla.transaction.statements.information_schema import information, is_own_schema
 from lakevilla.transaction.statements.own_tables import OwnTables
 from lakevilla.transaction.statements.sources import table_source
-from lakevilla.transaction.statements.stored_views import StoredViews
+from lakevilla.transaction.views.information_schema import information, is_own_schema
+from lakevilla.transaction.views.stored import StoredViews
 
 BeforeChange = Callable[[str, bool], None]
 """Called with a table's name before a statement changes it, and whether it reads nothing."""

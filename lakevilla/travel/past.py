@@ -93,7 +93,9 @@ class PastLake(Verbs):
         ref = registry.find(self._head, name)
         version = None if ref is None else self._head.versions.get(ref.location)
         if ref is None or version is None:
-            raise InvalidInput(self._missing(name, ref is not None), table=name, entry=self.seq)
+            missing = InvalidInput(self._missing(name, ref is not None), table=name, entry=self.seq)
+            missing.unknown = name
+            raise missing
         with self._lock:
             known = self._pinned.get(ref.location)
         if known is None:

@@ -12,7 +12,7 @@ from lakevilla.store.metered import Meter
 from lakevilla.tables.catalog import Catalog
 from lakevilla.transaction.statements.restore import restore
 from lakevilla.transaction.statements.statement import Defines, Statement
-from lakevilla.transaction.statements.view_definitions import restore_view
+from lakevilla.transaction.views.definitions import restore_view
 from lakevilla.travel.instants import find
 from lakevilla.travel.past import PastLake
 from lakevilla.versions import registry
@@ -163,11 +163,13 @@ def _chosen(
         name = called.get(wanted.casefold())
         if name is None or name not in versions:
             why = "the lake did not have it then" if name is None else skipped[name]
-            raise InvalidInput(
+            error = InvalidInput(
                 f"table {wanted!r} cannot be restored to entry {seq}: {why}. Nothing was changed",
                 table=wanted,
                 entry=seq,
             )
+            error.unknown = wanted
+            raise error
         chosen[name] = versions[name]
     return chosen
 

@@ -25,7 +25,7 @@ from lakevilla.store.names import check_table_name
 from lakevilla.tables.pinned import Pinned, seen
 from lakevilla.transaction.statements.dml import refuse_rewritten
 from lakevilla.transaction.statements.effect import Effect, LakeChange, TableChange, TableDrop
-from lakevilla.transaction.statements.information_schema import is_own_schema
+from lakevilla.transaction.views.information_schema import is_own_schema
 from lakevilla.transaction.workspace import Workspace
 from lakevilla.versions import registry
 from lakevilla.versions.records import GONE, CreateTable, DropTable, RegisterTable, RenameTable

@@ -17,8 +17,8 @@ from lakevilla.sql.words.suggestions import did_you_mean
 from lakevilla.store.metered import Meter
 from lakevilla.tables.pinned import Pinned
 from lakevilla.timestamps import utc_text
-from lakevilla.transaction.statements import view_descriptions
-from lakevilla.transaction.statements.view_definitions import literal
+from lakevilla.transaction.views import descriptions as view_descriptions
+from lakevilla.transaction.views.definitions import literal
 from lakevilla.transaction.workspace import Workspace
 from lakevilla.versions.views import View
 

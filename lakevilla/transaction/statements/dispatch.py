@@ -5,13 +5,13 @@ from dataclasses import replace
 from lakevilla.errors import InvalidInput
 from lakevilla.formats.properties import CONSTRAINT
 from lakevilla.sql import statements as sql
-from lakevilla.sql.views import expanded
+from lakevilla.sql.views.expansion import expanded
 from lakevilla.transaction.statements import ddl, descriptions, dml, queries
 from lakevilla.transaction.statements.effect import Effect
-from lakevilla.transaction.statements.information_schema import is_own_schema
 from lakevilla.transaction.statements.replacement import create_or_replace
 from lakevilla.transaction.statements.statement import Defines
-from lakevilla.transaction.statements.view_definitions import create_view, drop_view
+from lakevilla.transaction.views.definitions import create_view, drop_view
+from lakevilla.transaction.views.information_schema import is_own_schema
 from lakevilla.transaction.workspace import Workspace
 
 

@@ -9,10 +9,10 @@ from lakevilla.errors import InvalidInput
 from lakevilla.sql import statements as sql
 from lakevilla.sql.parser import select_from
 from lakevilla.sql.statements import TableName
-from lakevilla.sql.views import expanded
+from lakevilla.sql.views.expansion import expanded
 from lakevilla.transaction.statements.effect import Effect
-from lakevilla.transaction.statements.information_schema import is_own_schema
-from lakevilla.transaction.statements.view_definitions import visible
+from lakevilla.transaction.views.definitions import visible
+from lakevilla.transaction.views.information_schema import is_own_schema
 from lakevilla.transaction.workspace import Workspace
 
 

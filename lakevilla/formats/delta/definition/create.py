@@ -23,6 +23,7 @@ from lakevilla.formats.delta.log.actions import Metadata
 from lakevilla.formats.properties import CONSTRAINT
 from lakevilla.formats.uuids import dashed
 from lakevilla.model import Change
+from lakevilla.sql.words.suggestions import unknown_column
 
 
 def create_table(
@@ -72,10 +73,7 @@ def check_partitioning(schema: pa.Schema, columns: Sequence[str]) -> None:
     for name in columns:
         position = schema.get_field_index(name)
         if position < 0:
-            raise InvalidInput(
-                f"unknown partition column {name!r}; available: {', '.join(map(repr, schema.names))}",
-                column=name,
-            )
+            raise unknown_column(name, schema.names, kind="partition column")
         if pa.types.is_nested(schema.field(position).type):
             raise InvalidInput(
                 f"{name!r} cannot be a partition column: its type {schema.field(position).type} is not "

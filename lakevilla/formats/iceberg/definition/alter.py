@@ -38,6 +38,7 @@ from lakevilla.sql.statements import (
     SetProperties,
     UnsetProperties,
 )
+from lakevilla.sql.words.suggestions import unknown_column
 
 Column = dict[str, Any]
 """A column of a schema as Iceberg's JSON has it."""
@@ -225,8 +226,7 @@ def _column(columns: list[Column], name: str) -> Column:
     for column in columns:
         if column["name"] == name:
             return column
-    names = ", ".join(column["name"] for column in columns)
-    raise InvalidInput(f"unknown column {name!r}; available: {names}", column=name)
+    raise unknown_column(name, [column["name"] for column in columns])
 
 
 def _last_id(raw: Raw) -> int:

@@ -20,6 +20,7 @@ from lakevilla.formats.iceberg.definition.schema import from_arrow
 from lakevilla.formats.iceberg.definition.settings import FORMAT_VERSION, check_properties
 from lakevilla.formats.uuids import dashed
 from lakevilla.model import Change, PartitionField
+from lakevilla.sql.words.suggestions import unknown_column
 
 _FIRST_PARTITION_ID = 1000
 _TIMES = ("year", "month", "day", "hour")
@@ -135,11 +136,8 @@ def _source(columns: Schema, field: PartitionField) -> NestedField:
     for name in field.source:
         found = members.field_by_name(name)
         if found is None:
-            known = ", ".join(member.name for member in members.fields)
-            raise InvalidInput(
-                f"unknown partition column {'.'.join(field.source)!r}; available: {known}",
-                column=".".join(field.source),
-            )
+            known = [member.name for member in members.fields]
+            raise unknown_column(".".join(field.source), known, kind="partition column")
         members = found.field_type if isinstance(found.field_type, StructType) else StructType()
     if found is None or not found.field_type.is_primitive:
         raise InvalidInput(

@@ -4,7 +4,7 @@ import pyarrow as pa
 
 from lakevilla.errors import InvalidInput
 from lakevilla.sql import statements as sql
-from lakevilla.transaction.statements.view_definitions import create_text
+from lakevilla.transaction.views.definitions import create_text
 from lakevilla.versions.views import View
 
 _TEXT = pa.string()

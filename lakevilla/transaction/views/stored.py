@@ -1,7 +1,7 @@
 """The views of the lake as one transaction sees them, with its own changes.
 
 What a name meant stays so in the transaction, and is part of what it has read: its commit is refused if a
-view that it used is another one by then. A view is no table, so that cannot be redone.
+view that it used is another one by then. No statement runs again for that.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from sqlglot import exp
 from lakevilla.errors import Conflict, InvalidInput
 from lakevilla.sql.parser import parse
 from lakevilla.sql.statements import Query, TableName
-from lakevilla.sql.views import ViewQuery
+from lakevilla.sql.views.expansion import ViewQuery
 from lakevilla.store.names import may_be_table
 from lakevilla.versions import registry
 from lakevilla.versions.views import View, Views, decode_view, encode_view, find_view, with_changes

@@ -18,7 +18,7 @@ from lakevilla.sql.statements import TableName
 from lakevilla.sql.types import type_name
 from lakevilla.sql.words.suggestions import did_you_mean
 from lakevilla.tables.pinned import Pinned
-from lakevilla.transaction.statements.stored_views import INFORMATION
+from lakevilla.transaction.views.stored import INFORMATION
 from lakevilla.versions.views import View
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from lakevilla.sql import statements as sql
 from lakevilla.sql.letters import refuse_surrogates_in
 from lakevilla.sql.tables import sql_name
 from lakevilla.sql.types import type_name
-from lakevilla.sql.views import Expansion, Find, ViewQuery, expanded
+from lakevilla.sql.views.expansion import Expansion, Find, ViewQuery, expanded
 from lakevilla.sql.words.suggestions import did_you_mean
 from lakevilla.store.names import check_table_name
 from lakevilla.transaction.statements.effect import Effect, LakeChange
-from lakevilla.transaction.statements.stored_views import INFORMATION, TemporaryView
+from lakevilla.transaction.views.stored import INFORMATION, TemporaryView
 from lakevilla.transaction.workspace import Workspace
 from lakevilla.versions.commits import Commit
 from lakevilla.versions.records import Head
@@ -91,9 +91,19 @@ class _Proposal:
         return Commit((), views=(self.change,))
 
 
+LONGEST_BYTES = 64 * 1024
+"""The text of a view lies in HEAD, which every client reads."""
+
+
 def defined(workspace: Workspace, statement: sql.CreateView, name: str) -> View:
     """The view that a statement makes; InvalidInput for a query that cannot be one."""
     refuse_surrogates_in([name, statement.comment, *(comment for _, comment in statement.columns)], "a view")
+    if len(statement.text.encode()) > LONGEST_BYTES:
+        raise InvalidInput(
+            f"the query of view {name!r} is too long: at most {LONGEST_BYTES:,} bytes are allowed; divide it "
+            "into several views",
+            table=name,
+        )
     body = sql.Query(statement.query, statement.tables)
     if not statement.temporary:
         _refuse_outside(workspace, statement)

@@ -9,7 +9,7 @@ from lakevilla.errors import InvalidInput
 from lakevilla.sql import statements as sql
 from lakevilla.transaction.statements.dispatch import named_by, run_statement
 from lakevilla.transaction.statements.effect import Effect
-from lakevilla.transaction.statements.stored_views import TemporaryView
+from lakevilla.transaction.views.stored import TemporaryView
 from lakevilla.transaction.workspace import Workspace
 
 
