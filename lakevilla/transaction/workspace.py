@@ -74,8 +74,7 @@ class Workspace:
         self._places: dict[str, str] = {}
         self._bases: dict[str, Pinned] = {}
         self._views: dict[str, Snapshot] = {}
-        self._unseen: dict[str, list[Change]] = {}
-        """Appends that no statement has looked for yet: most transactions never read what they append."""
+        self._unseen: dict[str, list[Change]] = {}  # Appends that no statement has looked for yet.
         self._rewritten: set[str] = set()
         self._targets: set[str] = set()  # Where statements change tables.
         self._guessed: str | None = None
