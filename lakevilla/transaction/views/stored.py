@@ -4,7 +4,7 @@ What a name meant stays so in the transaction, and is part of what it has read: 
 view that it used is another one by then. No statement runs again for that.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -48,6 +48,8 @@ class StoredViews:
         self.temporary: Mapping[str, TemporaryView] = {}
         self.past: Views | None = None
         """Those of an earlier instant, for a workspace that sees one."""
+        if workspace.instant is not None:
+            workspace.instant.allows = lambda head: self._changed(head.views) is None
 
     def find(self, name: str) -> View | None:
         """The view of this name, from now on the same; None if there is none, or if it is a table's name."""
@@ -96,16 +98,21 @@ class StoredViews:
 
     def refuse_changed(self, views: Views) -> None:
         """Conflict if a view that the transaction depends on is another one in these."""
-        writes = self._workspace.own.views
+        only = None if self._workspace.reads_count else self._workspace.own.views
+        name = self._changed(views, only)
+        if name is not None:
+            raise Conflict(
+                f"view {name!r} was created, replaced or dropped by another client after the transaction "
+                "had used its name. Nothing was changed; run the transaction again",
+                table=name,
+            )
+
+    def _changed(self, views: Views, only: Collection[str] | None = None) -> str | None:
+        """A view that the transaction has seen and that is another one in these, of those of these names."""
         for key, (name, seen) in self.seen.items():
-            if not self._workspace.reads_count and key not in writes:
-                continue
-            if find_view(views, name) != seen:
-                raise Conflict(
-                    f"view {name!r} was created, replaced or dropped by another client after the transaction "
-                    "had used its name. Nothing was changed; run the transaction again",
-                    table=name,
-                )
+            if (only is None or key in only) and find_view(views, name) != seen:
+                return name
+        return None
 
     def encoded(self) -> dict[str, Mapping[str, Any] | None]:
         """What was seen, for the records of the transaction."""

@@ -128,6 +128,19 @@ def test_snapshot_isolation_lets_a_view_change_that_was_only_read(lake: lv.Lake)
     assert rows(lake, "SELECT * FROM v") == [(1,)]
 
 
+def test_view_and_its_table_are_seen_at_one_instant(lake: lv.Lake) -> None:
+    """A table that is pinned after the view brings no later instant, in which the view is another one."""
+    lake.sql("CREATE VIEW v AS SELECT id FROM orders")
+    other = lv.Lake("memory://", engine="local", store=lake._store)
+    with lake.transaction() as tx:
+        tx.sql("SHOW CREATE VIEW v").collect()
+        other.sql("CREATE OR REPLACE VIEW v AS SELECT 10 * id AS id FROM orders")
+        with other.transaction(lv.R) as outside:
+            outside.sql("DELETE FROM orders WHERE id = 1")
+        assert rows(tx, "SELECT * FROM v") == [(1,), (2,), (3,)]
+    assert rows(lake, "SELECT * FROM v") == [(20,), (30,)]
+
+
 def test_two_transactions_that_make_one_view_do_not_both_commit(lake: lv.Lake) -> None:
     first, second = lake.transaction(), lake.transaction()
     first.sql("CREATE VIEW v AS SELECT 1 AS x")
