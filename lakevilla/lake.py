@@ -260,6 +260,11 @@ class Lake(Verbs, Upkeep):
         """The names of all tables: registered ones, and those in the lake's root."""
         return self._catalog.names(Meter())
 
+    def views(self) -> dict[str, str]:
+        """The views of the lake, with the texts of their queries."""
+        head = self._catalog.head(Meter(), fresh=True)
+        return {} if head is None else {view.name: view.text for _, view in sorted(head.views.items())}
+
     def register_all(self, folder: str | PurePath, *, prefix: str = "") -> RegisterReport:
         """Register every Delta and Iceberg table below a folder or a warehouse, up to three levels deep.
 

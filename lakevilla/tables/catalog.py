@@ -30,6 +30,7 @@ from lakevilla.tables.pinned import Pinned
 from lakevilla.tables.snapshot_cache import Seen, SnapshotCache
 from lakevilla.tables.table_errors import log_gone, no_such_table
 from lakevilla.versions import registry
+from lakevilla.versions.commits import Commit
 from lakevilla.versions.log import PREMISE_SECONDS, GlobalLog, ReadHead, States
 from lakevilla.versions.records import CreateTable, Entry, Head, RegistryChange
 from lakevilla.versions.tags import TagChange
@@ -196,7 +197,7 @@ class Catalog:
         return found
 
     def decide(
-        self, change: Callable[[Head], RegistryChange | TagChange], author: Author, meter: Meter
+        self, change: Callable[[Head], RegistryChange | TagChange | Commit], author: Author, meter: Meter
     ) -> Decided:
         """Bring a change of names into the global log; `change` makes it for the HEAD that it follows."""
         log = self.log(meter)
@@ -297,9 +298,10 @@ class Catalog:
 
     def missing(self, name: str, meter: Meter, gone: TableRef | None = None) -> LakeVillaError:
         """The error for a table that is not there: of no such name, or one whose log is `gone`."""
+        views = () if self._head is None else sorted(self._head.views)
         if gone is not None:
             return log_gone(name, self.store_of(gone.location, meter).url)
-        return no_such_table(name, self.names(meter))
+        return no_such_table(name, [*self.names(meter), *views])
 
     def log(self, meter: Meter) -> GlobalLog:
         """The lake's global log, whose requests this meter counts."""
