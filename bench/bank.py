@@ -19,7 +19,7 @@ from random import Random
 
 import lakevilla as lv
 from bench.bank_clients import ACCOUNTS, TABLES, Journals, Staff, Teller
-from bench.seaweed import running_server
+from bench.stores.seaweed import running_server
 from lakevilla.settle.commits import INVERSE
 
 CLIENTS = 16

@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import lakevilla as lv
-from bench.seaweed import die_with_parent
+from bench.stores.seaweed import die_with_parent
 
 TABLES = ("left", "right")
 ACCOUNTS = 6

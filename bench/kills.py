@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import lakevilla as lv
-from bench.seaweed import die_with_parent
+from bench.stores.seaweed import die_with_parent
 
 ROOT = Path(__file__).parents[1]
 WAIT_SECONDS = 600.0

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 import lakevilla as lv
-from bench.stores import SEAWEEDFS, SLOW, Place, running_places
+from bench.stores.places import SEAWEEDFS, SLOW, Place, running_places
 from sim.suites import storm
 from sim.suites.storm import BOTH, CLIENTS, RETRIES, TABLES, Tally
 

@@ -17,10 +17,10 @@ import deltalake
 import pyarrow as pa
 
 import lakevilla as lv
-from bench.data import accounts
-from bench.proxy import Proxy, running_proxy
-from bench.seaweed import S3Server, running_server
-from bench.timing import Metrics, Ratio, interleave, ratio, spread, timed
+from bench.data.rows import accounts
+from bench.measures.timing import Metrics, Ratio, interleave, ratio, spread, timed
+from bench.stores.proxy import Proxy, running_proxy
+from bench.stores.seaweed import S3Server, running_server
 
 COUNTS = (1, 2, 4, 8, 16, 32)
 ONE_COMMIT, ISOLATED = "one commit", "one commit with isolation"

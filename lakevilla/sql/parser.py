@@ -14,9 +14,10 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token
 
 from lakevilla.errors import InvalidInput, LakeVillaError, Unsupported
-from lakevilla.sql.alter import alter_table, unset_properties
-from lakevilla.sql.create import create_table
+from lakevilla.sql.ddl.alter import alter_table, unset_properties
+from lakevilla.sql.ddl.create import create_table
 from lakevilla.sql.dialect import DIALECT, spark_text
+from lakevilla.sql.extra_clauses import refuse_extra_clauses
 from lakevilla.sql.letters import refuse_surrogates
 from lakevilla.sql.merge import merge
 from lakevilla.sql.parameters import bind
@@ -186,6 +187,7 @@ def _sign_smallest(tree: exp.Expr) -> None:
 
 
 def _statement(tree: exp.Expr) -> Statement:
+    refuse_extra_clauses(tree)
     match tree:
         case exp.Insert():
             return _insert(tree)

@@ -13,9 +13,9 @@ from lakevilla.errors import InvalidInput
 from lakevilla.model import Features, Receipt
 from lakevilla.transaction.transaction import Transaction
 from sim.actors.session import Session
-from sim.checkers.cycles import Append
 from sim.checkers.history import Operation
-from sim.checkers.looks import INSERTED, Deed, Look
+from sim.checkers.isolation.cycles import Append
+from sim.checkers.isolation.looks import INSERTED, Deed, Look
 
 R, CT, I = Features.R, Features.CT, Features.I  # noqa: E741 - as the features are called
 ALL = R | CT | I

@@ -10,9 +10,9 @@ from sim.actors import relays
 from sim.actors.isolated import ALL, CT, KEYS, I, R, Wish, Wishes
 from sim.actors.relays import Baton, Statement
 from sim.actors.session import Session
-from sim.checkers.cycles import Append
 from sim.checkers.history import Operation
-from sim.checkers.looks import INSERTED, Look
+from sim.checkers.isolation.cycles import Append
+from sim.checkers.isolation.looks import INSERTED, Look
 
 PICKS: tuple[Features, ...] = (ALL, ALL, R | I, R | CT)
 

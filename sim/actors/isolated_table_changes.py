@@ -14,8 +14,8 @@ from sim.actors import table_changes
 from sim.actors.isolated import ALL, CT, KEYS, Doing, I, R, Wish, transact
 from sim.actors.session import Session
 from sim.checkers.history import History, Operation
-from sim.checkers.looks import Deed, items
-from sim.checkers.torn import Torn
+from sim.checkers.isolation.looks import Deed, items
+from sim.checkers.tables.torn import Torn
 from sim.world.client import Client, World
 
 LISTS = "left"

@@ -2,8 +2,8 @@
 
 Contract: an error of LakeVilla becomes an outcome by the meaning that `lakevilla.errors` gives it:
 `Aborted`, `Unavailable`, `InvalidInput` promise that nothing is visible; `CommitUnknown` promises nothing,
-and `Fenced` only that this client did nothing. `Torn` is `torn`, which
-`checkers.torn` judges. Any other exception is a finding and passes through; so does the client's own death.
+and `Fenced` only that this client did nothing. `Torn` is `torn`, which `checkers.tables.torn` judges. Any
+other exception is a finding and passes through; so does the client's own death.
 """
 
 from collections.abc import Callable

@@ -18,9 +18,9 @@ from lakevilla.model import Features
 from lakevilla.transaction.transaction import Transaction
 from sim.actors.session import Session
 from sim.checkers.atomicity import standing
-from sim.checkers.cycles import Append
 from sim.checkers.history import History, Operation
-from sim.checkers.torn import Torn
+from sim.checkers.isolation.cycles import Append
+from sim.checkers.tables.torn import Torn
 from sim.legacy.client import place_table
 from sim.world.client import Client
 from sim.world.formats import Formats

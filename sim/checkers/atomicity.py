@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sim.checkers.cycles import Append
 from sim.checkers.history import Operation
-from sim.checkers.torn import Torn
+from sim.checkers.isolation.cycles import Append
+from sim.checkers.tables.torn import Torn
 
 
 @dataclass

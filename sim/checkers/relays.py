@@ -6,9 +6,9 @@ end is what one of them did, whole; nobody else was told that it committed.
 
 from collections.abc import Callable, Mapping, Sequence
 
-from sim.checkers.cycles import Append
 from sim.checkers.history import History, Operation
-from sim.checkers.torn import Torn
+from sim.checkers.isolation.cycles import Append
+from sim.checkers.tables.torn import Torn
 
 RELAY = "relay"
 """The action of operations of a transaction that others may have resumed."""

@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 from lakevilla.model import Features
 from sim.checkers.history import History, Operation
-from sim.checkers.rows import KEYS, Change, Work
+from sim.checkers.tables.rows import KEYS, Change, Work
 from sim.outside import acts, audit, upkeep
 from sim.outside.acts import ALL, CT, R
 from sim.outside.judge import judge

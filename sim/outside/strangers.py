@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 
 from lakevilla.store.port import Created, Unanswered
 from sim.checkers.history import History
-from sim.checkers.rows import Change, first_rows
 from sim.checkers.tables.delta import CHECKPOINT, LOG_ENTRY, data_key, log_key
 from sim.checkers.tables.lives import WRECKER
+from sim.checkers.tables.rows import Change, first_rows
 from sim.legacy.client import dialect_of
 from sim.legacy.delta import DeltaDialect
 from sim.legacy.store import GaveUp, encode_json, get

@@ -1,8 +1,8 @@
 """Known bugs of commits on Iceberg tables that a catalog keeps, to be planted one by one, as in
 `planted.commits`.
 
-One that needs a very narrow race is not here but in tests/lake/test_cataloged_commits.py: a commit that may
-still come is given up for a new one.
+One that needs a very narrow race is not here but in tests/lake/tables/test_cataloged_commits.py: a commit
+that may still come is given up for a new one.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,8 +1,8 @@
 """Known bugs of commits on several tables, to be planted one by one, as in `planted.commits`.
 
 Bugs that need a very narrow race are not here but in tests that step in at the right moment: a HEAD that is
-not compared with what was pinned (tests/lake/test_many_tables.py), a drop that is told before all is
-published (tests/crash/test_many_tables.py).
+not compared with what was pinned (tests/lake/transactions/test_many_tables.py), a drop that is told before
+all is published (tests/crash/test_many_tables.py).
 """
 
 from collections.abc import Callable, Sequence

@@ -20,10 +20,10 @@ from sim.actors import isolated, isolated_relays, isolated_table_changes, table_
 from sim.actors.relays import Baton
 from sim.actors.session import Session
 from sim.checkers.history import History
-from sim.checkers.looks import INSERTED
-from sim.checkers.published import check_published
+from sim.checkers.isolation.looks import INSERTED
+from sim.checkers.lake.published import check_published
 from sim.checkers.tables.cataloged import judged
-from sim.checkers.torn import Torn
+from sim.checkers.tables.torn import Torn
 from sim.legacy.client import LegacyReader, LegacyWriter, place_table, start_administrator
 from sim.legacy.store import Row, encode_json, encode_parquet
 from sim.suites.base import Report, weather

@@ -17,14 +17,14 @@ from typing import Any
 from sim.actors import isolated_table_changes, table_changes
 from sim.actors.isolated import AUDITOR, BANK, TOTAL
 from sim.checkers.atomicity import Standing, standing
-from sim.checkers.cycles import Append, Read, Txn, find_anomalies
 from sim.checkers.history import History, Operation
-from sim.checkers.instants import Instants, check_instant, check_tables, read_instants
-from sim.checkers.looks import Deed, Look, as_txn, inserted_keys, items, reads_of
-from sim.checkers.published import SLOT
+from sim.checkers.isolation.cycles import Append, Read, Txn, find_anomalies
+from sim.checkers.isolation.instants import Instants, check_instant, check_tables, read_instants
+from sim.checkers.isolation.looks import Deed, Look, as_txn, inserted_keys, items, reads_of
+from sim.checkers.isolation.serial import find_serial_order
+from sim.checkers.lake.published import SLOT
 from sim.checkers.relays import judge_relays
-from sim.checkers.serial import find_serial_order
-from sim.checkers.torn import Torn
+from sim.checkers.tables.torn import Torn
 from sim.world.bucket import Bucket
 
 ENTRIES = 12

@@ -6,9 +6,9 @@ when they start again, with places that they hold out of order, and some are res
 Outside writers add rows that tell nothing of
 themselves, which is a conflict for every update on its way: what was published has to be taken back; from
 Iceberg tables they delete these rows again, by files that name them. Some even build on what was published:
-then a table may be torn (see `checkers.torn`). Some transactions make and drop tables (see `making`). Judged:
-every committed transaction is whole and in one serial order with all others, a failed one is nowhere, and
-published entries of the tables never change.
+then a table may be torn (see `checkers.tables.torn`). Some transactions make and drop tables (see `making`).
+Judged: every committed transaction is whole and in one serial order with all others, a failed one is
+nowhere, and published entries of the tables never change.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,12 +25,12 @@ from sim.actors import relays, table_changes
 from sim.actors.relays import Baton, Statement
 from sim.actors.session import Session
 from sim.checkers.atomicity import standing
-from sim.checkers.cycles import Append, Read, Txn, find_anomalies
 from sim.checkers.history import History, Operation
-from sim.checkers.published import check_published
+from sim.checkers.isolation.cycles import Append, Read, Txn, find_anomalies
+from sim.checkers.lake.published import check_published
 from sim.checkers.relays import judge_relays
 from sim.checkers.tables.cataloged import judged
-from sim.checkers.torn import Torn
+from sim.checkers.tables.torn import Torn
 from sim.legacy.client import LegacyWriter, start_administrator
 from sim.legacy.store import encode_json
 from sim.suites.base import Report, weather

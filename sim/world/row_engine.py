@@ -17,7 +17,7 @@ from lakevilla.engines.port import MergeClauses, Rewritten, Source, Target
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput, Unsupported
 from lakevilla.model import ColumnStatistics, Counts, DataFile, WrittenFile
-from lakevilla.sql.predicate_extraction import columns_in, predicate_of
+from lakevilla.sql.expressions.predicate_extraction import columns_in, predicate_of
 from sim.world.row_expressions import compile_row, project
 
 Row = dict[str, Any]

@@ -43,6 +43,7 @@ EVERYTHING = in_turn(
 )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("scenario", "formats"), EVERYTHING)
 def test_death_at_any_request_leaves_all_or_nothing_and_tables_that_others_open(
     scenario: Scenario, formats: str, tmp_path: Path

@@ -17,8 +17,8 @@ from sim.actors import isolated, table_changes
 from sim.actors.isolated import ALL, Doing, I, Plan, R, Wish
 from sim.actors.session import Session
 from sim.checkers.history import History
-from sim.checkers.looks import INSERTED
-from sim.checkers.published import check_published
+from sim.checkers.isolation.looks import INSERTED
+from sim.checkers.lake.published import check_published
 from sim.legacy.client import LegacyWriter
 from sim.legacy.store import encode_json
 from sim.suites import isolation
@@ -216,6 +216,7 @@ def _image(bare: bool, prepare: Act | None, formats: Formats) -> tuple[Bucket, H
     return world.bucket, history
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("name", "formats"), in_turn({name: case.formats for name, case in SCENARIOS.items()})
 )

@@ -132,6 +132,7 @@ EVERYTHING = in_turn(
 )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("scenario", "formats"), EVERYTHING)
 def test_death_at_any_request_leaves_all_or_nothing_and_frees_the_queue(scenario: Scenario, formats: str):
     matrix = LogMatrix(scenario, look, FORMATS[formats])

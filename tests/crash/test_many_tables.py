@@ -9,10 +9,10 @@ import pytest
 from lakevilla.model import Features
 from sim.actors import table_changes
 from sim.actors.session import Session
-from sim.checkers.cycles import Append
 from sim.checkers.history import History, Operation
-from sim.checkers.published import check_published
-from sim.checkers.torn import Torn
+from sim.checkers.isolation.cycles import Append
+from sim.checkers.lake.published import check_published
+from sim.checkers.tables.torn import Torn
 from sim.legacy.client import LegacyWriter
 from sim.legacy.store import encode_json
 from sim.planted.tables import BUGS
@@ -124,6 +124,7 @@ def _image(formats: Formats) -> tuple[Bucket, History]:
         return world.bucket, history
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "formats"), in_turn({name: [*FORMATS] for name in SCENARIOS}))
 def test_death_at_any_request_of_a_commit_on_several_tables_leaves_all_or_nothing(
     name: str, formats: str, tmp_path: Path

@@ -3,12 +3,12 @@
 from contextlib import nullcontext
 from functools import cache
 
-from tests.hermitage.notation import Layout, Read
-from tests.hermitage.ours import SNAPSHOT, WAYS, WITH_I, MemoryLakes, queueing
 from tests.hermitage.outcome import End, Outcome
 from tests.hermitage.player import PATIENCE_SECONDS, play
-from tests.hermitage.script import Script
-from tests.hermitage.scripts import ACROSS_TABLES
+from tests.hermitage.scripts.anomalies import ACROSS_TABLES
+from tests.hermitage.scripts.notation import Layout, Read
+from tests.hermitage.scripts.script import Script
+from tests.hermitage.systems.ours import SNAPSHOT, WAYS, WITH_I, MemoryLakes, queueing
 from tests.hermitage.verdict import complaint, complaint_across, complaint_snapshot
 
 BY_NAME = {script.name: script for script in ACROSS_TABLES}

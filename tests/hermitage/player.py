@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from tests.hermitage.notation import ABORT, Operation, Read, Rows
 from tests.hermitage.outcome import End, Ended, Outcome
-from tests.hermitage.script import Script
+from tests.hermitage.scripts.notation import ABORT, Operation, Read, Rows
+from tests.hermitage.scripts.script import Script
 
 PATIENCE_SECONDS = 0.5
 """So long may a step take before others go on."""

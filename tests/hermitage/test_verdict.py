@@ -5,13 +5,20 @@ from collections.abc import Callable
 import pytest
 
 from tests.hermitage import player
-from tests.hermitage.fakes import Dirty, FirstCommitterWins, KeepsStaleReads, NeverEnds, OneAtATime, Refused
-from tests.hermitage.notation import Layout, Rows
-from tests.hermitage.orders import telling_orders
 from tests.hermitage.outcome import End, Ended, Outcome
 from tests.hermitage.player import Place, Program, play
-from tests.hermitage.script import FIRST_ROWS, Script
-from tests.hermitage.scripts import SCRIPTS
+from tests.hermitage.scripts.anomalies import SCRIPTS
+from tests.hermitage.scripts.notation import Layout, Rows
+from tests.hermitage.scripts.orders import telling_orders
+from tests.hermitage.scripts.script import FIRST_ROWS, Script
+from tests.hermitage.systems.fakes import (
+    Dirty,
+    FirstCommitterWins,
+    KeepsStaleReads,
+    NeverEnds,
+    OneAtATime,
+    Refused,
+)
 from tests.hermitage.verdict import (
     complaint,
     complaint_across,

@@ -11,9 +11,9 @@ it was at one instant of that order, and different tables perhaps at different i
 
 from itertools import permutations
 
-from tests.hermitage.notation import Layout, Operation, Read, Rows
 from tests.hermitage.outcome import End, Ended, Outcome
-from tests.hermitage.script import FIRST_ROWS, Script
+from tests.hermitage.scripts.notation import Layout, Operation, Read, Rows
+from tests.hermitage.scripts.script import FIRST_ROWS, Script
 
 
 def find_serial_order(script: Script, outcome: Outcome) -> tuple[str, ...] | None:

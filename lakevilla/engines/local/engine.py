@@ -24,7 +24,7 @@ from lakevilla.errors import Corrupt, InvalidInput
 from lakevilla.files.row_checks import together
 from lakevilla.model import Counts
 from lakevilla.predicates import ANYTHING
-from lakevilla.sql.row_expressions import refuse_beyond_rows, refuse_in_merge
+from lakevilla.sql.expressions.row_expressions import refuse_beyond_rows, refuse_in_merge
 
 
 class LocalEngine:

@@ -31,7 +31,7 @@ from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput
 from lakevilla.files.row_checks import together
 from lakevilla.model import Counts
-from lakevilla.sql.row_expressions import refuse_beyond_rows, refuse_in_merge
+from lakevilla.sql.expressions.row_expressions import refuse_beyond_rows, refuse_in_merge
 
 P = ParamSpec("P")
 

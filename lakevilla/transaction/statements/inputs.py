@@ -13,11 +13,11 @@ from lakevilla.engines.row_files import RowFile
 from lakevilla.errors import InvalidInput, Unsupported
 from lakevilla.model import PartitionField
 from lakevilla.sql import statements as sql
+from lakevilla.sql.ddl.partitioned import partition_field
 from lakevilla.sql.dialect import spark_text
 from lakevilla.sql.letters import refuse_surrogates_in
 from lakevilla.sql.parameters import literal
 from lakevilla.sql.parser import parse, parse_expression, select_from
-from lakevilla.sql.partitioned import partition_field
 from lakevilla.sql.statements import MatchedClause, MergeClauses, NotMatchedClause, TableName
 from lakevilla.store.names import check_table_name
 

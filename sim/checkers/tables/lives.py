@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from sim.checkers.history import Operation
-from sim.checkers.rows import Row, Rows, after, as_rows, without
 from sim.checkers.tables.commits import Commit, File, Log, Place, rows_of
 from sim.checkers.tables.delta import CHECKPOINT
 from sim.checkers.tables.logs import entry_key, new_log, place_of, root_beside, told
+from sim.checkers.tables.rows import Row, Rows, after, as_rows, without
 from sim.checkers.tables.versions import TimedWrite
 
 GRACE = 3600.0

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from sim.checkers.heads import Heads
+from sim.checkers.lake.heads import Heads
 from sim.checkers.tables.lives import WRECKER, Life, Lives, SentWrite
 
 DAY = 24 * 3600.0

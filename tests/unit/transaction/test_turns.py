@@ -84,6 +84,7 @@ def test_place_that_was_lost_in_sleep_costs_those_after_it(open_lake: Callable[[
     assert sleeper.shifts == 1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(3))
 def test_storm_of_deadlocks_ends_without_waiting_for_leases(seed: int) -> None:
     storm = play(seed, transactions=4)

@@ -24,7 +24,7 @@ from lakevilla.engines.spark.write.writer import Done, Writer, new_rows, rows_of
 from lakevilla.errors import InvalidInput
 from lakevilla.model import Counts, DataFile, WrittenFile
 from lakevilla.predicates import ANYTHING, conjunction
-from lakevilla.sql.predicate_extraction import columns_in
+from lakevilla.sql.expressions.predicate_extraction import columns_in
 from lakevilla.sql.words.suggestions import unknown_column
 
 

@@ -24,7 +24,7 @@ from lakevilla.engines.spark.session.connect import is_connect
 from lakevilla.engines.spark.session.jvm import driver_side
 from lakevilla.errors import InvalidInput
 from lakevilla.predicates import ANYTHING, NOTHING, Predicate, disjunction
-from lakevilla.sql.predicate_extraction import Resolve, predicate_of, predicate_unless
+from lakevilla.sql.expressions.predicate_extraction import Resolve, predicate_of, predicate_unless
 
 _BY_CHANCE = {"rand", "randn", "random", "randstr", "uniform", "uuid", "shuffle"} | {
     "monotonically_increasing_id",
