@@ -1,4 +1,4 @@
-"""Readers that never heard of us, of each format, who say which version they see. For tests."""
+"""Legacy readers of each format, which say which version they see. For tests."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

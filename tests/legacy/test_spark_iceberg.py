@@ -205,7 +205,7 @@ def test_spark_rewrites_files_and_manifests_and_expires_snapshots_and_we_go_on(
     iceberg.call("expire_snapshots", "t", "older_than => TIMESTAMP '2100-01-01', retain_last => 1")
     expected = sorted_rows(simple(0, 3, 4, p="ü 1"))
     assert ours(lake, "t") == ours(_open(iceberg), "t") == expected
-    # What was removed is gone: only what the newest snapshot needs is there.
+    # Removed files are deleted: only what the newest snapshot needs is there.
     assert len(list(Path(iceberg.path("t"), "data").rglob("*.parquet"))) <= 3
     lake.sql("UPDATE t SET v = 'late' WHERE id = 3")
     assert iceberg.rows("t") == ours(lake, "t") == by_duckdb(iceberg.path("t"))

@@ -1,4 +1,5 @@
-"""Places on several tables: nobody waits for a table while it holds a place on one that comes after it."""
+"""Tickets on several tables: no transaction waits for a table while it holds a ticket on one that comes after
+it."""
 
 import threading
 import time
