@@ -220,7 +220,7 @@ def _named_piece(error: PySparkException) -> str:
         contexts = error.getQueryContext()
         return str(contexts[0].fragment()) if contexts else ""
     except (Py4JJavaError, PySparkException):
-        # Of a DataFrame's call, which is no piece of a text.
+        # Of a DataFrame's call, which is not in a text.
         return ""
 
 
