@@ -11,6 +11,7 @@ from typing import Any
 from lakevilla.encoding import decode_reads, encode_reads
 from lakevilla.model import Batch, ReadSet, TableRef
 from lakevilla.store.records import number, optional_number, text
+from lakevilla.versions.views import ViewChange, decode_view_change, encode_view_change
 
 NEW = -1
 """The base version of a change that creates a table: there was nothing."""
@@ -71,7 +72,7 @@ class Commit:
 
     `ticket` is the place in the queue for the lake's slots that it uses up, if any. `final` says that its
     transaction ends if it is refused, and is not tried again. `once` is the batch that it commits, if it has
-    one.
+    one. `views` are views that it makes, replaces and drops.
     """
 
     writes: tuple[Write, ...]
@@ -80,6 +81,12 @@ class Commit:
     ticket: int | None = None
     final: bool = False
     once: Batch | None = None
+    views: tuple[ViewChange, ...] = ()
+
+    @property
+    def replaces(self) -> bool:
+        """Whether it gives a table another definition and other rows."""
+        return any(write.change.get("replaces") for write in self.writes)
 
     @property
     def tables(self) -> list[TableRef]:
@@ -160,6 +167,7 @@ def encode_commit(commit: Commit) -> dict[str, Any]:
         "ticket": commit.ticket,
         **({"final": True} if commit.final else {}),
         **({} if commit.once is None else {"once": [commit.once.app, commit.once.number]}),
+        **({"views": [encode_view_change(change) for change in commit.views]} if commit.views else {}),
     }
 
 
@@ -186,6 +194,7 @@ def decode_commit(record: Mapping[str, Any]) -> Commit:
         optional_number(record.get("ticket")),
         bool(record.get("final")),
         _decode_once(record.get("once")),
+        tuple(decode_view_change(change) for change in record.get("views", ())),
     )
 
 

@@ -117,7 +117,7 @@ def gathered_manifests_are_forgotten(self: Any, manifests: list[Manifest]) -> li
 
 @contextmanager
 def _removed_file_in_no_manifest() -> Iterator[None]:
-    """A removed file that is in no manifest is none to remove, and nobody looks for conflicts by files."""
+    """A removed file that is in no manifest is skipped, and there is no check for conflicts by files."""
 
     def naming(self: Any, paths: Iterable[str]) -> list[Manifest]:
         manifests = [manifest for manifest in self._living() if manifest.is_data]
@@ -171,7 +171,8 @@ def deletes_of_others_do_not_apply(self: IcebergSnapshot) -> None:  # noqa: ARG0
 
 @contextmanager
 def _table_begins_with_0() -> Iterator[None]:
-    """Others begin with 1: who makes a table at the same moment is not met. A look before is no remedy."""
+    """Other clients begin with 1: a client that makes a table at the same moment does not collide. A check
+    before does not help."""
     files, table = (
         patch(f"{_ROOM}.log.file_log.FIRST", 0),
         patch(f"{_ROOM}.table.IcebergTable.first_version", 0),

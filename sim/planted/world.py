@@ -62,5 +62,5 @@ def table_made_anew_is_taken_for_the_old_one(*_: object, **__: object) -> bool:
 @_bug("lakevilla.transaction.lifecycle.call_guard.Serial.running")
 @contextmanager
 def threads_share_a_transaction(self: object, what: str, abort: Callable[[], None]) -> Iterator[None]:  # noqa: ARG001
-    """Nobody is refused."""
+    """No client is refused."""
     yield

@@ -1,4 +1,5 @@
-"""Places on several tables: nobody waits for a table while it holds a place on one that comes after it."""
+"""Tickets on several tables: no transaction waits for a table while it holds a ticket on one that comes after
+it."""
 
 import threading
 import time
@@ -84,6 +85,7 @@ def test_place_that_was_lost_in_sleep_costs_those_after_it(open_lake: Callable[[
     assert sleeper.shifts == 1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(3))
 def test_storm_of_deadlocks_ends_without_waiting_for_leases(seed: int) -> None:
     storm = play(seed, transactions=4)
