@@ -163,6 +163,7 @@ def _told(packed: Packed) -> list[LakeEntry]:
         tables = {name: None if ref is None else versions.get(ref.location) for name, ref in named.items()}
         names |= {ref.location: name for name, ref in named.items() if ref is not None}
         tables |= {names.get(place, place): v for place, v in moved.items() if v is not None}
+        tables |= dict.fromkeys(step.maps.get("views", {}))
         tags = dict(step.maps.get("tags", {}))
         found.append(LakeEntry(step.seq, step.time_ms, step.txn, step.kind, step.published, tables, tags))
     return found

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache, wraps
 from typing import Any
 
@@ -18,6 +19,7 @@ from pyspark.errors import (
     PythonException,
     SparkRuntimeException,
 )
+from pyspark.logger import PySparkLogger
 
 from lakevilla import errors
 from lakevilla.errors import Corrupt, InvalidInput, LakeVillaError, Unsupported
@@ -40,7 +42,7 @@ LOST_FILE = "LakeVilla does not know the data file that Spark reads as "
 _LOST = re.compile(re.escape(LOST_FILE) + r"\w+:/")
 _FAILED_READ = re.compile(r"(\[FAILED_READ_FILE[^\n]*)")
 _CAUSE = re.compile(r"^Caused by: ([^\n]*)", re.MULTILINE)
-_CONDITION = re.compile(r"\s*SQLSTATE: \w+$")
+_CONDITION = re.compile(r"\s*SQLSTATE: \w+( \(line \d+, pos \d+\))?$")
 _PART = re.compile(r"`((?:[^`]|``)*)`")
 _UNREADABLE = "a data file cannot be read: {}"
 _NOT_INSTALLED = (
@@ -59,9 +61,21 @@ _ACTIONS = (
 )
 
 
+_OURS_RUN = ContextVar("lakevilla_explained", default=False)
+
+
+@cache
+def _quiet_context() -> None:
+    """PySpark logs each error of a query with its plan, which names what is ours. Where we raise an exception
+    of our own for it, that is all that the user gets."""
+    PySparkLogger.getLogger("SQLQueryContextLogger").addFilter(lambda _: not _OURS_RUN.get())
+
+
 @contextmanager
 def explained() -> Iterator[None]:
     """Work with Spark whose failures become our exceptions."""
+    _quiet_context()
+    ours_before = _OURS_RUN.set(True)
     try:
         yield
     except (Py4JJavaError, PySparkException) as error:
@@ -69,6 +83,8 @@ def explained() -> Iterator[None]:
         if ours is None:
             raise
         raise ours from error
+    finally:
+        _OURS_RUN.reset(ours_before)
 
 
 def explaining(frame: Any) -> Any:
@@ -126,7 +142,19 @@ def _users(error: Exception, condition: str, text: str) -> InvalidInput:
         return unknown_column(_plain(parameters["objectName"]), list(dict.fromkeys(proposed)))
     if condition.startswith("UNRESOLVED_ROUTINE") and parameters.get("routineName"):
         return unknown_function(_plain(parameters["routineName"]))
-    return InvalidInput(_CONDITION.sub("", text))
+    found = InvalidInput(_CONDITION.sub("", text).replace("[PARSE_SYNTAX_ERROR] Syntax", "SQL syntax"))
+    found.fragment = _named_piece(error)
+    return found
+
+
+def _named_piece(error: PySparkException) -> str:
+    """The piece of the statement that Spark names; empty if none."""
+    try:
+        contexts = error.getQueryContext()
+        return str(contexts[0].fragment()) if contexts else ""
+    except (Py4JJavaError, PySparkException):
+        # The place of a DataFrame's call, which is not part of a text.
+        return ""
 
 
 def _plain(name: str) -> str:

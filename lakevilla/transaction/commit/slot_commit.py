@@ -158,11 +158,19 @@ class SlotCommit:
             for pinned in self._workspace.touched
             if pinned.ref.location not in written
         ]
-        once = self._parts.guarantees.once
-        if not (writes or drops or reads or once):
+        once, views = self._parts.guarantees.once, tuple(own.views.values())
+        if not (writes or drops or reads or once or views):
             return None
-        behind = self._base.is_behind()
-        return Commit(tuple(writes), tuple(reads), drops, self._queues.lake_ticket, self._final, behind, once)
+        return Commit(
+            tuple(writes),
+            tuple(reads),
+            drops,
+            self._queues.lake_ticket,
+            self._final,
+            self._base.is_behind(),
+            once,
+            views,
+        )
 
     def _new(self, pinned: Pinned) -> Write:
         """A table that the transaction makes, with all that it does to it. No other client can have read
@@ -180,6 +188,7 @@ class SlotCommit:
         for seq in self._parts.operations.instants:
             registry.refuse_expired(head, seq)
         check_room(head.batches, head.horizon, commit.once)
+        self._workspace.stored_views.refuse_changed(head.views)
         for write in commit.writes:
             if write.table.location in head.torn:
                 raise torn(write.table.name)

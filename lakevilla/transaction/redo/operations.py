@@ -13,6 +13,7 @@ from lakevilla.tables.pinned import Pinned
 from lakevilla.transaction.statements.effect import Effect, LakeChange, TableChange, TableDrop
 from lakevilla.transaction.statements.statement import Statement
 from lakevilla.transaction.workspace import Workspace
+from lakevilla.versions.views import ViewChange
 
 READ = "READ"
 """The operation of a statement that changed nothing, in errors."""
@@ -75,6 +76,8 @@ class Operation:
                 return change.operation
             case TableDrop():
                 return DROP
+            case ViewChange(view=view):
+                return "DROP VIEW" if view is None else "CREATE VIEW"
         return READ
 
     @property
@@ -95,6 +98,8 @@ class Operation:
                 workspace.write(pinned.ref.location, change)
             case TableDrop(pinned):
                 workspace.own.drop(pinned)
+            case ViewChange() as change:
+                workspace.own.change_view(change)
 
     def change_of(self, location: str) -> Change | None:
         """What the operation does to a table."""

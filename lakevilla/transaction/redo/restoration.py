@@ -4,10 +4,10 @@ What the old client had been given is taken for known: a number of rows must com
 a result of rows stands for everything that it could have read.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from lakevilla.errors import Conflict, Corrupt, InvalidInput
 from lakevilla.model import ReadSet, TableRef
@@ -23,6 +23,7 @@ from lakevilla.transaction.statements.effect import Effect, TableChange, TableDr
 from lakevilla.transaction.statements.statement import Statement
 from lakevilla.transaction.workspace import Workspace
 from lakevilla.versions.instants import Cuts
+from lakevilla.versions.views import ViewChange, decode_view_change
 
 
 def restore(workspace: Workspace, stored: Sequence[Record]) -> tuple[Operations, int]:
@@ -69,7 +70,7 @@ def changes_something(records: Sequence[Record]) -> bool:
             case RolledBack(name):
                 changes = changes[: savepoints.get(name, 0)]
             case Ran():
-                changes.append(record.target is not None and not record.over)
+                changes.append((record.target is not None or record.view is not None) and not record.over)
     return any(changes)
 
 
@@ -96,6 +97,7 @@ def _restore_instant(workspace: Workspace, instant: PinnedInstant, records: Sequ
 
 def _operation(workspace: Workspace, ran: Ran) -> Operation:
     reads = Reads()
+    workspace.stored_views.restore(ran.seen)
     for touched in ran.touched:
         if touched.version < 0 and not workspace.is_touched(touched.table.location):
             # A table of the transaction's own that was rolled back, or that this statement makes.
@@ -136,7 +138,9 @@ def _pin(workspace: Workspace, touched: Touched) -> Pinned:
     return pinned
 
 
-def _pending(workspace: Workspace, ran: Ran, reads: Reads) -> TableChange | TableDrop | None:
+def _pending(workspace: Workspace, ran: Ran, reads: Reads) -> TableChange | TableDrop | ViewChange | None:
+    if ran.view is not None:
+        return _view_change(workspace, ran.view)
     if ran.target is None:
         return None
     ref = next((t.table for t in ran.touched if t.table.location == ran.target), None)
@@ -156,6 +160,16 @@ def _pending(workspace: Workspace, ran: Ran, reads: Reads) -> TableChange | Tabl
         return TableDrop(seen)
     change = replace(base.table.decode_change(ran.change), read=reads.of(ran.target) or ReadSet())
     return TableChange(seen, change)
+
+
+def _view_change(workspace: Workspace, record: Mapping[str, Any]) -> ViewChange:
+    try:
+        return decode_view_change(record)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Corrupt(
+            f"a record of transaction {workspace.txn} has a malformed view: {error!r}",
+            transaction=workspace.txn,
+        ) from error
 
 
 def _statement(ran: Ran) -> Statement:

@@ -71,11 +71,11 @@ def relation(
     named = [(name, kind) for name, kind in ((file, spark.IntegerType()), (row, spark.LongType())) if name]
     columns = [spark.StructField(column.name, types.logical(column.type)) for column in source.schema]
     schema = spark.StructType([*columns, *(spark.StructField(name, kind) for name, kind in named)])
-    task = _ReadTask(
+    task = ReadTask(
         schema=source.schema,
         partition_columns=source.partition_columns,
         result=types.arrow_schema(schema),
-        files=tuple(_packed(source, access, *numbered) for numbered in files),
+        files=tuple(packed(source, access, *numbered) for numbered in files),
         extra=(file is not None, row is not None),
     )
     parts = min(len(files), sum(numbered[1].size for numbered in files) // _TASK_BYTES + 1)
@@ -147,7 +147,7 @@ def _lacks_default(column: pa.Field, stored: Iterable[pa.Field], top: bool) -> b
 
 
 @dataclass(frozen=True)
-class _File:
+class PackedFile:
     """A file as it travels to a task: where it is, and which of its rows are deleted."""
 
     number: int
@@ -157,23 +157,23 @@ class _File:
     deleted: Positions | None
 
 
-def _packed(source: Source, access: Access, number: int, file: DataFile) -> _File:
+def packed(source: Source, access: Access, number: int, file: DataFile) -> PackedFile:
     store, key = source.open(file)
     refuse_memory(store)
     deleted = None if file.deletes is None else file.deletes.rows().to_numpy(zero_copy_only=False)
-    return _File(
+    return PackedFile(
         number, packed_place(store.url, access), key, replace(file, deletes=None, entry=None), deleted
     )
 
 
 @dataclass(frozen=True)
-class _ReadTask:
+class ReadTask:
     """All that a task needs to know to read some of the files. It travels to executors."""
 
     schema: pa.Schema
     partition_columns: tuple[str, ...]
     result: pa.Schema
-    files: tuple[_File, ...]
+    files: tuple[PackedFile, ...]
     extra: tuple[bool, bool]
 
     def function(self) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -181,14 +181,14 @@ class _ReadTask:
         packed = dumps(self)
 
         def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            task: _ReadTask = loads(packed)
+            task: ReadTask = loads(packed)
             for batch in batches:
                 for position in batch.column(0).to_pylist():
                     yield from task.rows(task.files[position])
 
         return run
 
-    def rows(self, file: _File) -> Iterator[pa.RecordBatch]:
+    def rows(self, file: PackedFile) -> Iterator[pa.RecordBatch]:
         """The living rows of a file."""
         store = opened(file.place)
         found = read_file(store, file.key, file.file, self.schema, self.partition_columns)

@@ -17,15 +17,14 @@ from lakevilla.predicates import (
     ANYTHING,
     NOTHING,
     And,
-    Bounds,
     Column,
     Compare,
     IsNotNull,
     IsNull,
     Or,
     Predicate,
-    may_match,
 )
+from lakevilla.pruning import Bounds, may_match
 from lakevilla.sql.expressions.predicate_extraction import columns_in, predicate_of, predicate_unless
 from lakevilla.sql.parser import parse_expression
 
