@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from lakevilla.display import brief, html_lines, html_table, told
+from lakevilla.display import brief, cells_text, html_lines, html_table
 from lakevilla.predicates import Column, Predicate
 from lakevilla.timestamps import utc_text
 
@@ -285,7 +285,7 @@ class HistoryEntry:
     removed: tuple[str, ...] = field(default=(), repr=False)
 
     def __repr__(self) -> str:
-        return told(self)
+        return cells_text(self)
 
     def cells(self) -> dict[str, str]:
         """The entry as a row of a table for people, by titles."""
@@ -314,7 +314,7 @@ class LakeEntry:
     tags: Mapping[str, int | None] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return told(self)
+        return cells_text(self)
 
     def cells(self) -> dict[str, str]:
         """The entry as a row of a table for people, by titles."""

@@ -61,6 +61,11 @@ class PastLake(Verbs):
         return self._head.seq
 
     @property
+    def head(self) -> Head:
+        """The record of this instant."""
+        return self._head
+
+    @property
     def time(self) -> datetime:
         """When that entry was written."""
         return datetime.fromtimestamp(self._head.time_ms / 1000, UTC)
@@ -150,8 +155,12 @@ class PastLake(Verbs):
         )
         return f"unknown table {name!r} at {at}; {hint}"
 
+    def workspace(self) -> Workspace:
+        """What a statement at this instant works with."""
+        return _PastWorkspace(self, self._catalog, self._engine, self._environment)
+
     def _run(self, statement: Statement) -> Any:
-        workspace = _PastWorkspace(self, self._catalog, self._engine, self._environment)
+        workspace = self.workspace()
         try:
             effect = statement.run(workspace)
         except RecursionError as error:

@@ -111,11 +111,11 @@ class Adopted:
 class Adopt:
     """Versions that were written without the global log, or before there was one, become part of it.
 
-    `mended` are locations of torn tables that are taken as they are: they are not torn any more.
+    `repaired` are locations of torn tables that are taken as they are: they are not torn any more.
     """
 
     tables: tuple[Adopted, ...]
-    mended: frozenset[str] = frozenset()
+    repaired: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +217,7 @@ def encode_adopt(adopt: Adopt) -> dict[str, Any]:
             {**_encode_ref(found.table), "version": found.version, **encode_id(found.table_id)}
             for found in adopt.tables
         ],
-        "mended": sorted(adopt.mended),
+        "mended": sorted(adopt.repaired),
     }
 
 

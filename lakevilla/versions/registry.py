@@ -173,10 +173,10 @@ def apply(head: Head, entry: Entry, settled: Settled, put: str) -> Head:
         return moved
     tables = dict(head.tables)
     match entry.change:
-        case Adopt(tables=adopted, mended=mended):
+        case Adopt(tables=adopted, repaired=repaired):
             refs = _unnamed(head, [found.table for found in adopted])
             ids = _ids(head, {found.table.location: found.table_id for found in adopted})
-            return replace(moved, tables={**tables, **refs}, torn=moved.torn - mended, ids=ids)
+            return replace(moved, tables={**tables, **refs}, torn=moved.torn - repaired, ids=ids)
         case CreateTable(table=ref, id=table_id):
             tables[ref.name] = ref
             ids = _ids(head, {ref.location: table_id})

@@ -1,8 +1,8 @@
 """Tables that are made and dropped while others look at the lake with isolation.
 
-Each transaction that makes or drops tables appends its value to a list of the table `left` (see `making`).
-Who looks at that list and at the tables in one transaction with I sees a table exactly if the list tells that
-it was made, and not that it was dropped.
+Each transaction that makes or drops tables appends its value to a list of the table `left` (see `making`). A
+transaction with I that reads that list and the tables sees a table exactly if the list says that it was made
+and does not say that it was dropped.
 """
 
 from collections.abc import Mapping, Sequence

@@ -28,9 +28,9 @@ from sim.world.client import Client
 from sim.world.formats import Formats
 
 SHARED = ("s0", "s1")
-"""Names that everybody uses, also the outside client."""
+"""Names that all clients use, the outside client too."""
 VIEWS = ("v0", "v1")
-"""Names of views, also everybody's."""
+"""Names of views, which all clients use too."""
 OWN = "n"
 """How names begin that one transaction alone gives."""
 SCHEMA = pa.schema([("tag", pa.int64())])
@@ -183,7 +183,7 @@ def visible(lake: Lake) -> dict[int, str]:
             try:
                 found |= {row[0]: name for row in lake.read(name).collect()}
             except InvalidInput:
-                # Dropped by an entry that nobody had settled when the names were listed.
+                # Dropped by an entry that was not settled when the names were listed.
                 continue
     return found
 

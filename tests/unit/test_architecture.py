@@ -75,6 +75,7 @@ ARROWS = {
         "session",
     },
     "streaming": FOUNDATION | {"lake", "transaction"},
+    "spark_source": FOUNDATION | {"engines", "lake"},
     "api": FOUNDATION | {"lake", "engines", "transaction", "maintenance", "travel", "session"},
     "__init__": {"errors", "api", "streaming"},
     "cli": {"__init__", "timestamps", "environment", "progress", "store", "engines", "tables", "session"},

@@ -23,6 +23,8 @@ from lakevilla.engines.spark.names import beside, names_in
 from lakevilla.engines.spark.scan.file_urls import Access
 from lakevilla.engines.spark.scan.queries import statement
 from lakevilla.engines.spark.scan.relation import Reader
+from lakevilla.engines.spark.session import catalog
+from lakevilla.engines.spark.session.catalog import Tables
 from lakevilla.engines.spark.session.frames import in_session
 from lakevilla.engines.spark.session.own_names import is_file, is_view
 from lakevilla.engines.spark.session.session import Session
@@ -189,6 +191,10 @@ class SparkEngine:
             else:
                 rows = self._bound(using) if given.is_frame(using) else self._frame(using)
             return Merge(self._change(opened, target, source, rows.columns), clauses, rows).run()
+
+    def attach(self, name: str, tables: Tables) -> None:
+        """Show tables that this engine reads to its session as a catalog of this name."""
+        catalog.attach(self._session(), name, tables)
 
     def _change(self, opened: Any, target: Target, source: Source, columns: Sequence[str] = ()) -> Change:
         """A change of the target's rows; `columns` are those that it uses other than the target's."""

@@ -1,4 +1,4 @@
-"""Iceberg tables that a catalog keeps, beside PyIceberg on the same catalog: SQL on SQLite, and REST."""
+"""Iceberg tables that a catalog keeps, with PyIceberg on the same catalog: SQL on SQLite, and REST."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
