@@ -207,6 +207,10 @@ def _users(error: Exception, condition: str, text: str) -> InvalidInput:
     if condition.startswith("UNRESOLVED_COLUMN") and parameters.get("objectName"):
         proposed = [_last_part(name) for name in (parameters.get("proposal") or "").split(", ") if name]
         return unknown_column(_plain(parameters["objectName"]), list(dict.fromkeys(proposed)))
+    if condition.startswith("UNRESOLVED_USING_COLUMN") and parameters.get("colName"):
+        return unknown_column(
+            _plain(parameters["colName"]), _PART.findall(parameters.get("suggestion") or "")
+        )
     if condition.startswith("UNRESOLVED_ROUTINE") and parameters.get("routineName"):
         return unknown_function(_plain(parameters["routineName"]))
     found = InvalidInput(_CONDITION.sub("", text).replace("[PARSE_SYNTAX_ERROR] Syntax", "SQL syntax"))
