@@ -3,7 +3,9 @@ table's columns by name, without loss. Both engines take what is not their own t
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
+from math import isfinite
 from numbers import Integral, Number
 from typing import Any, Protocol, runtime_checkable
 
@@ -16,8 +18,13 @@ from lakevilla.engines.row_files import RowFile, is_path
 from lakevilla.errors import InvalidInput
 from lakevilla.files.row_checks import together
 from lakevilla.model import DataFile
+from lakevilla.sql.parameters import plain
 from lakevilla.sql.types import TIMESTAMP, TIMESTAMP_NTZ
 from lakevilla.store.port import Store
+
+_LIBRARIES = frozenset({"duckdb", "_duckdb", "polars"})
+"""Libraries that compute rows while they are read."""
+_LARGEST_FLOAT = 3.4028234663852886e38
 
 
 @runtime_checkable
@@ -51,7 +58,8 @@ def readable(data: object) -> object:
         return RowFile(data)  # type: ignore[arg-type] # a path is text or a path object
     if _is_lazy(data):
         lazy: Any = data
-        return lazy.collect()
+        with _of_libraries():
+            return lazy.collect()
     is_rows = isinstance(data, Iterator) and not hasattr(data, "__arrow_c_stream__")
     return _checked_rows(list(data)) if is_rows else data  # type: ignore[call-overload] # an iterator
 
@@ -89,10 +97,23 @@ def schema_of(data: object, besides: Collection[str] = ()) -> pa.Schema:
 
 def arrow_of(data: object) -> pa.Table | pa.RecordBatchReader:
     """The data as Arrow. A reader stays one: it can be read once. InvalidInput for what Arrow cannot hold."""
+    with _of_libraries():
+        try:
+            return _arrow_of(data)
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            raise InvalidInput(f"cannot read these rows as a table: {_told(error)}") from error
+
+
+@contextmanager
+def _of_libraries() -> Iterator[None]:
+    """While a library computes the rows that it was given as: its own exceptions become ours."""
     try:
-        return _arrow_of(data)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise InvalidInput(f"cannot read these rows as a table: {_told(error)}") from error
+        yield
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] not in _LIBRARIES:
+            raise
+        sentence = str(error).partition("\n")[0]
+        raise InvalidInput(f"these rows cannot be computed: {sentence}") from error
 
 
 def _told(error: Exception) -> str:
@@ -147,7 +168,8 @@ def batches_of(data: object, schema: pa.Schema) -> Iterator[pa.Table]:
 def _read(pieces: Iterable[Any]) -> Iterator[Any]:
     """The pieces; what their source fails with while it is read is InvalidInput."""
     try:
-        yield from pieces
+        with _of_libraries():
+            yield from pieces
     except pa.ArrowException as error:
         raise InvalidInput(f"these rows cannot be read: {_told(error)}") from error
 
@@ -236,14 +258,30 @@ def _from_rows(rows: Any, schema: pa.Schema | None = None) -> pa.Table:
         values = [row.get(name) for row in rows]
         wanted = known.get(str(name).lower())
         try:
-            if wanted is not None:
-                _refuse_cuts(values, wanted, str(name))
-            columns.append(pa.array(values, wanted))
+            columns.append(_column(values, wanted, str(name)))
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise InvalidInput(f"column {name!r}: {error}", column=name) from error
     if not names:
         return pa.table({}) if schema is None else together([], schema)
     return pa.table(columns, names=[str(name) for name in names])
+
+
+def _column(values: list[Any], wanted: pa.DataType | None, name: str) -> pa.Array:
+    """The values as Arrow. Those that Arrow does not know are given as what they are in SQL, such as members
+    of enumerations and UUIDs."""
+    try:
+        return _array(values, wanted, name)
+    except (InvalidInput, pa.ArrowException, TypeError, ValueError, OverflowError):
+        plainer = [plain(value) for value in values]
+        if all(one is other for one, other in zip(plainer, values, strict=True)):
+            raise
+        return _array(plainer, wanted, name)
+
+
+def _array(values: list[Any], wanted: pa.DataType | None, name: str) -> pa.Array:
+    if wanted is not None:
+        _refuse_cuts(values, wanted, name)
+    return pa.array(values, wanted)
 
 
 def _refuse_cuts(values: Iterable[Any], data_type: pa.DataType, name: str) -> None:
@@ -266,6 +304,8 @@ def _refuse_cuts(values: Iterable[Any], data_type: pa.DataType, name: str) -> No
     elif pa.types.is_list(data_type):
         _refuse_cuts((item for value in present for item in value), data_type.value_type, name)
     else:
+        if data_type == pa.float32() and any(abs(v) > _LARGEST_FLOAT for v in present if _is_finite(v)):
+            raise InvalidInput(f"column {name!r}: a value is too large for a float", column=name)
         odd = [kind for kind in set(map(type, present)) if _is_cut(kind, data_type)]
         if odd:
             raise InvalidInput(
@@ -280,3 +320,7 @@ def _is_cut(kind: type, data_type: pa.DataType) -> bool:
     if pa.types.is_date(data_type):
         return issubclass(kind, Number | datetime)
     return bool(pa.types.is_timestamp(data_type) and issubclass(kind, Number))
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, float) and isfinite(value)
