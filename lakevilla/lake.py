@@ -102,9 +102,8 @@ class Lake(Verbs, Upkeep):
         self._options = dict(storage_options or {})
         self._credentials = credentials
         self._store = store or self._open(str(root))
-        self._engine = choose_engine(
-            engine, EngineOptions(self._environment, spark, self._options, credentials, self._store.url)
-        )
+        self._spark = spark
+        self._engine = choose_engine(engine, self._engine_options())
         self._catalog = Catalog(self._store, self._environment, self._open, default_format, catalogs)
         self._background = BackgroundTasks(self._environment)
         self._leases = Leases(
@@ -293,8 +292,11 @@ class Lake(Verbs, Upkeep):
         `at`, which is as in `lake.tag`. To attach again under the same name replaces the lake or the instant.
         A session that is left out is the one that the lake would use.
         """
-        options = EngineOptions(self._environment, spark, self._options, self._credentials, self._store.url)
-        attach(options, name, partial(self._attached, at))
+        attach(self._engine_options(spark), name, partial(self._attached, at))
+
+    def _engine_options(self, spark: Any = None) -> EngineOptions:
+        session = self._spark if spark is None else spark
+        return EngineOptions(self._environment, session, self._options, self._credentials, self._store.url)
 
     def _attached(self, at: Any, engine: Engine) -> Attached:
         head = self._instant(at)
