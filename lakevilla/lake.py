@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any, Self, overload
 
 from lakevilla.display import Records
-from lakevilla.engines.choice import EngineOptions, attach, choose_engine
+from lakevilla.engines.choice import EngineChoice, EngineOptions
 from lakevilla.engines.port import Engine, Source
 from lakevilla.engines.spark.session.java import trouble
 from lakevilla.environment import Environment, SystemEnvironment
@@ -20,6 +20,7 @@ from lakevilla.maintenance.reports import RegisterReport
 from lakevilla.maintenance.upkeep import Upkeep
 from lakevilla.markers.lease import IDLE_SECONDS, LEASE_SECONDS, Leases
 from lakevilla.model import Features, HistoryEntry, LakeEntry, Outcome, Receipt
+from lakevilla.progress import Progress, Reporter
 from lakevilla.session.session import Session
 from lakevilla.session.settings import Settings
 from lakevilla.sql.script.command_parser import command
@@ -75,6 +76,8 @@ class Lake(Verbs, Upkeep):
       other catalogs PyIceberg's own configuration applies.
     - `lease_seconds` is the lease time: a client counts as dead after its lease did not change for so long.
       All clients of a lake should use the same value.
+    - `progress` is called with a `Progress` a few times a second, while a statement of the local engine takes
+      longer than a second.
     - `store` and `environment` are for tests.
     """
 
@@ -92,6 +95,7 @@ class Lake(Verbs, Upkeep):
         environment: Environment | None = None,
         store: Store | None = None,
         lease_seconds: float = LEASE_SECONDS,
+        progress: Callable[[Progress], None] | None = None,
     ) -> None:
         if not isinstance(root, str | PurePath) or not str(root):
             raise InvalidInput(
@@ -102,8 +106,13 @@ class Lake(Verbs, Upkeep):
         self._options = dict(storage_options or {})
         self._credentials = credentials
         self._store = store or self._open(str(root))
-        self._spark = spark
-        self._engine = choose_engine(engine, self._engine_options())
+        self._reporter = Reporter(progress, self._environment)
+        self._choice = EngineChoice(
+            engine,
+            EngineOptions(
+                self._environment, spark, self._options, credentials, self._store.url, self._reporter
+            ),
+        )
         self._catalog = Catalog(self._store, self._environment, self._open, default_format, catalogs)
         self._background = BackgroundTasks(self._environment)
         self._leases = Leases(
@@ -111,7 +120,7 @@ class Lake(Verbs, Upkeep):
         )
 
     def __repr__(self) -> str:
-        return f"Lake({self.url!r}, engine={self._engine.name!r})"
+        return f"Lake({self.url!r}, engine={self.engine!r})"
 
     @property
     def url(self) -> str:
@@ -121,7 +130,11 @@ class Lake(Verbs, Upkeep):
     @property
     def engine(self) -> str:
         """The engine that does the data work: `spark`, `local` or `auto`."""
-        return self._engine.name
+        return self._choice.name
+
+    @property
+    def _engine(self) -> Engine:
+        return self._choice.get()
 
     def transaction(
         self,
@@ -292,11 +305,7 @@ class Lake(Verbs, Upkeep):
         `at`, which is as in `lake.tag`. To attach again under the same name replaces the lake or the instant.
         A session that is left out is the one that the lake would use.
         """
-        attach(self._engine_options(spark), name, partial(self._attached, at))
-
-    def _engine_options(self, spark: Any = None) -> EngineOptions:
-        session = self._spark if spark is None else spark
-        return EngineOptions(self._environment, session, self._options, self._credentials, self._store.url)
+        self._choice.attach(spark, name, partial(self._attached, at))
 
     def _attached(self, at: Any, engine: Engine) -> Attached:
         head = self._instant(at)

@@ -3,13 +3,14 @@
 import enum
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from lakevilla.display import brief, html_lines, html_table, told
 from lakevilla.predicates import Column, Predicate
 from lakevilla.timestamps import utc_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class Features(enum.Flag):
@@ -75,7 +76,7 @@ class Deletes:
 
     identity: str
     count: int | None
-    rows: Callable[[], pa.Int64Array]
+    rows: Callable[[], "pa.Int64Array"]
 
 
 @dataclass(frozen=True, slots=True)

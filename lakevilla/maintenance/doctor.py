@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from lakevilla.errors import LakeVillaError, Unavailable, Unsupported
 from lakevilla.maintenance.diagnosis import Check, Diagnosis
+from lakevilla.maintenance.layout import look_at_layout
 from lakevilla.maintenance.queue_survey import (
     LakeView,
     Queues,
@@ -62,7 +63,9 @@ def diagnose(
     checks += _contradictions(head, queues.tables)
     checks += _guarded("dead clients", partial(_dead_clients, view, queues))
     checks += _legacy_writers(view, queues.tables)
-    checks += _guarded("files", partial(_files, view)) if look_at_files else []
+    if look_at_files:
+        checks += _guarded("files", partial(_files, view))
+        checks += look_at_layout(queues.tables)
     return Diagnosis(tuple(checks))
 
 

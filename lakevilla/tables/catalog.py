@@ -9,7 +9,6 @@ entry that says so, and then HEAD is read again.
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from threading import Lock
 
 from lakevilla.environment import Environment
@@ -17,7 +16,7 @@ from lakevilla.errors import Conflict, InvalidInput, LakeVillaError
 from lakevilla.formats.catalogs import CatalogPlace, KnownCatalogs
 from lakevilla.formats.identity import Recreated
 from lakevilla.formats.port import Snapshot, Table
-from lakevilla.formats.registry import FORMATS, MARKS, check_format, open_table
+from lakevilla.formats.registry import FORMATS, check_format, open_table
 from lakevilla.model import Author, Notice, TableRef
 from lakevilla.settle.entries import Decided, decide_entry, entry_after, settle_up_to
 from lakevilla.store.locations import canonical_location, real_place, stored_location
@@ -26,6 +25,7 @@ from lakevilla.store.names import check_table_name
 from lakevilla.store.port import Store
 from lakevilla.store.prefixed import Prefixed
 from lakevilla.store.probe import probe
+from lakevilla.tables.names import format_of, table_names
 from lakevilla.tables.pinned import Pinned
 from lakevilla.tables.snapshot_cache import Seen, SnapshotCache
 from lakevilla.tables.table_errors import log_gone, no_such_table
@@ -91,12 +91,7 @@ class Catalog:
 
     def names(self, meter: Meter, at: Head | None = None) -> list[str]:
         """Every table: registered ones, now or in this HEAD, and those found in folders of the root."""
-        head = at or self.head(meter, fresh=True)
-        store = Metered(self._store, meter)
-        folders = [f for f in store.list_folders("") if f[0] not in "._" and registry.may_lie_at(head, f)]
-        found = self._environment.fan_out([partial(self.format_at, f, meter) for f in folders])
-        registered = [] if head is None else list(head.tables)
-        return sorted(registered + [f for f, format_name in zip(folders, found, strict=True) if format_name])
+        return table_names(self.root(meter), at or self.head(meter, fresh=True), self._environment)
 
     def pin(self, name: str, meter: Meter) -> Pinned:
         """The newest version of a table; InvalidInput if the lake has none of this name."""
@@ -298,11 +293,7 @@ class Catalog:
 
     def format_at(self, location: str, meter: Meter) -> str | None:
         """The format of the table that lies there; None if none does."""
-        store = self.store_of(location, meter)
-        for name, marks in MARKS.items():
-            if any(next(iter(store.list(mark)), None) is not None for mark in marks):
-                return name
-        return None
+        return format_of(self.store_of(location, meter))
 
     def missing(self, name: str, meter: Meter, gone: TableRef | None = None) -> LakeVillaError:
         """The error for a table that is not there: of no such name, or one whose log is `gone`."""

@@ -10,13 +10,24 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "lakevilla"
 
 # Each room, and the rooms that it may import from. The order is the direction of the arrows.
-FOUNDATION = {"errors", "predicates", "model", "environment", "timestamps", "display"}
+FOUNDATION = {
+    "errors",
+    "predicates",
+    "pruning",
+    "model",
+    "environment",
+    "progress",
+    "timestamps",
+    "display",
+}
 ARROWS = {
     "errors": set(),
     "predicates": {"errors"},
+    "pruning": {"predicates"},
     "model": {"errors", "predicates", "timestamps", "display"},
     "encoding": {"errors", "predicates", "model"},
     "environment": set(),
+    "progress": {"environment"},
     "timestamps": set(),
     "display": set(),
     "sql": FOUNDATION,
@@ -67,7 +78,7 @@ ARROWS = {
     "spark_source": FOUNDATION | {"engines", "lake"},
     "api": FOUNDATION | {"lake", "engines", "transaction", "maintenance", "travel", "session"},
     "__init__": {"errors", "api", "streaming"},
-    "cli": {"__init__", "timestamps", "environment", "engines", "session"},
+    "cli": {"__init__", "timestamps", "environment", "progress", "store", "engines", "tables", "session"},
     "dbapi": {"__init__", "errors", "sql"},
 }
 

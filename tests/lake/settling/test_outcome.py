@@ -114,7 +114,7 @@ def test_command_tells_what_became_of_a_transaction(
 ) -> None:
     with open_lake(root).transaction(lv.R) as tx:
         add(3, 1)(tx)
-    assert main(["outcome", str(root), tx.id, "--engine", "local"]) == 0
+    assert main(["outcome", str(root), tx.id]) == 0
     told = f"it is committed, as version {begin + 3} of 't': do not run it again"
     assert capsys.readouterr().out == f"committed: {told}\n"
 
