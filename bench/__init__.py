@@ -1,4 +1,4 @@
-"""Benchmarks: LakeVilla beside its peers, in one run on the same stores.
+"""Benchmarks: LakeVilla and its peers, in one run on the same stores.
 
 `python -m bench.base` compares statements with deltalake, Spark + Delta and Spark + Iceberg; `python -m
 bench.large` shows one large table on Spark in little memory. The frame has one folder per idea, so that more

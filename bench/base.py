@@ -1,4 +1,4 @@
-"""`make bench-base`: LakeVilla's statements beside those of its peers, in one run on the same stores.
+"""`make bench-base`: LakeVilla's statements compared with those of its peers, in one run on the same stores.
 
 `cases.local` and `cases.spark` say what is measured. Each case is a generator of results; to add one, write
 it there or in a module of its own and name it here.
@@ -42,7 +42,7 @@ SPARK: dict[str, Case] = {
 CASES = {**LOCAL, **SPARK}
 GROUPS = {"local": tuple(LOCAL), "spark": tuple(SPARK)}
 
-# A slow network tells of requests; moving bulk through it would only measure the proxy.
+# A slow network shows the cost of requests; moving bulk through it would only measure the proxy.
 _ON_SLOW = ("read", "update", "insert", "iceberg")
 
 
@@ -59,9 +59,9 @@ def run_cases(
                     report.results.append(result)
 
 
-_EPILOG = f"""cases in this process, beside deltalake and PyIceberg (all of them: local):
+_EPILOG = f"""cases in this process, compared with deltalake and PyIceberg (all of them: local):
 {(local_cases.__doc__ or "").partition(chr(10))[2]}
-cases on Spark, beside Spark + Delta and Spark + Iceberg (all of them: spark):
+cases on Spark, compared with Spark + Delta and Spark + Iceberg (all of them: spark):
 {(spark_cases.__doc__ or "").partition(chr(10))[2]}
 """
 

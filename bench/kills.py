@@ -38,7 +38,7 @@ class Run:
 
 
 def until_it_ends(command: list[str], kills: int, chance: random.Random, within: float) -> Run:
-    """Start the command again after each kill, until it ends by itself.
+    """Start the command again after each kill, until it ends normally.
 
     It is killed at most so many times, up to `within` seconds after it said that a batch begins.
     """

@@ -1,9 +1,9 @@
 """One row into each of 1, 2, 4, … 32 tables, in one commit, begin to receipt: what one more table costs.
 
-Beside it the plain way, which is not atomic: one commit for each table after the other, by LakeVilla without
-features and by deltalake. Every client goes through a proxy that counts requests and adds a fixed time to
-each. Tables of each number and system are their own, so that they meet their tenth versions, which write
-checkpoints, in the same commit.
+For comparison the plain way, which is not atomic: one commit for each table after the other, by LakeVilla
+without features and by deltalake. Every client goes through a proxy that counts requests and adds a fixed
+time to each. Tables of each number and system are their own, so that they meet their tenth versions, which
+write checkpoints, in the same commit.
 """
 
 import argparse

@@ -89,7 +89,7 @@ def quick(spark: "SparkSession") -> "SparkSession":
 
 @pytest.fixture(scope="session")
 def spark_delta(spark: "SparkSession") -> "SparkSession":
-    """Spark + Delta, unmodified, in a session beside the plain one."""
+    """Spark + Delta, unmodified, in its own session of the same JVM."""
     from bench.spark import sessions
 
     return sessions.with_delta(spark, INTERPRETED)

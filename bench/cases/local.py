@@ -1,9 +1,9 @@
-"""The plain format's statements in this process: LakeVilla's local engine beside deltalake and PyIceberg.
+"""The plain format's statements in this process: LakeVilla's local engine, deltalake and PyIceberg.
 
     read, update, insert   one row of a table of 1,000, warm
     open                   a fresh process opens a table of very many files and reads one row
     append, scan           a million rows of ten columns in, and out as Arrow data
-    iceberg                the first three on Iceberg tables, beside PyIceberg
+    iceberg                the first three on Iceberg tables, compared with PyIceberg
 
 Requests are counted where a proxy stands before the store.
 """

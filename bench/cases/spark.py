@@ -1,4 +1,4 @@
-"""The same on Spark: LakeVilla beside Spark + Delta and Spark + Iceberg, in one JVM, in turns.
+"""The same on Spark: LakeVilla, Spark + Delta and Spark + Iceberg, in one JVM, in turns.
 
     spark-read, spark-update, spark-insert   one row of a table of 1,000, warm
     spark-append                             20,000,000 rows, also by Spark's own Parquet writer

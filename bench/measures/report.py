@@ -21,7 +21,8 @@ class Result:
     """One metric of one case at one place: the values of each system, round by round.
 
     `targets` have the most that our median may be, as a part of a peer's; a peer that is not among them is
-    there for reference. Other forms of our own system are named after it, with a hyphen, and are no peers.
+    there for reference. Other forms of our own system are named after it, with a hyphen, and do not count as
+    peers.
     """
 
     case: str

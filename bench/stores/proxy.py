@@ -1,8 +1,8 @@
 """A proxy on loopback before an S3 server: it counts requests by kind, and makes each one slower.
 
-Every client pays and is counted alike, whatever library or language it is made of. It runs as a process of
-its own, so that it takes no turn from the Python code that is measured, and it ends when its standard input
-does, so that it never outlives whoever started it. Requests are parsed only as far as their framing asks
+Every client pays and is counted alike, whatever library or language it is made of. It runs as a separate
+process, so that it takes no time from the Python code that is measured. It ends when its standard input does,
+so that it never outlives the process that started it. Requests are parsed only as far as their framing asks
 for (HTTP/1.1, no pipelining); answers pass untouched. `GET /-/counts` gives the counts as JSON.
 """
 
@@ -26,7 +26,7 @@ _CHUNKED = re.compile(r"\r\ntransfer-encoding:[^\r]*chunked", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Proxy:
-    """A running proxy, as whoever started it sees it."""
+    """A running proxy, as seen by the process that started it."""
 
     endpoint: str
     delay_ms: float
@@ -206,7 +206,7 @@ def kind_of(head: str) -> str:
         return "get_range" if "range" in names else "get"
     if method == "PUT":
         return "create" if "if-none-match" in names else "replace" if "if-match" in names else "put"
-    # The only POST that is no part of an upload is S3's bulk delete.
+    # The only POST outside of an upload is S3's bulk delete.
     return {"HEAD": "head", "DELETE": "delete", "POST": "delete"}.get(method, method.lower())
 
 

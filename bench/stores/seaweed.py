@@ -48,7 +48,7 @@ class S3Server:
         return f"s3://{self.bucket}/{prefix}"
 
     def new_url(self) -> str:
-        """A URL with a prefix that nobody else on this server has."""
+        """A URL with a prefix that is unique on this server."""
         self._count += 1
         return self.url(f"test-{os.getpid()}-{self._count}")
 
@@ -83,7 +83,7 @@ def _server() -> Iterator[S3Server]:
         "-ip=127.0.0.1",
         "-ip.bind=127.0.0.1",
         "-master.telemetry=false",
-        # Services that nobody asks for, on fixed ports that a second server would fight over.
+        # Services that are not needed, on fixed ports that a second server would also want.
         "-s3.port.iceberg=0",
         "-s3.port.lance=0",
         *(f"-{name}.port={port}" for name, port in ports.items()),

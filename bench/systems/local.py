@@ -1,4 +1,4 @@
-"""Who is measured: each system behind one small interface, used as its own documentation says.
+"""The measured systems, each behind one small interface, used as its own documentation says.
 
 A `System` makes and opens tables at a place; a `Client` holds one table open, warm, as a service would, and
 runs statements on it. Every read sees the newest version when it starts. To add a system, add a class here

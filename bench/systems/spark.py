@@ -1,4 +1,5 @@
-"""Who is measured on Spark: LakeVilla, Spark + Delta and Spark + Iceberg, in one JVM that serves them all.
+"""The systems that are measured on Spark: LakeVilla, Spark + Delta and Spark + Iceberg, in one JVM that
+serves them all.
 
 Each has a session of its own, so that no system's extensions touch another, and all are equally warm. Every
 table has a plain name in every system, so each runs the same text. A system is used as its own

@@ -20,7 +20,7 @@ PICKS: tuple[Features, ...] = (ALL, ALL, R | I, R | CT)
 def pass_on(
     session: Session, random: Random, tables: Sequence[str], wishes: Wishes, batons: list[Baton]
 ) -> None:
-    """Begin a transaction that others may go on with, or go on with one that somebody began."""
+    """Begin a transaction that other clients may resume, or resume one that another client began."""
     begun = [baton for baton in batons if baton.txn is not None]
     if begun and random.random() < 0.5:
         relays.go_on(session, random.choice(begun[-3:]), random)

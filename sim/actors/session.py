@@ -48,7 +48,7 @@ class Session:
             run()
             outcome = "ok"
         except (CommitUnknown, Fenced) as failure:
-            # Who took a fenced transaction over may have committed it.
+            # The client that took a fenced transaction over may have committed it.
             met = failure
         except (Aborted, Unavailable, InvalidInput) as failure:
             outcome, met = "failed", failure

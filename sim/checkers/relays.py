@@ -1,7 +1,7 @@
 """Transactions on which several clients worked: one of them committed it, or none.
 
-Each client has an operation of its own, and all of them name the transaction. What lies in the lists in the
-end is what one of them did, whole; nobody else was told that it committed.
+Each client has an operation of its own, and all of them name the transaction. In the end the lists hold all
+of what one of them did; no other client was told that it committed.
 """
 
 from collections.abc import Callable, Mapping, Sequence

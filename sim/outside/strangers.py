@@ -1,8 +1,8 @@
 """What clients and people do who know nothing of LakeVilla, and what they do to its folders.
 
 A stranger writes a Delta table whose log may have been cleaned, cleans it up as Delta does (entries that are
-old and that a checkpoint covers), and deletes a table's folder to make another table there. People delete
-folders at one moment: whoever is at work in the same second loses, whatever it does.
+old and that a checkpoint covers), and deletes a table's folder to make another table there. Folders are
+deleted at one moment: a client that works in the same second loses its work, whatever it does.
 """
 
 import io

@@ -121,7 +121,7 @@ def _play(name: str, point: Point | None, formats: Formats) -> tuple[Recorder, L
     committed = any(VALUE in values for values in final.values())
     if not committed and point is None:
         # A client that died may have stored a statement whose files had not arrived: then it is lost.
-        violations.append("nobody committed what was left")
+        violations.append("no client committed what was left")
     if case.makes and made != [committed]:
         violations.append(f"the table is there: {made}, and the transaction is committed: {committed}")
     return recorder, Left(bucket, violations)

@@ -18,7 +18,8 @@ PATIENCE_SECONDS = 0.5
 """So long may a step take before others go on."""
 
 STUCK_SECONDS = 240.0
-"""Who has not ended after this never will. On a busy machine a cold Spark takes a minute to start."""
+"""A transaction that has not ended after this time never will. On a busy machine a cold Spark takes a minute
+to start."""
 
 Execute = Callable[[Operation], Rows | None]
 """Runs one operation in a transaction; a read gives rows."""

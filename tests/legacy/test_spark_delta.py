@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 import lakevilla as lv
 from bench.spark import sessions
 from bench.stores.seaweed import S3Server
-from tests.legacy.spark_delta import Spark, ours, simple
+from tests.legacy.clients.spark_delta import Spark, ours, simple
 from tests.legacy.test_delta_clients import AWKWARD, EVERY_TYPE, every_type, sorted_rows
 from tests.support.extent import one_in
 
@@ -118,7 +118,7 @@ def test_a_table_is_opened_cold_from_our_checkpoint_and_checkpointed_in_turn(
     delta.sql("DELETE FROM {} WHERE id = 1", "t")
     delta.checkpoint("t")
     assert json.loads((log / "_last_checkpoint").read_text())["version"] == 4
-    # Ours again, over what Spark left beside it (Hadoop keeps checksums of its files in hidden ones).
+    # Our version again, over what Spark left in the log (Hadoop keeps checksums of its files in hidden ones).
     for _ in range(2):
         lake.append("t", rows.slice(2, 1))
     assert json.loads((log / "_last_checkpoint").read_text())["version"] == 6

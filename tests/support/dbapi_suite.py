@@ -36,7 +36,8 @@ class Compliance(dbapi20.DatabaseAPI20Test):  # type: ignore[misc] # has no type
         connection.close()
 
     def test_non_idempotent_close(self) -> None:
-        """The suite says that reasonable persons differ about it: to close twice is no error here."""
+        """The suite says that reasonable persons differ about it: to close twice does not raise an error
+        here."""
         connection = self._connect()
         connection.close()
         connection.close()

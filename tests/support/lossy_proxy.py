@@ -45,7 +45,7 @@ def running_lossy_proxy(endpoint: str) -> Iterator[LossyProxy]:
         protocol_version = "HTTP/1.1"
 
         def log_message(self, *_: object) -> None:
-            """Nobody reads it."""
+            """It is never read."""
 
         def _answer(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length", 0)))

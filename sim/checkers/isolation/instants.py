@@ -2,7 +2,8 @@
 
 HEAD's versions and the tables' own logs tell every instant of the lake. A transaction with isolation saw one
 of them, of the time while it ran; one that committed with serializable isolation would have seen the same
-right before its entry was decided. Everybody else saw each table at a version that was the newest meanwhile.
+right before its entry was decided. Every other transaction saw each table at a version that was the newest at
+some time while it ran.
 """
 
 from bisect import bisect_right
@@ -37,8 +38,8 @@ class Instants:
         return range(at, at + 1) if at >= 0 else range(0)
 
     def shows(self, at: int, look: Look, op: Operation) -> bool:
-        """Whether this is what a look shows at an instant. Who could not make a table part of it sees that
-        as it is."""
+        """Whether this is what a look shows at an instant. A client that could not make a table part of the
+        instant sees the table as it is."""
         versions, known = self.tables[look.table], self.versions[at].get(look.table)
         if known is None:
             first, last = newest_during(op, versions)

@@ -1,8 +1,8 @@
 """What transactions of the isolation suite did and saw, and the history of lists that it makes.
 
-All tables hold (k, v, items): a row is a key whose list is `items`. A row that is inserted is a key of its
-own, which whoever looked at the table before saw empty; so who counts rows and who inserts one are ordered
-like any reader and writer.
+All tables hold (k, v, items): a row is a key whose list is `items`. A row that is inserted is a separate key,
+which earlier readers of the table saw empty; so a transaction that counts rows and one that inserts a row are
+ordered like any reader and writer.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from sim.checkers.history import Operation
 from sim.checkers.isolation.cycles import Append, Read, Txn
 
 INSERTED = 1000
-"""From here on keys are rows that somebody inserted; those below were there from the beginning."""
+"""Keys from here on are rows that were inserted; those below were there from the beginning."""
 
 Row = tuple[int, int, str]
 
@@ -72,7 +72,7 @@ def items(text: str) -> tuple[int, ...]:
 
 
 def inserted_keys(deeds: Iterable[Deed]) -> dict[str, set[int]]:
-    """By table, the keys of all rows that anybody inserted or saw."""
+    """By table, the keys of all rows that were inserted or seen."""
     found: dict[str, set[int]] = {}
     for deed in deeds:
         for append in deed.appends:

@@ -1,11 +1,11 @@
 """Every table and the global log are valid after every prefix of the writes, and nothing published changes.
 
-The writes are walked in the order in which they applied, whoever sent them. For a table: a log entry is
-written once and never again; versions have no gaps; an entry removes only live files, adds no file that
-is live already, and names only objects that lie there, as long as it says; none of us writes to a dropped
-table; what else a format demands is told by its log. For the global log: slots are written once, without
-gaps; HEAD goes from one seq to the next, never back, follows the slots, and names tables that are there;
-states that were put aside are those that HEAD had.
+The writes of all clients are walked in the order in which they applied. For a table: a log entry is written
+once and never again; versions have no gaps; an entry removes only live files, adds no file that is live
+already, and names only objects that lie there, as long as it says; none of us writes to a dropped table; what
+else a format demands is told by its log. For the global log: slots are written once, without gaps; HEAD goes
+from one seq to the next, never back, follows the slots, and names tables that are there; states that were put
+aside are those that HEAD had.
 """
 
 import json
@@ -175,7 +175,7 @@ def _tables_after(
         named, kept = dict(changed), dict(tables)
         for read in change["reads"]:
             named.setdefault(read["name"], {"location": read["location"], "format": read["format"]})
-        # Also when the commit was taken back: its tables have versions from then on.
+        # Also when the commit was rolled back: its tables have versions from then on.
         for write in (write for write in change["writes"] if versions.get(write["location"]) is not None):
             if write["base"] >= 0:
                 kept.setdefault(write["name"], {"location": write["location"], "format": write["format"]})

@@ -90,7 +90,7 @@ def _repeated(registry: Registry) -> Iterable[str]:
 
 
 def _bad_names(op: Operation, registry: Registry) -> Iterable[str]:
-    """A listing shows all names that were there all the time, and none that nobody had decided yet."""
+    """A listing shows all names that were there all the time, and no name that was not decided yet."""
     if op.outcome != "ok":
         return
     before = [names for at, names in registry.heads if at <= op.invoked][-1:]

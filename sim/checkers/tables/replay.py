@@ -47,7 +47,7 @@ def _owners(versions: Sequence[Version], changes: Sequence[Operation]) -> tuple[
         if op is not None and bag(rows_after(op, before.rows)) != after:
             violations.append(f"version {number} is told to be {_name(op)}, and is not its effect")
         if op is None and versions[number].txn is None and before.bag == after:
-            # A property that somebody else set, perhaps by a request that came twice.
+            # A property that another client set, perhaps by a request that came twice.
             continue
         if op is None:
             fitting = [
@@ -87,7 +87,7 @@ def _out_of_order(owners: dict[int, int], changes: Sequence[Operation]) -> Itera
 
 
 def _published_twice(versions: Sequence[Version]) -> Iterable[str]:
-    """Whoever works on a transaction, by a repeated request or a second client, it is published once."""
+    """A transaction is published once, even if a request is repeated or a second client works on it."""
     first: dict[str, int] = {}
     for number, version in enumerate(versions):
         if version.txn is not None and first.setdefault(version.txn, number) != number:

@@ -10,7 +10,7 @@ from typing import Any
 
 KEYS = 3
 INSERTED = 1000
-"""From here on keys are rows that somebody inserted."""
+"""Keys from here on are rows that were inserted."""
 
 Row = tuple[int, int, str]
 Rows = tuple[Row, ...]

@@ -1,9 +1,9 @@
-"""Tables on which a commit that had to be taken back could not be, for somebody had built on it.
+"""Tables on which a commit could not be rolled back, because another client had built on it.
 
-That is right only where a client that knows nothing of LakeVilla did it: then the part of the commit that
-lies there stays, all other parts are taken back, and HEAD flags the table. A commit is taken back by an entry
-whose attempt has `-inverse` behind the commit's; who removed its files or changed the table's definition
-before that entry was in its way.
+That is right only where a client that knows nothing of LakeVilla did it: then this part of the commit stays,
+all other parts are rolled back, and HEAD flags the table. A commit is rolled back by an entry whose attempt
+is the commit's with `-inverse` appended; a client that removed its files or changed the table's definition
+before that entry prevents this.
 """
 
 import json
@@ -19,7 +19,7 @@ INVERSE = "-inverse"
 
 
 class Torn:
-    """What the writes of a run tell of torn tables."""
+    """What the writes of a run show about torn tables."""
 
     def __init__(self, writes: Sequence[AppliedWrite] = ()) -> None:
         self._writes = writes
@@ -97,9 +97,9 @@ def _is_of(commit: Commit, txn: str) -> bool:
 
 
 def _is_built_on(commit: Commit, later: Iterable[Commit]) -> bool:
-    taken_back = f"{commit.ours.get('attempt')}{INVERSE}"
+    rolled_back = f"{commit.ours.get('attempt')}{INVERSE}"
     for other in later:
-        if other.ours.get("attempt") == taken_back:
+        if other.ours.get("attempt") == rolled_back:
             return False
         if not other.ours and (commit.adds.keys() & set(other.removes) or other.redefines):
             return True

@@ -24,7 +24,7 @@ SCRIPTS = (
     Script(
         "g1a",
         "T1 w1=101; T2 r*; T1 a; T2 r*,c",
-        "T2 sees 101, which T1 takes back",
+        "T2 sees 101, which T1 rolls back",
         seen=lambda o: 101 in o.values("T2"),
     ),
     Script(
@@ -81,13 +81,13 @@ SCRIPTS = (
     Script(
         "g-single-write-1",
         "T1 r1; T2 r*,w1=12,w2=18,c; T1 delete v=20; T1 c",
-        "T1 commits although what it read is gone",
+        "T1 commits although what it read has changed",
         seen=lambda o: o.values("T1") == [10],
     ),
     Script(
         "g-single-write-2",
         "T1 r1; T2 r*,w1=12; T1 delete v=20; T2 w2=18; T1 a; T2 c",
-        "T2 is stuck, or lost, by what T1 takes back",
+        "T2 is stuck, or lost, by what T1 rolls back",
         seen=lambda o: not o.committed("T2") or o.final != ((1, 12), (2, 18)),
     ),
     Script(

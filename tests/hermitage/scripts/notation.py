@@ -96,8 +96,8 @@ class Layout:
     """In which table a row lies, and whether each of the first rows has a file of its own.
 
     With one table it is the paper's single-table test; with two, ids 1 and 3 lie in the first and 2 and 4
-    in the second (-MT). Rows in one file conflict whenever anything is changed; rows apart do not, so that
-    only what was read can tell of a conflict.
+    in the second (-MT). Rows in one file conflict whenever anything is changed; rows in different files do
+    not, so that a conflict follows only from what was read.
     """
 
     tables: tuple[str, ...] = ("t",)

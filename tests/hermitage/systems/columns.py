@@ -26,7 +26,8 @@ class System:
     slow: bool = False
 
 
-# Nobody waits for others in Spark + Delta, and a step that is overtaken would not be in the order asked for.
+# Transactions of Spark + Delta do not wait for others, and a step that is overtaken would not be in the order
+# asked for.
 _UNTIL_DONE = 120.0
 # With R a step may wait for others; one that is only slow is overtaken, which is an order like any other.
 ON_SPARK_SECONDS = 3.0

@@ -12,7 +12,7 @@ class Refused(Exception):
 
 
 class Dirty:
-    """Every step is visible at once, and nothing is ever taken back."""
+    """Every step is visible at once, and nothing is ever rolled back."""
 
     refusals = (Refused,)
 
@@ -68,7 +68,7 @@ class FirstCommitterWins(Dirty):
                 self._rows = copy.rows()
                 return
             if not self._again:
-                raise Refused("somebody else committed first")
+                raise Refused("another transaction committed first")
 
 
 class KeepsStaleReads(Dirty):

@@ -5,7 +5,7 @@ is a transaction of its own, and an abort takes nothing back. That is what the p
 
 With R on one table, R and CT on several, and I, there are two ways, and both have to be right. `by hand`:
 begin, statements, commit, where a Conflict ends the transaction. `by lake.run`: the function is run again
-after a conflict, and nobody is refused.
+after a conflict, and no transaction is refused.
 """
 
 from collections.abc import Callable, Iterator

@@ -76,12 +76,12 @@ def test_store_that_does_not_answer_is_a_problem(tmp_path: Path) -> None:
     store = Hooked(open_store(str(tmp_path), OPTIONS))
 
     def hook(_kind: str, _key: str) -> None:
-        raise Unavailable("nobody is there")
+        raise Unavailable("connection refused")
 
     store.hook = hook
     diagnosis = open_lake(tmp_path, store).doctor()
     assert not diagnosis.healthy
-    assert "nobody is there" in found(diagnosis, "store", "problem").text
+    assert "connection refused" in found(diagnosis, "store", "problem").text
 
 
 class Careless(Hooked):

@@ -1,4 +1,5 @@
-"""Explain: who waits for whom, who had to give way to whom, what was left half done, and what comes next."""
+"""Explain: which transaction waits for which, which one refused another, what was left half done, and what
+comes next."""
 
 import json
 from collections.abc import Iterator
@@ -161,17 +162,17 @@ def test_pair_that_takes_places_in_opposite_orders_is_a_line_and_no_ring(
 ) -> None:
     """Both have to redo, one changed x then y, the other y then x; both line up, and one waits."""
     lined_up, go_on = Event(), Event()
-    line_up = WriterQueues.line_up
+    queue_up = WriterQueues.queue_up
 
     def stop(self: WriterQueues, tables: list) -> dict:  # type: ignore[type-arg]
-        met = line_up(self, tables)
+        met = queue_up(self, tables)
         if self._workspace.txn == first.id:
             lined_up.set()
             with self.at_work():
                 go_on.wait(60)
         return met
 
-    monkeypatch.setattr(WriterQueues, "line_up", stop)
+    monkeypatch.setattr(WriterQueues, "queue_up", stop)
     first, second = lake.transaction(BOTH), _open(tmp_path).transaction(BOTH)
     _transfer(first, 1, "x", "y")
     _transfer(second, 10, "y", "x")
@@ -272,7 +273,7 @@ def test_redone_transaction_is_told_attempt_by_attempt_and_is_committed(
     _transfer(tx, 1)
     with _outside_update(store, tmp_path, "y"):
         receipt = tx.commit()
-    assert receipt.redone == 1, "what was taken back together with its inverse concerns nobody"
+    assert receipt.redone == 1, "a commit that was rolled back, with its inverse, concerns no transaction"
     assert _kinds(lake.explain(tx.id)) == ["rolled back", "committed"]
     assert f"version {receipt.versions['x']} of 'x'" in _only(lake.explain(tx.id), "committed").text
     assert (lake.outcome(tx.id).state, lake.outcome(tx.id).seq) == ("committed", receipt.seq)
@@ -313,7 +314,7 @@ def test_open_transaction_is_told_with_what_it_has_done(lake: lv.Lake) -> None:
     assert "2 statements on 'x'" in opened.text
     assert "resume" in opened.next
     tx.abort()
-    # Its records are removed beside the abort.
+    # Its records are removed in parallel with the abort.
     lake.close()
     assert "may be run again" in _only(lake.explain(tx.id), "open").next
 

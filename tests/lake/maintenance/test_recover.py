@@ -1,4 +1,5 @@
-"""Recover and status: who waits, who is gone, what they left, and that a second run changes nothing."""
+"""Recover and status: which clients wait, which are dead, what they left, and that a second run changes
+nothing."""
 
 from pathlib import Path
 

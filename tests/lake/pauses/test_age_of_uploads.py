@@ -237,7 +237,7 @@ def test_slot_without_some_of_its_uploads_is_refused_by_a_client_that_settles_it
     def hook(request: str, key: str) -> None:
         slot = request == "create" and "_lakevilla/global/log/" in key
         if asked and not slot:
-            raise Unavailable("the client is gone")
+            raise Unavailable("the client has died")
         if slot:
             asked.append(key)
             sleep()

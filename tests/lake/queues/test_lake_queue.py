@@ -1,4 +1,5 @@
-"""The queue for the lake's slots: who has lost them often is let pass, and nobody stays in it."""
+"""The queue for the lake's slots: a client that has lost slots often goes first, and no client stays in the
+queue."""
 
 from pathlib import Path
 from threading import Thread

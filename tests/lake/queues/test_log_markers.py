@@ -94,7 +94,7 @@ def test_open_transaction_holds_the_next_version_by_an_empty_entry(
 ) -> None:
     with lake.transaction(lv.R) as tx:
         tx.read("t").collect()
-        assert versions(tmp_path) == 3, "who only reads holds nothing"
+        assert versions(tmp_path) == 3, "a read-only transaction holds nothing"
         tx.update("t", {"v": 1}, where="id = 3")
         assert is_pending(tmp_path, begin + 3)
         assert legacy(tmp_path) == (begin + 3, 20, 0)
@@ -109,7 +109,7 @@ def test_open_transaction_holds_the_next_version_by_an_empty_entry(
 REQUESTS = {
     # The miss and the data; whether anything lies above the marker; the data; the marker and the commit.
     "delta": {"get": 2, "list": 1, "put": 1, "create": 1, "replace": 1},
-    # The same, by one GET; a manifest and the list of manifests; and beside the hint another look above.
+    # The same, by one GET; a manifest and the list of manifests; and besides the hint another look above.
     "iceberg": {"get": 2 + 1 + 1, "put": 1 + 2 + 1, "create": 1, "replace": 1},
 }
 
@@ -421,7 +421,7 @@ def test_client_without_markers_in_the_log_stops_at_one_that_somebody_left(
     """Another client took the property away, while a transaction held a version."""
     tx = lake.transaction(lv.R)
     tx.append("t", [{"id": 30, "v": 1}])
-    # In Delta's log the first version tells of it, in Iceberg's every one does.
+    # In Delta's log the first version says so, in Iceberg's every one does.
     number = 0 if begin == 0 else begin + 2
     actions = entry(tmp_path, number)
     for action in actions:

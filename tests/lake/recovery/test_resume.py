@@ -239,7 +239,7 @@ def test_transaction_can_be_resumed_again_and_again(root: Path) -> None:
 
 
 def _wait_until_fenced(tx: lv.Transaction) -> None:
-    """Until a beat of its lease finds the one of whoever resumed it."""
+    """Until a beat of its lease finds the lease of the client that resumed it."""
     end = monotonic() + 60
     while not tx._queues._leases.fenced(tx.id):
         assert monotonic() < end

@@ -87,7 +87,8 @@ def test_table_that_a_commit_without_isolation_only_read_can_be_read_with_it(tmp
 
 
 def test_outside_version_is_not_left_out_because_the_store_went_away(tmp_path: Path) -> None:
-    """Who may only read sees what HEAD knows; who gets no answer is told so, and reads no old state."""
+    """A read-only client sees what HEAD knows; a client without an answer gets an error and reads no old
+    state."""
     lake = _client(tmp_path)
     lake.create("a", [{"id": 1, "v": 0}])
     lake.update("a", {"v": "1"})

@@ -127,7 +127,7 @@ def test_committed_transaction_is_committed_until_nothing_tells(
 
 
 class Died(BaseException):
-    """The client of the test is gone."""
+    """The client of the test is dead."""
 
 
 def test_refused_attempt_of_a_transaction_that_may_be_redone_is_not_its_end(

@@ -119,7 +119,7 @@ def _follow(lake: lv.Lake, txn: str) -> str:
     """Whether the transaction is committed, as somebody is told who asks when the store answers again."""
     found = lake.outcome(txn)
     if found.state == "undecided" and found.seq is not None:
-        # An entry that nobody has settled: the next client that writes completes it, or `recover` does.
+        # An entry that is not settled yet: the next client that writes completes it, or `recover` does.
         lake.recover()
         found = lake.outcome(txn)
     if found.state == "committed":

@@ -18,7 +18,7 @@ ALL = lv.R | lv.CT | lv.I
 
 
 class Died(BaseException):
-    """The client is gone."""
+    """The client has died."""
 
 
 @pytest.fixture(params=["sql", "rest"])

@@ -34,7 +34,7 @@ def far(request: pytest.FixtureRequest, tmp_path: Path) -> Far:
 
 
 def _register(far: Far) -> None:
-    """A table in the far place, which another lake has made and nobody owns."""
+    """A table in the far place, which another lake has made and no lake owns."""
     lake, place, options = far
     maker = lv.Lake(place, engine="local", storage_options=options)
     maker.create("t", pa.table({"id": [1, 2], "v": [0, 0]}))

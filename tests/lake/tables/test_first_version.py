@@ -1,4 +1,4 @@
-"""With which version a table begins, and who is first where two clients make one in the same place."""
+"""With which version a table begins, and which of two clients that make one in the same place is first."""
 
 import gzip
 from collections.abc import Callable

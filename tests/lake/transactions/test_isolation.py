@@ -1,4 +1,4 @@
-"""Transactions with isolation: all tables at one instant, validated commits, other clients beside them."""
+"""Transactions with isolation: all tables at one instant, validated commits, concurrent clients."""
 
 from pathlib import Path
 from typing import NoReturn
@@ -183,7 +183,7 @@ def test_value_that_was_given_and_has_changed_is_a_conflict(lake: lv.Lake, tmp_p
 
 
 def _skew(lake: lv.Lake, other: lv.Lake, isolation: str) -> list[bool]:
-    """Two that each read both tables and change one; who committed."""
+    """Two transactions that each read both tables and change one; returns which of them committed."""
     first, second = lake.transaction(isolation=isolation), other.transaction(isolation=isolation)
     for tx in (first, second):
         tx.sql("SELECT a.v + b.v AS s FROM a JOIN b ON a.id = b.id").collect()

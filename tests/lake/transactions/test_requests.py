@@ -13,8 +13,8 @@ pytestmark = pytest.mark.formats("delta", "iceberg")
 
 PUTS = {
     "delta": 1,
-    # Before the version the manifest of what is added and what is gone, and the list of manifests; after it
-    # the hint.
+    # Before the version the manifest of what is added and what is removed, and the list of manifests; after
+    # it the hint.
     "iceberg": 1 + 2 + 1,
 }
 """How many objects a commit puts on one table that adds one data file."""
@@ -106,7 +106,7 @@ def test_commit_on_several_tables_costs_three_requests_and_two_per_table(
         for name in names:
             tx.update(name, {"id": "id + 1"})
     assert tx.receipt is not None
-    # Beside the data: one get and one put for each table.
+    # Besides the data: one get and one put for each table.
     expected = {"get": 2 * count + 1, "put": count * puts, "create": count + 1, "replace": 1}
     assert _sent(tx.receipt.requests) == expected
 

@@ -22,7 +22,8 @@ def test_query_pins_many_tables_while_others_of_them_are_being_pinned(
     was_made, calls = OwnTables.was_made, count()
 
     def slowly(own: OwnTables, location: str) -> bool:
-        """Who asks for the first table takes longer than the one before, who pins its own meanwhile."""
+        """The second query takes longer to ask for the first table; meanwhile the first query pins its own
+        table."""
         if location.endswith(TABLES[0]):
             time.sleep(0.005 * next(calls))
         return was_made(own, location)

@@ -1,4 +1,5 @@
-"""One transaction, called by several threads: a call that would run beside another one is refused."""
+"""One transaction, called by several threads: a call that would run at the same time as another one is
+refused."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor

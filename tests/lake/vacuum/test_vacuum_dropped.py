@@ -1,4 +1,4 @@
-"""Vacuum of dropped tables beside clients that bring them back, and of tables that belong to another lake."""
+"""Vacuum of dropped tables while clients restore them, and of tables that belong to another lake."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Vacuum beside transactions: those that may still commit keep their files, whatever comes between."""
+"""Vacuum during transactions: those that may still commit keep their files, whatever comes between."""
 
 from pathlib import Path
 
@@ -99,7 +99,7 @@ def test_records_without_data_files_go_too(lake: lv.Lake, clock: Days, tmp_path:
 def test_transaction_that_is_resumed_while_vacuum_takes_hold_of_it_keeps_its_files(
     tmp_path: Path, clock: Days, when: str
 ) -> None:
-    """Somebody takes the lease over right before vacuum fences it, or while it deletes the sublogs."""
+    """Another client takes the lease over right before vacuum fences it, or while it deletes the sublogs."""
     store = Hooked(Directory(str(tmp_path), clock))
     lake = open_lake(tmp_path, clock, store)
     lake.create("t", "id BIGINT, v BIGINT")
@@ -169,7 +169,7 @@ def test_transaction_can_be_resumed_within_the_retention_and_not_after_it_was_va
 
 
 def _leave(root: Path, clock: Days, key: int) -> str:
-    """A client that is gone after two statements; its records are stored, in one object or two."""
+    """A client that dies after two statements; its records are stored, in one object or two."""
     lake = open_lake(root, clock)
     tx = lake.transaction(lv.R)
     tx.append("t", [{"id": key, "v": 0}])

@@ -50,7 +50,7 @@ def abort(lake: lv.Lake, key: int = 9) -> str:
 
 
 def uploaded(lake: lv.Lake, tx: lv.Transaction, files: int = 1) -> None:
-    """Wait until so many files of the transaction are there: uploads run beside it."""
+    """Wait until so many files of the transaction are there: uploads run in the background."""
     end = time.monotonic() + 30
     while sum(tx.id in meta.key for meta in lake._store.list("t/")) < files:
         assert time.monotonic() < end

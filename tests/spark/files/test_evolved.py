@@ -45,7 +45,7 @@ def test_files_are_pruned_by_values_that_only_the_log_has(quick: Any, tmp_path: 
     lake = lv.Lake(tmp_path, spark=quick)
     assert len(lake.sql("SELECT id FROM t WHERE kind = 'b'").inputFiles()) == 4
     (tmp_path / "t" / "data" / "fourth.parquet").unlink()
-    # The file of another kind is gone; none of these reads it.
+    # The file of another kind is deleted; none of these reads it.
     assert [row.id for row in lake.sql("SELECT id FROM t WHERE kind = 'b' ORDER BY id").collect()] == [3, 4]
     assert lake.sql("SELECT id FROM t WHERE kind IN ('b', 'q')").count() == 2
     assert lake.sql("DELETE FROM t WHERE kind = 'b'").deleted == 2

@@ -1,4 +1,4 @@
-"""Files that Spark's own reader does not read rightly, beside those that it does: right rows of all."""
+"""Files that Spark's own reader misreads, among files that it reads correctly: correct rows of all."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""A lake in a bucket, on a session that starts by itself, with the jars that it needs."""
+"""A lake in a bucket, on a session that LakeVilla starts, with the jars that it needs."""
 
 import json
 import subprocess

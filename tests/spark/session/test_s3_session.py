@@ -1,6 +1,6 @@
 """A lake in a bucket on the user's session, which has the jars for S3 and no credentials.
 
-Executors and Hadoop get them from the lake's `storage_options`; nobody else ever sees them.
+Executors and Hadoop get them from the lake's `storage_options`; nothing else ever sees them.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Torn tables: only an outside client that built on what had to be taken back excuses a transaction."""
+"""Torn tables: only an outside client that built on what had to be rolled back excuses a transaction."""
 
 import json
 from typing import Any

@@ -39,6 +39,6 @@ def test_planted_bug_of_isolation_is_caught(name: str, capsys: pytest.CaptureFix
 
 
 def test_transfer_that_was_torn_is_no_violation_of_the_bank() -> None:
-    """Seed 203267: an outside writer compacts a table of the bank on which half of a transfer has to be taken
-    back, and nothing can take it back then."""
+    """Seed 203267: an outside writer compacts a table of the bank on which half of a transfer has to be
+    rolled back, and then it cannot be rolled back."""
     assert play(203267).violations == []

@@ -56,7 +56,7 @@ def _put(store, entries, read) -> bool:
     ids=[
         "readers go past markers",
         "freed whatever it became",
-        "nobody is alive",
+        "no client is alive",
         "freed markers are taken at their word",
         "freed markers are left as they are",
     ],
@@ -76,8 +76,8 @@ def entry(
     shows: int = 0,
     content: int | None = None,
 ) -> Write:
-    """A write of a log entry; in Iceberg's, `shows` is the version whose state a marker tells of, and
-    `content` that whose state it has. Versions are numbered from 0 here, in both formats."""
+    """A write of a log entry; in Iceberg's, `shows` is the version whose state a marker claims to show, and
+    `content` the one whose state it has. Versions are numbered from 0 here, in both formats."""
     ours = {"txn": txn} if marker is None else {"txn": txn, "marker": marker}
     key = {"delta": f"t/_delta_log/{version:020d}.json", "iceberg": f"t/metadata/v{version}.metadata.json"}
     if made == "delta":
@@ -149,10 +149,10 @@ def test_checkpoint_over_a_pending_marker_is_named():
 @pytest.mark.parametrize(
     ("entries", "problem"),
     [
-        ([entry("iceberg", 1, 1, True, shows=1)], "which is no commit below it"),
+        ([entry("iceberg", 1, 1, True, shows=1)], "which is not a commit below it"),
         (
             [entry("iceberg", 1, 1, True), entry("iceberg", 1, 2, True, shows=1)],
-            "which is no commit below it",
+            "which is not a commit below it",
         ),
         ([entry("iceberg", 1, 1, True, content=7)], "and shows another"),
         (

@@ -17,15 +17,14 @@ from lakevilla.predicates import (
     ANYTHING,
     NOTHING,
     And,
-    Bounds,
     Column,
     Compare,
     IsNotNull,
     IsNull,
     Or,
     Predicate,
-    may_match,
 )
+from lakevilla.pruning import Bounds, may_match
 from lakevilla.sql.expressions.predicate_extraction import columns_in, predicate_of, predicate_unless
 from lakevilla.sql.parser import parse_expression
 
@@ -178,7 +177,7 @@ ENGINE = LocalEngine(SystemEnvironment())
 
 
 def truth(text: str, row: dict[str, Any]) -> bool | None:
-    """What the engine says of the expression for one row; it is no predicate that says so."""
+    """The engine's answer for the expression and one row, without a predicate."""
     values = Source("t", SCHEMA, (), lambda _: [], lambda _: (None, ""))  # type: ignore[arg-type,return-value]
     rows = pa.Table.from_pylist([row], schema=SCHEMA)
     queries_rows = _evaluate(text, rows, values)

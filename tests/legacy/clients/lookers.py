@@ -1,4 +1,4 @@
-"""Readers that never heard of us, of each format, who say which version they see. For tests."""
+"""Legacy readers of each format, which say which version they see. For tests."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ import duckdb
 import duckdb_extension_delta
 from deltalake import DeltaTable, QueryBuilder
 
-from tests.legacy.iceberg_readers import duck
+from tests.legacy.clients.iceberg_readers import duck
 from tests.support.iceberg_files import FilesCatalog
 
 if TYPE_CHECKING:
