@@ -49,6 +49,8 @@ _PYTHON = "org.apache.spark.api.python.PythonException"
 _STATE = re.compile(r"(?P<sentence>\[[A-Z0-9_.]+\] [^\n]*?)\s*SQLSTATE: (?P<state>\w{5})")
 _USERS_STATES = ("21", "22", "23", "38", "39", "42", "P0")
 """Classes of SQLSTATE that say what is wrong with a statement or its data; P0 is `raise_error`."""
+_INTERNAL = re.compile(r"lakevilla\d*_")
+"""What our own columns beside those of a table are called."""
 _PART = re.compile(r"`((?:[^`]|``)*)`")
 _UNREADABLE = "a data file cannot be read: {}"
 _NOT_INSTALLED = (
@@ -154,7 +156,7 @@ def _is_frame(kind: type) -> bool:
 
 def _translated(error: Exception) -> LakeVillaError:
     """Our exception for one of Spark's."""
-    if is_stopped():
+    if is_stopped() or "[NO_ACTIVE_SESSION]" in str(error):
         return stopped()
     java = isinstance(error, Py4JJavaError)
     # The JVM's own exception, where PySpark has none of its kind.
@@ -189,6 +191,7 @@ def _users(error: Exception, condition: str, text: str) -> InvalidInput:
     parameters = error.getMessageParameters() or {}
     if condition.startswith("UNRESOLVED_COLUMN") and parameters.get("objectName"):
         proposed = [_last_part(name) for name in (parameters.get("proposal") or "").split(", ") if name]
+        proposed = [name for name in proposed if not _INTERNAL.match(name)]
         return unknown_column(_plain(parameters["objectName"]), list(dict.fromkeys(proposed)))
     if condition.startswith("UNRESOLVED_ROUTINE") and parameters.get("routineName"):
         return unknown_function(_plain(parameters["routineName"]))
