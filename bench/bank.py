@@ -47,7 +47,7 @@ class Report:
     deposits: int = 0
     freed: int = 0
     outcomes: int = 0
-    taken_back: int = 0
+    rolled_back: int = 0
     violations: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ class Report:
             f"({self.committed / max(self.seconds, 0.001):.1f}/s), {self.kills} kills, {self.pauses} pauses, "
             f"{self.rests} recoveries; {self.unanswered} transactions were cut off, of which {self.decided} "
             f"were decided; lake.outcome was asked {self.outcomes} times; {self.freed} places of the dead "
-            f"freed by recover, {self.taken_back} commits on a table rolled back and redone; deposits "
+            f"freed by recover, {self.rolled_back} commits on a table rolled back and redone; deposits "
             f"{self.deposits}, violations {len(self.violations)}"
         )
 
@@ -171,7 +171,7 @@ class Books:
             standing = attempts.setdefault(entry.txn, set())
             if entry.attempt.endswith(INVERSE):
                 standing.remove(entry.attempt.removesuffix(INVERSE))
-                self._report.taken_back += 1
+                self._report.rolled_back += 1
                 continue
             if standing:
                 self._report.violations.append(f"{entry.txn} is in {name} twice")

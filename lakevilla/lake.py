@@ -12,8 +12,8 @@ from lakevilla.engines.port import Engine, Source
 from lakevilla.engines.spark.session.java import trouble
 from lakevilla.environment import Environment, SystemEnvironment
 from lakevilla.errors import InvalidInput
-from lakevilla.maintenance.diagnosis import Diagnosis
-from lakevilla.maintenance.doctor import diagnose
+from lakevilla.maintenance.doctor.checks import diagnose
+from lakevilla.maintenance.doctor.diagnosis import Diagnosis
 from lakevilla.maintenance.queue_survey import LakeView
 from lakevilla.maintenance.register import register_all
 from lakevilla.maintenance.reports import RegisterReport
@@ -45,7 +45,7 @@ from lakevilla.travel.export import Export, export
 from lakevilla.travel.instants import find, tag_instant, untag_instant
 from lakevilla.travel.past import PastLake
 from lakevilla.travel.restore import RestoreReport, plan_restore
-from lakevilla.versions.instants import Cuts
+from lakevilla.versions.instants import Instants
 from lakevilla.versions.records import Head
 from lakevilla.versions.tags import check_tag_name
 
@@ -260,6 +260,11 @@ class Lake(Verbs, Upkeep):
         """The names of all tables: registered ones, and those in the lake's root."""
         return self._catalog.names(Meter())
 
+    def views(self) -> dict[str, str]:
+        """The views of the lake, with the texts of their queries."""
+        head = self._catalog.head(Meter(), fresh=True)
+        return {} if head is None else {view.name: view.text for _, view in sorted(head.views.items())}
+
     def register_all(self, folder: str | PurePath, *, prefix: str = "") -> RegisterReport:
         """Register every Delta and Iceberg table below a folder or a warehouse, up to three levels deep.
 
@@ -285,7 +290,7 @@ class Lake(Verbs, Upkeep):
         if limit is not None and limit < 0:
             raise InvalidInput(f"limit cannot be negative; found {limit}")
         if name is None:
-            return Records(Cuts(self._catalog.log(Meter())).history(limit))
+            return Records(Instants(self._catalog.log(Meter())).history(limit))
         return Records(self._catalog.pin(name, Meter()).table.history(limit))
 
     def at(self, when: Any = None, /, *, seq: int | None = None, tag: str | None = None) -> PastLake:
@@ -368,7 +373,7 @@ class Lake(Verbs, Upkeep):
         readers without LakeVilla see all tables at one instant too. `at` as in `lake.tag`; the default is the
         newest instant (`lake.sync` adopts what other clients have written)."""
         head = self._instant(at)
-        return export(self._catalog, head if head is not None else Cuts(self._catalog.log(Meter())).now)
+        return export(self._catalog, head if head is not None else Instants(self._catalog.log(Meter())).now)
 
     def doctor(self, *, probe: bool = True, files: bool = True) -> Diagnosis:
         """Look for everything that can be wrong with the lake, its store and this machine, and say what to

@@ -30,6 +30,7 @@ from lakevilla.tables.pinned import Pinned
 from lakevilla.tables.snapshot_cache import Seen, SnapshotCache
 from lakevilla.tables.table_errors import log_gone, no_such_table
 from lakevilla.versions import registry
+from lakevilla.versions.commits import Commit
 from lakevilla.versions.log import PREMISE_SECONDS, GlobalLog, ReadHead, States
 from lakevilla.versions.records import CreateTable, Entry, Head, RegistryChange
 from lakevilla.versions.tags import TagChange
@@ -101,8 +102,8 @@ class Catalog:
             head = self.head(meter, fresh)
             ref = self.resolve(name, meter, head, fresh)
             pinned = None if ref is None else self.newest(ref, meter)
-            news = None if pinned is None else _news(pinned.snapshot, head, fresh)
-            if pinned is not None and (news is None or (fresh and not news.dropped)):
+            notice = None if pinned is None else _unseen_notice(pinned.snapshot, head, fresh)
+            if pinned is not None and (notice is None or (fresh and not notice.dropped)):
                 return pinned
         raise self.missing(name, meter, registry.find(head, name) if pinned is None else None)
 
@@ -133,7 +134,7 @@ class Catalog:
             return None
         ref, newest = known
         is_old = self._environment.elapsed() - newest.at > REGISTRY_SECONDS
-        if is_old or _news(newest.snapshot, self._head, False):
+        if is_old or _unseen_notice(newest.snapshot, self._head, False):
             return None
         return Pinned(ref, self.open(ref, meter), newest.snapshot, newest.at)
 
@@ -143,8 +144,8 @@ class Catalog:
         head = self.head(meter, fresh=True)
         ref = self.resolve(name, meter, head)
         pinned = None if ref is None else self.newest(ref, meter)
-        news = None if pinned is None else _news(pinned.snapshot, head, fresh=True)
-        return None if news is not None and news.dropped else pinned
+        notice = None if pinned is None else _unseen_notice(pinned.snapshot, head, fresh=True)
+        return None if notice is not None and notice.dropped else pinned
 
     def remember(self, ref: TableRef, snapshot: Snapshot, seen_at: float) -> None:
         """Keep the newest snapshot of a table, and when it was seen to be so, for the next transaction."""
@@ -196,7 +197,7 @@ class Catalog:
         return found
 
     def decide(
-        self, change: Callable[[Head], RegistryChange | TagChange], author: Author, meter: Meter
+        self, change: Callable[[Head], RegistryChange | TagChange | Commit], author: Author, meter: Meter
     ) -> Decided:
         """Bring a change of names into the global log; `change` makes it for the HEAD that it follows."""
         log = self.log(meter)
@@ -297,9 +298,10 @@ class Catalog:
 
     def missing(self, name: str, meter: Meter, gone: TableRef | None = None) -> LakeVillaError:
         """The error for a table that is not there: of no such name, or one whose log is `gone`."""
+        views = () if self._head is None else sorted(self._head.views)
         if gone is not None:
             return log_gone(name, self.store_of(gone.location, meter).url)
-        return no_such_table(name, self.names(meter))
+        return no_such_table(name, [*self.names(meter), *views])
 
     def log(self, meter: Meter) -> GlobalLog:
         """The lake's global log, whose requests this meter counts."""
@@ -357,7 +359,7 @@ class Catalog:
             return self._head
 
 
-def _news(snapshot: Snapshot, head: Head | None, fresh: bool) -> Notice | None:
+def _unseen_notice(snapshot: Snapshot, head: Head | None, fresh: bool) -> Notice | None:
     """A notice in the table's log that this HEAD is too old to have heard of.
 
     A notice of another lake, from where the table was moved here, does not count; but where we know no HEAD

@@ -26,7 +26,7 @@ def act(session: Session, world: World) -> None:
     """Make or drop tables, or look at them. An outside client may put a table where one of ours is to be."""
     random = world.random
     try:
-        names = session.lake.tables()
+        names = table_changes.names_of(session.lake)
     except Unavailable:
         return
     if random.random() < 0.4:
@@ -51,7 +51,7 @@ def _squat(client: Client, name: str) -> None:
 
 
 def _is_made(name: str) -> bool:
-    return name in table_changes.SHARED or name.startswith(table_changes.OWN)
+    return name in (*table_changes.SHARED, *table_changes.VIEWS) or name.startswith(table_changes.OWN)
 
 
 def _look(session: Session, random: Random, names: Sequence[str]) -> None:

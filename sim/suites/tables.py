@@ -213,7 +213,7 @@ def make_or_drop(session: Session, world: World, tables: Sequence[str]) -> None:
         session.client.environment.sleep(random.random() * 0.3)
 
     try:
-        plan = table_changes.draw(random, session.lake.tables())
+        plan = table_changes.draw(random, table_changes.names_of(session.lake))
     except Unavailable:
         return
     features = random.choice((BOTH, BOTH, Features.CT))

@@ -82,6 +82,13 @@ SCENARIOS: dict[str, tuple[Act, Act | None]] = {
         defining(table_changes.drop(OLD, again=True)),
         defining(table_changes.drop(OLD)),
     ),
+    "replace a table in its log": (defining(table_changes.replace(OLD)), None),
+    "replace a table in its log against an outside writer": (defining(table_changes.replace(OLD)), outsider),
+    "make a view": (defining(table_changes.set_view("v0", False)), None),
+    "make a view against a rival": (
+        defining(table_changes.set_view("v0", False)),
+        defining(table_changes.set_view("v0", False)),
+    ),
     "three tables against an outside writer": (THREE, outsider),
     "three tables against a rival": (THREE, transfer(("up", 2, False), ("left", 1, False))),
 }

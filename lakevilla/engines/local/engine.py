@@ -82,6 +82,11 @@ class LocalEngine:
         result = self._connections.run(queries.finished(translated.sql), tables, queries.names)
         return Result.of(outward(result, translated.outputs))
 
+    def columns_of(self, query: exp.Query, sources: Mapping[str, Source], now_ms: int) -> pa.Schema:
+        """The columns that a SELECT gives."""
+        outputs = self._queries(sources, now_ms).translate(query).outputs
+        return pa.schema([(output.name, output.type) for output in outputs])
+
     def accepts(self, data: object) -> bool:
         return given.is_data(data)
 

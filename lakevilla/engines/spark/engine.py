@@ -87,6 +87,11 @@ class SparkEngine:
         with explained(), self._statement(sources, now_ms) as opened:
             return explaining(opened.run(opened.text(query)))
 
+    def columns_of(self, query: exp.Query, sources: Mapping[str, Source], now_ms: int) -> pa.Schema:
+        """The columns that a SELECT gives: the text is analysed, and not run."""
+        with self._statement(sources, now_ms) as opened:
+            return given.schema_of(opened.run(opened.text(query)))
+
     def accepts(self, data: object) -> bool:
         return given.accepts(data)
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache, wraps
 from inspect import getmembers, isfunction
 from typing import Any
@@ -21,6 +22,7 @@ from pyspark.errors import (
     PythonException,
     SparkRuntimeException,
 )
+from pyspark.logger import PySparkLogger
 
 from lakevilla import errors
 from lakevilla.errors import Corrupt, InvalidInput, LakeVillaError, Unsupported
@@ -44,7 +46,7 @@ LOST_FILE = "LakeVilla does not know the data file that Spark reads as "
 _LOST = re.compile(re.escape(LOST_FILE) + r"\w+:/")
 _FAILED_READ = re.compile(r"(\[FAILED_READ_FILE[^\n]*)")
 _CAUSE = re.compile(r"^Caused by: ([^\n]*)", re.MULTILINE)
-_CONDITION = re.compile(r"\s*SQLSTATE: \w+$")
+_CONDITION = re.compile(r"\s*SQLSTATE: \w+( \(line \d+, pos \d+\))?$")
 _PYTHON = "org.apache.spark.api.python.PythonException"
 _STATE = re.compile(r"(?P<sentence>\[[A-Z0-9_.]+\] [^\n]*?)\s*SQLSTATE: (?P<state>\w{5})")
 _USERS_STATES = ("21", "22", "23", "38", "39", "42", "P0")
@@ -71,9 +73,22 @@ _ACTIONS = (
 _EXPLAINING = "_lakevilla_explains"
 
 
+_OURS_RUN = ContextVar("lakevilla_explained", default=False)
+
+
+@cache
+def _quiet_context() -> None:
+    """PySpark logs each error of a query with its plan, which names what is ours. Where we raise an exception
+    of our own for it, that is all that the user gets."""
+    PySparkLogger.getLogger("SQLQueryContextLogger").addFilter(lambda _: not _OURS_RUN.get())
+
+
 @contextmanager
 def explained() -> Iterator[None]:
     """Work with Spark whose failures become our exceptions."""
+    _quiet_context()
+    outer = _OURS_RUN.get()
+    _OURS_RUN.set(True)
     try:
         yield
     except (Py4JJavaError, PySparkException) as error:
@@ -83,6 +98,8 @@ def explained() -> Iterator[None]:
         if not is_stopped():
             raise
         raise stopped() from error
+    finally:
+        _OURS_RUN.set(outer)
 
 
 def is_stopped() -> bool:
@@ -195,7 +212,19 @@ def _users(error: Exception, condition: str, text: str) -> InvalidInput:
         return unknown_column(_plain(parameters["objectName"]), list(dict.fromkeys(proposed)))
     if condition.startswith("UNRESOLVED_ROUTINE") and parameters.get("routineName"):
         return unknown_function(_plain(parameters["routineName"]))
-    return InvalidInput(_CONDITION.sub("", text))
+    found = InvalidInput(_CONDITION.sub("", text).replace("[PARSE_SYNTAX_ERROR] Syntax", "SQL syntax"))
+    found.fragment = _named_piece(error)
+    return found
+
+
+def _named_piece(error: PySparkException) -> str:
+    """The piece of the statement that Spark names; empty if none."""
+    try:
+        contexts = error.getQueryContext()
+        return str(contexts[0].fragment()) if contexts else ""
+    except (Py4JJavaError, PySparkException):
+        # Of a DataFrame's call, which is not in a text.
+        return ""
 
 
 def _plain(name: str) -> str:

@@ -15,9 +15,15 @@ from lakevilla.sql.types import field_of
 
 
 def create_table(tree: exp.Create) -> CreateTable:
-    """The table to create. Views, OR REPLACE, DEFAULT and generated columns are refused."""
-    if tree.args.get("kind") != "TABLE" or tree.args.get("replace"):
-        raise Unsupported(f"only CREATE TABLE [IF NOT EXISTS] is supported, found {spark_text(tree)[:80]}")
+    """The table to create. DEFAULT and generated columns are refused."""
+    if tree.args.get("kind") != "TABLE":
+        raise Unsupported(
+            f"CREATE {tree.args.get('kind')} is not supported: there are CREATE [OR REPLACE] TABLE and "
+            "CREATE [OR REPLACE] [TEMPORARY] VIEW"
+        )
+    replace, if_not_exists = bool(tree.args.get("replace")), bool(tree.args.get("exists"))
+    if replace and if_not_exists:
+        raise InvalidInput("CREATE OR REPLACE TABLE takes no IF NOT EXISTS: leave out one of them")
     target, fields, checks = tree.this, [], {}
     if isinstance(target, exp.Schema):
         for definition in target.expressions:
@@ -42,10 +48,11 @@ def create_table(tree: exp.Create) -> CreateTable:
         table_name(target),
         columns,
         partitioned_by,
-        if_not_exists=bool(tree.args.get("exists")),
+        if_not_exists=if_not_exists,
         checks=checks,
         as_query=query,
         tables=tables_of(query),
+        replace=replace,
         **clauses,
     )
 

@@ -98,7 +98,7 @@ def test_aborted_statement_refuses_all_but_rollback(lake: lv.Lake, monkeypatch: 
     def lose(*_: object, **__: object) -> None:
         raise lv.Conflict("another commit came first")
 
-    monkeypatch.setattr(session.transaction, "sql", lose)
+    monkeypatch.setattr(session.transaction, "_sql", lose)
     with pytest.raises(lv.Conflict, match="write ROLLBACK"):
         session.sql("DELETE FROM u")
     assert session.state == "aborted"

@@ -89,7 +89,10 @@ def test_table_is_created_from_a_query_and_described(lake: lv.Lake) -> None:
         "CREATE TABLE c PARTITIONED BY (id) COMMENT 'sums' AS SELECT id, count(*) AS n FROM t GROUP BY id"
     )
     assert _rows(lake, "c") == [(i, 1) for i in range(5)]
-    assert lake.sql("DESCRIBE c").collect() == [("id", "bigint", True), ("n", "bigint", True)]
+    assert lake.sql("DESCRIBE c").collect() == [
+        ("id", "bigint", True, None),
+        ("n", "bigint", True, None),
+    ]
     assert [row.tableName for row in lake.sql("SHOW TABLES LIKE 'c|t*'").collect()] == ["c", "t"]
 
 

@@ -72,6 +72,21 @@ def test_one_transaction_changes_delta_files_and_catalog_together(lake: lv.Lake,
     assert tx.receipt.versions == {"orders": 2, "delta": 1, "files": 2}
 
 
+def test_replaced_table_of_a_catalog_keeps_its_history(lake: lv.Lake, house: Warehouse) -> None:
+    before = house.version()
+    with lake.transaction() as tx:
+        tx.sql("CREATE OR REPLACE TABLE orders PARTITIONED BY (w) AS SELECT v AS w, id AS k FROM orders")
+        tx.sql("INSERT INTO delta SELECT k, w FROM orders WHERE k = 1")
+    table = house.table()
+    found = {(row["k"], row["w"]) for row in table.scan().to_arrow().to_pylist()}
+    assert found == {(1, 10), (2, 20), (3, 30)}
+    assert [field.name for field in table.spec().fields] == ["w"]
+    assert _rows(lake, "delta") == {1: 10}
+    assert {row.id for row in lake.read("orders", version=before).collect()} == {1, 2, 3}
+    table.append(pa.table({"w": [5], "k": [9]}, table.schema().as_arrow()))
+    assert len(lake.read("orders").collect()) == 4
+
+
 @pytest.mark.parametrize("outsider", [_append, _overwrite, _delete])
 def test_transaction_is_redone_when_pyiceberg_came_first(
     lake: lv.Lake, house: Warehouse, outsider: Outsider

@@ -148,7 +148,7 @@ def test_name_of_another_catalog_is_refused(lake: lv.Lake, session: Any) -> None
     session.conf.set("spark.sql.catalog.taken", "org.example.Catalog")
     for name in ("taken", "spark_catalog", "a b", "", 5):
         with pytest.raises(lv.InvalidInput):
-            lake.attach(session, name)  # type: ignore[arg-type] # a number is no name
+            lake.attach(session, name)  # type: ignore[arg-type] # a number is not a name
     assert session.conf.get("spark.sql.catalog.a b", None) is None
 
 
