@@ -52,7 +52,7 @@ _STATE = re.compile(r"(?P<sentence>\[[A-Z0-9_.]+\] [^\n]*?)\s*SQLSTATE: (?P<stat
 _USERS_STATES = ("21", "22", "23", "38", "39", "42", "P0")
 """Classes of SQLSTATE that say what is wrong with a statement or its data; P0 is `raise_error`."""
 _INTERNAL = re.compile(r"lakevilla\d*_")
-"""What our own columns beside those of a table are called."""
+"""The names of the columns that a statement adds to those of its tables."""
 _PART = re.compile(r"`((?:[^`]|``)*)`")
 _UNREADABLE = "a data file cannot be read: {}"
 _NOT_INSTALLED = (
