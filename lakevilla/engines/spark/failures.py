@@ -71,6 +71,7 @@ _ACTIONS = (
     *("corr", "cov", "crosstab", "freqItems"),
 )
 _EXPLAINING = "_lakevilla_explains"
+_END = object()
 
 
 _OURS_RUN = ContextVar("lakevilla_explained", default=False)
@@ -138,7 +139,14 @@ def _explaining(kind: type) -> type:
         @wraps(action)
         def run(*args: Any, **kwargs: Any) -> Iterator[Any]:
             with explained():
-                yield from action(*args, **kwargs)
+                rows = iter(action(*args, **kwargs))
+            # Step by step: between two rows the caller's code runs.
+            while True:
+                with explained():
+                    row = next(rows, _END)
+                if row is _END:
+                    return
+                yield row
 
         return run
 
