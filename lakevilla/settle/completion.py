@@ -72,7 +72,7 @@ def _is_before(read: ReadHead, entry: Entry) -> bool:
 
 
 def give_up(log: GlobalLog, environment: Environment, name: str) -> None:
-    """Record, on an operator's word, that a table of the entry after HEAD is lost for good.
+    """Record, on an operator's word, that a table of the entry after HEAD is lost permanently.
 
     InvalidInput if no entry waits to be completed, or if it does not write this table.
     """
@@ -117,6 +117,6 @@ def _as_told(log: GlobalLog, read: ReadHead, entry: Entry, settled: Settled | No
             transaction=entry.txn,
             entry=entry.seq,
         )
-    told = step.maps.get("versions", {}).items()
-    versions = {location: version for location, version in told if version is not None}
+    moved = step.maps.get("versions", {}).items()
+    versions = {location: version for location, version in moved if version is not None}
     return Settled(step.published, versions, step.added.get("torn", frozenset()))

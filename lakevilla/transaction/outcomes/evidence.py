@@ -69,7 +69,7 @@ class Evidence:
         return entry.seq <= self.head
 
     def is_whole(self, entry: Entry) -> bool | None:
-        """Whether a settled entry stands; False if it was rolled back, None if the logs that show it were
+        """Whether a settled entry is visible; False if it was rolled back, None if the logs that show it were
         cleaned up."""
         if isinstance(entry.change, Void | Adopt):
             return not isinstance(entry.change, Void)
@@ -149,7 +149,7 @@ class _Search:
                 return
 
     def _reaches_back(self, told: Sequence[Packed]) -> bool:
-        """Whether what lies before was written before the transaction began."""
+        """Whether all older objects were written before the transaction began."""
         base = told[-1].base
         return base.seq == 0 or (base.time_ms > 0 and self._is_before(base.time_ms))
 
@@ -225,5 +225,5 @@ class _Search:
 
 
 def _begins(entries: Sequence[Entry], begun_ms: int) -> bool:
-    """Whether what lies before these entries was written before the transaction began."""
+    """Whether all entries before these were written before the transaction began."""
     return any(entry.time_ms < begun_ms - DAY_MS or entry.seq == 1 for entry in entries)

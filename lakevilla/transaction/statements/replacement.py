@@ -33,7 +33,7 @@ def create_or_replace(
     properties: Mapping[str, str] | None = None,
     comment: str | None = None,
 ) -> Effect:
-    """The table anew, whatever it was before; a table that does not exist is created."""
+    """The new definition of the table, whatever it was before; a table that does not exist is created."""
     if workspace.find(name) is None:
         return ddl.create(
             workspace,
@@ -93,7 +93,7 @@ def _replaced(workspace: Workspace, pinned: Pinned, definition: Change, data: ob
 def _refuse_moved(
     workspace: Workspace, pinned: Pinned, format_name: str | None, location: str | None
 ) -> None:
-    """A table stays where it is, and of the format that it has: its log goes on."""
+    """A table keeps its location and its format: its log continues."""
     name, known = pinned.ref.name, pinned.ref.format.partition(":")[0]
     if format_name is not None and format_name.lower() != known:
         raise Unsupported(
