@@ -200,8 +200,8 @@ def _unfold_negations(tree: exp.Expr) -> None:
 
 
 def _refuse_odd_tests(tree: exp.Expr, text: str) -> None:
-    """InvalidInput for `x IS y` where y is not one of the keywords allowed there, and for `f(x AS y)` where
-    no function f exists: CAST misspelt, as a rule."""
+    """InvalidInput for `x IS y` where y is not a keyword that may stand there, and for `f(x AS y)` where no
+    function f exists: CAST misspelt, as a rule."""
     for call in tree.find_all(exp.Anonymous):
         name = str(call.this)
         if any(isinstance(part, exp.Alias) for part in call.expressions) and not is_function(name):

@@ -16,7 +16,7 @@ import lakevilla as lv
 from lakevilla.environment import SystemEnvironment
 from lakevilla.store.delayed import Delayed
 from lakevilla.store.open import open_store
-from tests.legacy.lookers import LOOKERS, Cold, Listed, Other, Rows, Spark
+from tests.legacy.clients.lookers import LOOKERS, Cold, Listed, Other, Rows, Spark
 from tests.support.extent import in_turn
 from tests.support.outsiders import OUTSIDERS
 

@@ -16,7 +16,7 @@ import lakevilla as lv
 from lakevilla.store.metered import Meter
 from lakevilla.store.open import open_store
 from lakevilla.versions.records import Head
-from tests.legacy.lookers import LOOKERS, Rows
+from tests.legacy.clients.lookers import LOOKERS, Rows
 from tests.legacy.test_between_requests import FORMATS, append, update
 from tests.support.hooked import Hooked
 from tests.support.outsiders import OUTSIDERS

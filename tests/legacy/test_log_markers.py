@@ -13,7 +13,7 @@ import lakevilla as lv
 from lakevilla.environment import SystemEnvironment
 from lakevilla.store.delayed import Delayed
 from lakevilla.store.open import open_store
-from tests.legacy.lookers import LOOKERS, Other, Rows, Warm
+from tests.legacy.clients.lookers import LOOKERS, Other, Rows, Warm
 from tests.legacy.test_between_requests import Watch
 
 COMMITS: list[Rows] = [

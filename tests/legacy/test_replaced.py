@@ -7,10 +7,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lakevilla as lv
-from tests.legacy import spark_delta as with_delta
-from tests.legacy import spark_iceberg as with_iceberg
-from tests.legacy.iceberg_readers import by_duckdb, by_pyiceberg
-from tests.legacy.spark_delta import ours
+from tests.legacy.clients import spark_delta as with_delta
+from tests.legacy.clients import spark_iceberg as with_iceberg
+from tests.legacy.clients.iceberg_readers import by_duckdb, by_pyiceberg
+from tests.legacy.clients.spark_delta import ours
 
 
 @pytest.fixture

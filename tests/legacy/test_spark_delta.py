@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 import lakevilla as lv
 from bench.spark import sessions
 from bench.stores.seaweed import S3Server
-from tests.legacy.spark_delta import Spark, ours, simple
+from tests.legacy.clients.spark_delta import Spark, ours, simple
 from tests.legacy.test_delta_clients import AWKWARD, EVERY_TYPE, every_type, sorted_rows
 from tests.support.extent import one_in
 

@@ -16,7 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lakevilla as lv
-from tests.legacy.spark_delta import Spark
+from tests.legacy.clients.spark_delta import Spark
 
 SCHEMA = "id BIGINT, v BIGINT, writer INT"
 SPARK_ROUNDS = 1

@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lakevilla as lv
-from tests.legacy.iceberg_readers import by_duckdb, by_pyiceberg
-from tests.legacy.spark_delta import ours, simple
-from tests.legacy.spark_iceberg import Spark
+from tests.legacy.clients.iceberg_readers import by_duckdb, by_pyiceberg
+from tests.legacy.clients.spark_delta import ours, simple
+from tests.legacy.clients.spark_iceberg import Spark
 from tests.legacy.test_delta_clients import AWKWARD, EVERY_TYPE, every_type, sorted_rows
 from tests.support.extent import one_in
 

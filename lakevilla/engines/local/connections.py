@@ -54,14 +54,14 @@ class Connections:
 
     def run(self, sql: str, tables: Mapping[str, Any], names: Mapping[str, str] = _NO_NAMES) -> pa.Table:
         """The whole result of a query. `names` are the user's names of columns, by ours."""
-        with self._database(tables).cursor(tables) as cursor, _our_errors(tables, names):
+        with _our_errors(tables, names), self._database(tables).cursor(tables) as cursor:
             return cursor.execute(sql).to_arrow_table()
 
     def stream(
         self, sql: str, tables: Mapping[str, Any], names: Mapping[str, str] = _NO_NAMES
     ) -> Iterator[pa.RecordBatch]:
         """The result of a query, batch by batch."""
-        with self._database(tables).cursor(tables) as cursor, _our_errors(tables, names):
+        with _our_errors(tables, names), self._database(tables).cursor(tables) as cursor:
             yield from cursor.execute(sql).to_arrow_reader(_BATCH_ROWS)
 
     def _database(self, tables: Mapping[str, Any]) -> "_Database":

@@ -1,12 +1,14 @@
 """Exceptions of Spark, pandas and Arrow in our words."""
 
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-from pyspark.errors import PythonException
+from pyspark import SparkContext
+from pyspark.errors import AnalysisException, PythonException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -60,6 +62,36 @@ def test_damaged_file_is_named_with_the_cause_where_rows_are_asked_for(quick: An
             action()
 
 
+def test_lost_file_is_corrupt_in_frames_that_are_made_of_a_result(quick: Any, tmp_path: Path) -> None:
+    lake = lv.Lake(tmp_path, spark=quick)
+    lake.create("t", [{"id": 1}])
+    frame = lake.read("t")
+    next(tmp_path.rglob("part-*.parquet")).unlink()
+    made = {
+        "where": lambda: frame.where("id > 0").select("id").collect(),
+        "groups": lambda: frame.groupBy("id").count().collect(),
+        "aggregate": lambda: frame.agg(F.max("id")).first(),
+        "join": lambda: frame.join(frame.select("id"), "id").count(),
+        "iterator": lambda: list(frame.limit(1).toLocalIterator()),
+        "described": lambda: frame.describe().collect(),
+    }
+    for work in made.values():
+        with pytest.raises(lv.Corrupt):
+            work()
+    with pytest.raises(AnalysisException):
+        frame.select("nope")
+
+
+def test_frame_that_is_made_of_a_result_is_as_pyspark_has_it(quick: Any, tmp_path: Path) -> None:
+    lake = lv.Lake(tmp_path, spark=quick)
+    lake.create("t", [{"id": 1}, {"id": 2}])
+    frame = lake.read("t").where("id > 1")
+    assert isinstance(frame, DataFrame)
+    assert [row.id for row in frame.toLocalIterator()] == [2]
+    assert frame.groupBy("id").agg(F.count("*").alias("n")).collect() == [(2, 1)]
+    assert lake.append("t", frame) == lv.Counts(inserted=1)
+
+
 @needed
 def test_damaged_vector_is_corrupt_where_rows_are_asked_for(quick: Any, tmp_path: Path) -> None:
     shutil.copytree(GOLDEN / VECTORS, tmp_path / "t")
@@ -68,6 +100,21 @@ def test_damaged_vector_is_corrupt_where_rows_are_asked_for(quick: Any, tmp_path
     lake = lv.Lake(tmp_path, spark=quick)
     with pytest.raises(lv.Corrupt):
         lake.read("t").collect()
+
+
+def test_session_that_was_stopped_is_named(
+    quick: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = lv.Lake(tmp_path, spark=quick)
+    lake.create("t", [{"id": 1}])
+    frame = lake.read("t")
+    # As `spark.stop()` leaves it, which would end the session of all tests.
+    monkeypatch.setattr(SparkContext, "_active_spark_context", None)
+    monkeypatch.setattr(quick.sparkContext, "_jsc", None)
+    statements = ("SELECT * FROM t", "UPDATE t SET id = 2", "INSERT INTO t VALUES (3)")
+    for work in (frame.collect, frame.toArrow, *(partial(lake.sql, text) for text in statements)):
+        with pytest.raises(lv.InvalidInput, match="the Spark session was stopped"):
+            work()
 
 
 def test_failing_function_in_a_change_is_invalid_input(quick: Any, tmp_path: Path) -> None:
@@ -86,7 +133,31 @@ def test_failing_function_in_a_change_is_invalid_input(quick: Any, tmp_path: Pat
         lake.merge("t", frame, "target.id = source.id", matched="delete")
     with pytest.raises(lv.InvalidInput, match="no 1"):
         lake.sql("SELECT fail(id) FROM t").collect()
+    with pytest.raises(lv.InvalidInput, match="no 1"):
+        lake.read("t").foreach(lambda row: fail(row.id))
     assert isinstance(lake.read("t"), DataFrame)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "words"),
+    [
+        ("(SELECT id FROM two)", lv.InvalidInput, "More than one row"),
+        ("length(url_decode('%zz'))", lv.InvalidInput, "cannot be decoded"),
+        ("length(java_method('java.lang.Integer', 'parseInt', s))", lv.LakeVillaError, "Spark failed"),
+        ("length(raise_error('mine'))", lv.InvalidInput, "mine"),
+    ],
+)
+def test_failure_inside_of_spark_is_an_error_of_ours(
+    quick: Any, tmp_path: Path, value: str, kind: type[lv.LakeVillaError], words: str
+) -> None:
+    lake = lv.Lake(tmp_path, spark=quick)
+    lake.create("t", [{"id": 1, "s": "x"}])
+    lake.create("two", [{"id": 1}, {"id": 2}])
+    with pytest.raises(kind, match=words):
+        lake.sql(f"UPDATE t SET id = {value}")
+    with pytest.raises(kind, match=words):
+        lake.sql(f"SELECT {value} AS id FROM t").collect()
+    assert lake.read("t").collect() == [(1, "x")]
 
 
 @pytest.mark.parametrize(

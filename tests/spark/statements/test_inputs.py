@@ -2,7 +2,9 @@
 
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import types as spark
 
@@ -55,3 +57,23 @@ def test_comments_of_a_spark_frame_are_kept(
 def test_lone_surrogate_in_a_parameter_is_refused_on_spark(lake: lv.Lake) -> None:
     with pytest.raises(lv.InvalidInput, match="surrogate U\\+D800"):
         lake.sql("SELECT :v AS v", v=LONE)
+
+
+def test_overwrite_by_no_rows_removes_those_of_the_condition(quick: Any, tmp_path: Path) -> None:
+    lake = lv.Lake(tmp_path, spark=quick)
+    lake.create("t", "id BIGINT, m MAP<STRING, INT>")
+    lake.append("t", [{"id": 1}, {"id": 2}])
+    assert lake.overwrite("t", [], "id = 1") == lv.Counts(deleted=1)
+    assert [row.id for row in lake.read("t").collect()] == [2]
+
+
+def test_uuids_in_data_are_text_to_spark(quick: Any, tmp_path: Path) -> None:
+    lake = lv.Lake(tmp_path, spark=quick)
+    lake.create("t", [{"id": 1, "s": "x"}])
+    one, other = UUID(int=1), UUID(int=2)
+    inside = pa.StructArray.from_arrays([pa.array([other])], ["u"])
+    rows = pa.table({"id": [1], "u": pa.array([one]), "inside": inside})
+    found = lake.sql("SELECT u, inside.u AS v FROM data", views={"data": rows}).collect()
+    assert found == [(str(one), str(other))]
+    lake.merge("t", [{"id": 1, "u": one}], ["id"], matched={"s": "source.u"})
+    assert lake.read("t").collect() == [(1, str(one))]

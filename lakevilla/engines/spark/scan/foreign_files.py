@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pickle import dumps, loads
 from typing import Any
-from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +18,7 @@ from pyspark.sql import types as spark
 from lakevilla.engines.port import Source
 from lakevilla.engines.spark import types
 from lakevilla.engines.spark.scan.file_urls import Access, refuse_memory
+from lakevilla.engines.spark.uuids import as_text
 from lakevilla.engines.spark.write.tasks import opened, packed_place
 from lakevilla.environment import Environment
 from lakevilla.files.bitmaps import Positions
@@ -197,7 +197,7 @@ class ReadTask:
             numbers = np.delete(numbers, file.deleted)
             found = found.take(pa.array(numbers))
         arrays = [
-            _shown(column, kind) for column, kind in zip(found.columns, self.result.types, strict=False)
+            as_text(column, kind) for column, kind in zip(found.columns, self.result.types, strict=False)
         ]
         if self.extra[0]:
             arrays.append(pa.repeat(pa.scalar(file.number, pa.int32()), len(numbers)))
@@ -206,19 +206,3 @@ class ReadTask:
         whole = pa.table(arrays, names=self.result.names).combine_chunks()
         for batch in whole.to_batches(_BATCH_ROWS):
             yield relabel(batch, self.result)
-
-
-def _shown(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | pa.Array:
-    """The column with its UUIDs as text, where it has any."""
-    return pa.array(map(_text, column.to_pylist()), kind) if types.has_uuid(column.type) else column
-
-
-def _text(value: Any) -> Any:
-    match value:
-        case UUID():
-            return str(value)
-        case dict():
-            return {name: _text(member) for name, member in value.items()}
-        case list() | tuple():
-            return [_text(member) for member in value]
-    return value

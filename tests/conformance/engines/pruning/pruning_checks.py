@@ -102,14 +102,14 @@ def wrongly_pruned(lake: lv.Lake, true: Matching) -> list[str]:
         engine = workspace.engine
         assert isinstance(engine, SparkEngine)
         inside = {file.identity: _ids(source, file) for file in source.files(ANYTHING)}
-        for condition, matching in true.items():
-            with engine._statement({}, 0) as opened:
-                change = engine._change(opened, target, source)
+        with engine._statement({}, 0) as opened:
+            change = engine._change(opened, target, source)
+            for condition, matching in true.items():
                 whole, rest = change._candidates(parse_expression(condition))
-            read = {number for file in [*whole, *rest] for number in inside[file.identity]}
-            removed = {number for file in whole for number in inside[file.identity]}
-            if not (matching <= read and removed <= matching):
-                wrong.append(f"{condition}: reads {read}, removes {removed}, true are {matching}")
+                read = {number for file in [*whole, *rest] for number in inside[file.identity]}
+                removed = {number for file in whole for number in inside[file.identity]}
+                if not (matching <= read and removed <= matching):
+                    wrong.append(f"{condition}: reads {read}, removes {removed}, true are {matching}")
         tx.abort()
     return wrong
 
@@ -122,7 +122,7 @@ def _ids(source: Any, file: Any) -> set[int]:
 
 
 def wrongly_selected(lake: lv.Lake, true: Matching) -> list[str]:
-    """Conditions for which a SELECT finds other rows: with pruning, or without."""
+    """Conditions for which a SELECT finds other rows; the same without pruning says whose fault it is."""
     conditions = [condition for condition in true if SKIPPED_DAY not in condition]
     text = " UNION ALL ".join(
         f"SELECT {number} AS number, id FROM t WHERE {condition}"
@@ -131,13 +131,15 @@ def wrongly_selected(lake: lv.Lake, true: Matching) -> list[str]:
     if not conditions:
         return []
     pruned = _by_number(lake.sql(text))
+    if all(pruned.get(n, set()) == true[condition] for n, condition in enumerate(conditions)):
+        return []
     with unpruned():
         everything = _by_number(lake.sql(text))
     return [
         f"{condition}: SELECT finds {pruned.get(number)}, unpruned {everything.get(number)}, "
         f"true are {true[condition]}"
         for number, condition in enumerate(conditions)
-        if not pruned.get(number, set()) == everything.get(number, set()) == true[condition]
+        if pruned.get(number, set()) != true[condition]
     ]
 
 

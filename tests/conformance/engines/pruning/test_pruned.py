@@ -1,8 +1,8 @@
 """Files are pruned as the session reads the statement: under every setting, in every layout, on every type.
 
 What a DELETE or an UPDATE on Spark would read, and remove unread, is asked of the engine without running it;
-every SELECT runs, and some changes do. The local engine runs them all. Spark Connect has its own tests in
-`tests/spark/servers/test_connect.py`, where its server is.
+the SELECTs run on some layouts, and some changes do. The local engine runs them all. Spark Connect has its
+own tests in `tests/spark/servers/test_connect.py`, where its server is.
 """
 
 import os
@@ -59,7 +59,9 @@ def test_files_are_pruned_as_the_session_reads_the_condition(
     with settings(quick, SETTINGS[setting]):
         true = true_rows(quick, lake, CONDITIONS[first::step])
         assert wrongly_pruned(lake, true) == []
-        assert wrongly_selected(lake, true) == []
+        if layout in _SAMPLE:
+            # To run takes five times as long as to ask which files would be read.
+            assert wrongly_selected(lake, true) == []
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import duckdb
 import duckdb_extension_delta
 from deltalake import DeltaTable, QueryBuilder
 
-from tests.legacy.iceberg_readers import duck
+from tests.legacy.clients.iceberg_readers import duck
 from tests.support.iceberg_files import FilesCatalog
 
 if TYPE_CHECKING:
