@@ -257,7 +257,7 @@ class Queue(ABC):
     def _refuse_if_fenced(self) -> None:
         if self._leases.fenced(self._txn):
             raise Fenced(
-                f"another client resumed transaction {self._txn} and goes on with it", transaction=self._txn
+                f"another client resumed transaction {self._txn} and continues it", transaction=self._txn
             )
 
     def _is_lost(self, held: ReadMarker) -> bool:

@@ -1,13 +1,13 @@
 """Settling a commit on several tables: publish all of it, or roll back what was published.
 
-Rounds, each in parallel. First the tables on which an outside writer could be in the way, all of them,
-never stopping early: a helper that stopped at the first refusal while another goes on would publish a
-commit that is aborted. Only when every one of them is published, blind appends, tables that have no outside
-writers, and new tables: no client is in their way but one that alters the table, or makes one in the same
-place. If one is refused, each table that was published gets an inverse commit by the same walk, and a new one
-a notice that it is dropped. When all is published, tables that the commit drops get theirs. Every walk's
-result is fixed by logs that are never rewritten, so all clients that settle an entry reach the same outcome,
-at whatever time and in whatever order.
+Rounds, each in parallel. First the tables on which an outside writer could be in the way, all of them, never
+stopping early: if one helper stopped at the first refusal while another continued, an aborted commit would be
+published. Only when every one of them is published, blind appends, tables that have no outside writers, and
+new tables: no client is in their way but one that alters the table, or makes one in the same place. If one is
+refused, each table that was published gets an inverse commit by the same walk, and a new one a notice that it
+is dropped. When all is published, tables that the commit drops get theirs. Every walk's result is fixed by
+logs that are never rewritten, so all clients that settle an entry reach the same outcome, at whatever time
+and in whatever order.
 """
 
 import logging

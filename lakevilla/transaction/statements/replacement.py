@@ -1,7 +1,7 @@
 """Replacing a table: another definition and other rows, as the next version of the same table.
 
-The log goes on, so earlier versions stay readable, and RESTORE brings one back. Whatever another client
-changes at the same time is in the way: its rows would not fit the new columns.
+The log goes on, so earlier versions stay readable, and RESTORE brings one back. Every concurrent change by
+another client is a conflict: its rows would not fit the new columns.
 """
 
 from collections.abc import Mapping, Sequence
