@@ -116,10 +116,10 @@ def _places(waits: _Waits, only: set[str] | None = None) -> Iterator[Finding]:
     for places in waits.queues.values():
         for number, place in enumerate(places):
             if only is None or place.txn in only:
-                yield _told(waits, place, places[:number], len(places) - number - 1)
+                yield _explain_place(waits, place, places[:number], len(places) - number - 1)
 
 
-def _told(waits: _Waits, place: _Place, before: Sequence[_Place], behind: int) -> Finding:
+def _explain_place(waits: _Waits, place: _Place, before: Sequence[_Place], behind: int) -> Finding:
     since = f"ticket {place.ticket}, for about {age_text(place.seconds)}"
     seconds = f"{waits.lease_seconds:g} seconds"
     life = f"is dead: its lease did not change for {seconds}" if place.silent else "is alive"

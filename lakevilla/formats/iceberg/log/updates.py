@@ -31,7 +31,7 @@ _LAST_ADDED = -1
 _REQUIREMENTS: TypeAdapter[list[TableRequirement]] = TypeAdapter(list[TableRequirement])
 _UPDATES: TypeAdapter[list[TableUpdate]] = TypeAdapter(list[TableUpdate])
 
-_Told = list[Mapping[str, Any]]
+_Updates = list[Mapping[str, Any]]
 """Requirements or updates in the JSON of Iceberg's REST catalogs."""
 
 
@@ -50,7 +50,7 @@ class AssertVersion(ValidatableTableRequirement):
 def requirements_of(base: Raw, *, exact: bool) -> tuple[TableRequirement, ...]:
     """What must still be true for a version that was made to follow `base`; `exact` where requirements are
     judged in this process."""
-    updates: _Told = [
+    updates: _Updates = [
         {"type": "assert-ref-snapshot-id", "ref": _MAIN, "snapshot-id": _current(base)},
         {"type": "assert-current-schema-id", "current-schema-id": current_schema(base).schema_id},
         {"type": "assert-last-assigned-field-id", "last-assigned-field-id": base["last-column-id"]},
@@ -83,7 +83,7 @@ def updates_of(before: Raw, after: Raw) -> tuple[TableUpdate, ...]:
     return tuple(_UPDATES.validate_python(updates))
 
 
-def _columns(before: Raw, after: Raw) -> _Told:
+def _columns(before: Raw, after: Raw) -> _Updates:
     """Schemas are only added: that one is not listed any more does not justify to forget it."""
     wanted = current_schema(after).schema_id
     if wanted == current_schema(before).schema_id:
@@ -97,9 +97,9 @@ def _columns(before: Raw, after: Raw) -> _Told:
     ]
 
 
-def _partitioning(before: Raw, after: Raw) -> _Told:
+def _partitioning(before: Raw, after: Raw) -> _Updates:
     """Another spec of new files, and no sort order any more where there was one."""
-    updates: _Told = []
+    updates: _Updates = []
     wanted = default_spec(after).spec_id
     if wanted != default_spec(before).spec_id:
         if wanted in specs(before):
@@ -119,11 +119,11 @@ def _partitioning(before: Raw, after: Raw) -> _Told:
     return updates
 
 
-def _snapshots(before: Raw, after: Raw) -> _Told:
+def _snapshots(before: Raw, after: Raw) -> _Updates:
     old = {one["snapshot-id"]: one for one in before.get("snapshots") or ()}
     new = {one["snapshot-id"]: one for one in after.get("snapshots") or ()}
     main = (before.get("refs") or {}).get(_MAIN) or {"type": "branch"}
-    updates: _Told = []
+    updates: _Updates = []
     for number in new.keys() - old.keys():
         updates.append({"action": "add-snapshot", "snapshot": new[number]})
         updates.append({**main, "action": "set-snapshot-ref", "ref-name": _MAIN, "snapshot-id": number})
@@ -139,9 +139,9 @@ def _snapshots(before: Raw, after: Raw) -> _Told:
     return updates
 
 
-def _properties(before: Raw, after: Raw) -> _Told:
+def _properties(before: Raw, after: Raw) -> _Updates:
     old, new = properties(before), properties(after)
-    updates: _Told = []
+    updates: _Updates = []
     if removed := sorted(old.keys() - new.keys()):
         updates.append({"action": "remove-properties", "removals": removed})
     if changed := {name: value for name, value in new.items() if old.get(name) != value}:
