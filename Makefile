@@ -47,7 +47,7 @@ check: setup ## Lint, formatting and strict types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: setup ## Format the code, and mend what the linter can
+format: setup ## Format the code, and fix what the linter can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 

@@ -355,7 +355,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Outcome:
-    """What became of a transaction, as far as its lake tells.
+    """The outcome of a transaction, as far as its lake shows it.
 
     `state` is `committed`, `aborted` or `torn` (part of it is visible and could not be rolled back), which
     are final; `live`, if its client is alive; `undecided`: no log says that it is committed, and

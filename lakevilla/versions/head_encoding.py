@@ -1,4 +1,4 @@
-"""HEAD as it lies on the store: a whole state, and the steps since (docs/protocol.md, section 2).
+"""HEAD as it is stored: a whole state, and the steps since (docs/protocol.md, section 2).
 
     HEAD.json          {"base": the state at an entry, or that entry's number alone, "steps": [...]}
     heads/<seq>.json   {"base": the state at an entry, "steps": [... up to seq]}
@@ -43,7 +43,7 @@ STEPS_KEPT = 32
 HEAD_BYTES = 64 * 1024
 """A HEAD that would be larger rolls."""
 INLINE_BYTES = 32 * 1024
-"""A state up to this size lies in HEAD itself."""
+"""A state up to this size is stored in HEAD itself."""
 _HEADS_KEPT = 16
 
 
@@ -96,7 +96,7 @@ def pack_past(packed: Packed) -> bytes:
 
 
 def is_small(state: Head) -> bool:
-    """Whether a state lies in HEAD itself."""
+    """Whether a state is stored in HEAD itself."""
     return len(encode(_encode_state(state), FORMAT)) <= INLINE_BYTES
 
 
@@ -164,10 +164,10 @@ def _is_told(state: Head, part: str) -> bool:
 
 def _decode_state(record: Mapping[str, Any], state: Mapping[str, Any]) -> Head:
     # The first releases stored less: what is not there is empty.
-    told = {*state, "tables", "dropped"}
-    parts: dict[str, Any] = {part: decode_map(part, state[part]) for part in MAPS if part in told}
-    parts |= {part: decode_set(state[part]) for part in SETS if part in told}
-    parts |= {part: number(state[part]) for part in NUMBERS if part in told}
+    present = {*state, "tables", "dropped"}
+    parts: dict[str, Any] = {part: decode_map(part, state[part]) for part in MAPS if part in present}
+    parts |= {part: decode_set(state[part]) for part in SETS if part in present}
+    parts |= {part: number(state[part]) for part in NUMBERS if part in present}
     return Head(
         text(record["lake"]), number(state["seq"]), put="", time_ms=number(state.get("time_ms", 0)), **parts
     )
