@@ -43,9 +43,11 @@ _CAUSE = re.compile(r"^Caused by: ([^\n]*)", re.MULTILINE)
 _CONDITION = re.compile(r"\s*SQLSTATE: \w+$")
 _PART = re.compile(r"`((?:[^`]|``)*)`")
 _UNREADABLE = "a data file cannot be read: {}"
+_MISSING = re.compile(r"No module named '(lakevilla|numpy|obstore|pyarrow|sqlglot)\b")
 _NOT_INSTALLED = (
-    "lakevilla is not installed in the Python of Spark's executors: install the same version there, or let "
-    "PYSPARK_PYTHON name an interpreter that has it"
+    "{} is not installed in the Python of Spark's executors: install lakevilla there in the same version, "
+    "send it with the job (spark.archives; docs/cluster.md shows how), or let PYSPARK_PYTHON name an "
+    "interpreter that has it"
 )
 
 
@@ -108,8 +110,8 @@ def _translated(error: Exception) -> LakeVillaError | None:
         return _kind(ours[-1][0])(ours[-1][1].strip())
     if condition.startswith("FAILED_READ_FILE") or "[FAILED_READ_FILE" in whole or _LOST.search(whole):
         return Corrupt(_UNREADABLE.format(_about_file(whole, text)))
-    if "No module named 'lakevilla'" in whole:
-        return InvalidInput(_NOT_INSTALLED)
+    if missing := _MISSING.search(whole):
+        return InvalidInput(_NOT_INSTALLED.format(missing[1]))
     if isinstance(error, PythonException):
         return InvalidInput(f"a Python function of the statement failed: {_last_line(whole)}")
     if condition.startswith(("UNSUPPORTED", "NOT_SUPPORTED")):
