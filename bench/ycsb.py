@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 
 import lakevilla as lv
-from bench.stores import DIRECTORY, SEAWEEDFS, Place, running_places
+from bench.stores.places import DIRECTORY, SEAWEEDFS, Place, running_places
 from lakevilla.store.metered import KINDS
 
 RECORDS = 1000

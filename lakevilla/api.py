@@ -7,9 +7,10 @@ the first statement, session or table that needs them.
 
 from lakevilla.engines.local.result import Result
 from lakevilla.lake import Lake
-from lakevilla.maintenance.diagnosis import Check, Diagnosis
+from lakevilla.maintenance.doctor.diagnosis import Check, Diagnosis
 from lakevilla.maintenance.reports import Explanation, RecoverReport, RegisterReport, Status, VacuumReport
 from lakevilla.model import Counts, Features, HistoryEntry, LakeEntry, Outcome, Receipt
+from lakevilla.progress import Progress
 from lakevilla.session.session import Session
 from lakevilla.transaction.transaction import Transaction
 from lakevilla.travel.export import Export
@@ -36,6 +37,7 @@ __all__ = [
     "LakeEntry",
     "Outcome",
     "PastLake",
+    "Progress",
     "R",
     "Receipt",
     "RecoverReport",

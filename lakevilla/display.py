@@ -68,7 +68,7 @@ def html_lines(lines: Iterable[str]) -> str:
     return f"<pre>{escape(chr(10).join(lines))}</pre>"
 
 
-def told(value: Any) -> str:
+def cells_text(value: Any) -> str:
     """The repr of a value by its `cells()`, without the empty ones."""
     cells = ", ".join(f"{title}={text!r}" for title, text in value.cells().items() if text)
     return f"{type(value).__qualname__}({cells})"

@@ -3,13 +3,14 @@
 import enum
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-import pyarrow as pa
-
-from lakevilla.display import brief, html_lines, html_table, told
+from lakevilla.display import brief, cells_text, html_lines, html_table
 from lakevilla.predicates import Column, Predicate
 from lakevilla.timestamps import utc_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class Features(enum.Flag):
@@ -75,7 +76,7 @@ class Deletes:
 
     identity: str
     count: int | None
-    rows: Callable[[], pa.Int64Array]
+    rows: Callable[[], "pa.Int64Array"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +227,8 @@ class Change:
     `metadata` and `protocol` belong to the format. A blind change appends and has read nothing. An inverse
     undoes a published change: it restores what was there, so rules about new changes, such as append-only, do
     not apply to it. `once` is the batch that the version names as committed, for other clients of the format;
-    a negative number names none.
+    a negative number names none. `replaces` says that it gives the table another definition and removes all
+    of its rows: what was there before it and what comes after it have nothing in common.
     """
 
     operation: str
@@ -240,6 +242,7 @@ class Change:
     notice: Notice | None = None
     inverse: bool = False
     once: Batch | None = None
+    replaces: bool = False
 
     @property
     def blind(self) -> bool:
@@ -282,7 +285,7 @@ class HistoryEntry:
     removed: tuple[str, ...] = field(default=(), repr=False)
 
     def __repr__(self) -> str:
-        return told(self)
+        return cells_text(self)
 
     def cells(self) -> dict[str, str]:
         """The entry as a row of a table for people, by titles."""
@@ -298,8 +301,8 @@ class LakeEntry:
     `kind` is `commit`, `adopt` (versions that other clients wrote became part of the lake's instant),
     `create`, `register`, `rename`, `drop`, `tag`, `untag`, `expire` or `void`; `published` is False if it was
     rolled back. `tables` are those that it changed, by name, with their versions; None where that is
-    not known, and for a name that was dropped. `tags` are the tags that it set, with their entries; None for
-    one that it deleted.
+    not known, for a name that was dropped, and for a view. `tags` are the tags that it set, with their
+    entries; None for one that it deleted.
     """
 
     seq: int
@@ -311,7 +314,7 @@ class LakeEntry:
     tags: Mapping[str, int | None] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return told(self)
+        return cells_text(self)
 
     def cells(self) -> dict[str, str]:
         """The entry as a row of a table for people, by titles."""

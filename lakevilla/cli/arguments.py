@@ -1,10 +1,12 @@
 """Arguments that several commands share, and the lake that they name."""
 
 import argparse
+import sys
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import lakevilla as lv
+from lakevilla.cli.progress_bar import BAR
 
 _WORDS = {"null": None, "true": True, "false": False}
 
@@ -43,6 +45,15 @@ def on_store(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
         help="an option of the store, such as AWS_ENDPOINT_URL=http://localhost:9000; may be repeated. "
         "Give secrets by environment variables instead: others on this machine can read a command line",
     )
+    parser.add_argument(
+        "--catalog",
+        action="append",
+        default=[],
+        type=catalog_option,
+        metavar="NAME.OPTION=VALUE",
+        help="an option of a catalog that keeps Iceberg tables, such as prod.uri=http://localhost:8181; may "
+        "be repeated. Without it PyIceberg's own configuration counts",
+    )
     return parser
 
 
@@ -73,6 +84,15 @@ def pair(text: str) -> tuple[str, str]:
     return name, value
 
 
+def catalog_option(text: str) -> tuple[str, str, str]:
+    """NAME.OPTION=VALUE."""
+    name, _, option = text.partition(".")
+    option, equals, value = option.partition("=")
+    if not (name and option and equals) or "=" in name:
+        raise argparse.ArgumentTypeError("an option of a catalog is written NAME.OPTION=VALUE")
+    return name, option, value
+
+
 def parameter(text: str) -> tuple[str, Any]:
     """NAME=VALUE, with the value that SQL would read: a number, true, false, null, or else text."""
     name, value = pair(text)
@@ -95,8 +115,16 @@ def parameter(text: str) -> tuple[str, Any]:
 
 def open_lake(options: argparse.Namespace) -> "lv.Lake":
     """The lake of a command; without Java, if it moves no rows."""
-    engine = getattr(options, "engine", "local")
-    return lv.Lake(options.lake, engine=engine, storage_options=dict(options.option))
+    catalogs: dict[str, dict[str, str]] = {}
+    for name, option, value in options.catalog:
+        catalogs.setdefault(name, {})[option] = value
+    return lv.Lake(
+        options.lake,
+        engine=getattr(options, "engine", "local"),
+        storage_options=dict(options.option),
+        catalogs=catalogs or None,
+        progress=BAR.show if sys.stderr.isatty() else None,
+    )
 
 
 def open_session(options: argparse.Namespace, lake: "lv.Lake") -> "lv.Session":

@@ -5,14 +5,17 @@ library of data.
 """
 
 import argparse
+import gc
 import logging
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
 import lakevilla as lv
-from lakevilla.cli import doctor, exits, shell, sql, tables, travel, upkeep
+from lakevilla.cli import completion, doctor, exits, shell, sql, tables, travel, upkeep
 from lakevilla.cli.arguments import command, on_lake, on_store, reporting
+from lakevilla.cli.progress_bar import BAR
 from lakevilla.engines.hidden_pandas import hide_pandas
 
 EXAMPLES = f"""examples:
@@ -38,8 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code, see EXAMPLES; wrong arguments exit at once, with 2."""
     options = build_parser().parse_args(arguments)
     _listen(options.verbose)
-    if arguments is None and options.run is not _demo:
-        hide_pandas()
+    if arguments is None:
+        _live_shortly(options)
     try:
         options.run(options)
         sys.stdout.flush()
@@ -51,8 +54,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:
+        BAR.clear()
         print(
-            "lakevilla: interrupted; a statement that was running is either committed or has no effect",
+            "lakevilla: interrupted; a statement that was running is either committed or has no effect, and "
+            "a transaction that was open is rolled back",
             file=sys.stderr,
         )
         return exits.INTERRUPTED
@@ -65,10 +70,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _live_shortly(options: argparse.Namespace) -> None:
+    """What is right for a process that lives for one command."""
+    if options.run is not _demo:
+        hide_pandas()
+    # Imports make many objects that stay: to look through them again and again takes a tenth of the start.
+    gc.set_threshold(100_000, 50, 100)
+    signal.signal(signal.SIGTERM, _stop)
+
+
+def _stop(number: int, frame: object) -> None:  # noqa: ARG001 - the signature of handlers
+    """A scheduler stops us: leave as at Ctrl-C, so that an open transaction is rolled back."""
+    raise SystemExit(128 + number)
+
+
 class _Notices(logging.Handler):
     """What users should know while they wait, on standard error."""
 
     def emit(self, record: logging.LogRecord) -> None:
+        BAR.clear()
         print(record.getMessage(), file=sys.stderr, flush=True)
 
 
@@ -109,16 +129,16 @@ def build_parser() -> argparse.ArgumentParser:
 
     sql.define_sql(on_lake(command(commands, "sql", "run Spark SQL statements")))
     shell.define_shell(on_lake(command(commands, "shell", "run statements as you type them")))
-    tables.define_tables(reporting(on_lake(command(commands, "tables", "list the tables of a lake"))))
+    tables.define_tables(reporting(on_store(command(commands, "tables", "list the tables of a lake"))))
     tables.define_register(
-        on_store(command(commands, "register", "give an existing table a name in the lake"))
+        reporting(on_store(command(commands, "register", "give an existing table a name in the lake")))
     )
     tables.define_outcome(
-        reporting(on_lake(command(commands, "outcome", "show the outcome of a transaction, after a crash")))
+        reporting(on_store(command(commands, "outcome", "show the outcome of a transaction, after a crash")))
     )
     travel.define_history(
         reporting(
-            on_lake(command(commands, "history", "list the versions of a table, or the entries of the lake"))
+            on_store(command(commands, "history", "list the versions of a table, or the entries of the lake"))
         )
     )
     travel.define_tag(
@@ -128,7 +148,9 @@ def build_parser() -> argparse.ArgumentParser:
         reporting(on_store(command(commands, "restore", "bring tables back to an earlier instant")))
     )
     travel.define_export(
-        on_store(command(commands, "export", "print the table versions of an instant, for other engines"))
+        reporting(
+            on_store(command(commands, "export", "print the table versions of an instant, for other engines"))
+        )
     )
 
     upkeep.define_sync(reporting(on_store(command(commands, "sync", "adopt what other clients wrote"))))
@@ -143,10 +165,13 @@ def build_parser() -> argparse.ArgumentParser:
     upkeep.define_vacuum(
         reporting(on_store(command(commands, "vacuum", "delete files that no version or transaction needs")))
     )
+    completion.define_completion(
+        command(commands, "completion", "print a script that completes the command in bash, zsh or fish")
+    )
     return parser
 
 
 def _demo(options: argparse.Namespace) -> None:
-    from lakevilla.cli.demo import demo
+    from lakevilla.cli.demo.story import demo
 
     demo(options.lake, options.engine)

@@ -5,6 +5,7 @@ import contextlib
 import csv
 import json
 import math
+import os
 import sys
 from collections.abc import Iterator
 from datetime import date, datetime, time
@@ -27,6 +28,8 @@ class Output:
     def __init__(self, format: str, path: str | None, rows: int, truncate: bool) -> None:
         if format == "parquet" and path is None:
             raise lv.InvalidInput("--format parquet writes a file: give --output FILE")
+        if path is not None:
+            _refuse_unwritable(Path(path))
         self._format, self._path, self._rows, self._truncate = format, path, rows, truncate
         self._written = 0
 
@@ -77,6 +80,18 @@ class Output:
                     stream.write(json.dumps(dict(zip(result.columns, row, strict=True))) + "\n")
             case "markdown":
                 stream.write(_markdown(result.columns, list(_rows(result))))
+
+
+def _refuse_unwritable(path: Path) -> None:
+    """Find out before a statement has changed something."""
+    if path.is_dir():
+        raise lv.InvalidInput(f"cannot write rows to {str(path)!r}: it is a directory; name a file")
+    if not path.parent.is_dir():
+        raise lv.InvalidInput(
+            f"cannot write rows to {str(path)!r}: there is no directory {str(path.parent)!r}"
+        )
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise lv.InvalidInput(f"cannot write rows to {str(path)!r}: permission denied")
 
 
 def _rows(result: Any) -> Iterator[list[Any]]:

@@ -27,6 +27,9 @@ def define_sql(parser: argparse.ArgumentParser) -> None:
         "text); may be repeated",
     )
     parser.add_argument("--format", choices=FORMATS, default="table", help="how rows are written (table)")
+    parser.add_argument(
+        "--json", action="store_const", const="json", dest="format", help="the same as --format json"
+    )
     parser.add_argument("-o", "--output", metavar="FILE", help="where rows are written; else standard output")
     parser.add_argument(
         "-n",

@@ -21,7 +21,9 @@ def define_register(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("name", help="its name in the lake")
     parser.add_argument("location", nargs="?", help="a directory, or a URL such as s3://bucket/path/table")
-    parser.add_argument("--catalog", metavar="NAME", help="the Iceberg catalog that keeps the table")
+    parser.add_argument(
+        "--in-catalog", metavar="NAME", help="the Iceberg catalog that keeps the table, see --catalog"
+    )
     parser.add_argument("--table", metavar="NAME", help="its name in the catalog, such as sales.orders")
     parser.set_defaults(run=_register)
 
@@ -33,20 +35,25 @@ def define_outcome(parser: argparse.ArgumentParser) -> None:
 
 
 def _tables(options: argparse.Namespace) -> None:
-    lake = open_lake(options)
-    names = lake.tables()
+    from lakevilla.tables.names import names_at
+
+    found = names_at(options.lake, dict(options.option))
     if options.json:
-        print_json(names)
+        print_json(found.tables)
         return
-    for name in names:
+    for name in found.tables:
         print(name)
-    if not names:
-        print(f"lakevilla: there are no tables in {lake.url}", file=sys.stderr)
+    if not found.tables:
+        print(f"lakevilla: there are no tables in {found.url}", file=sys.stderr)
 
 
 def _register(options: argparse.Namespace) -> None:
-    open_lake(options).register(options.name, options.location, catalog=options.catalog, table=options.table)
-    print(f"{options.name} is a table of the lake")
+    lake = open_lake(options)
+    lake.register(options.name, options.location, catalog=options.in_catalog, table=options.table)
+    if options.json:
+        print_json({"registered": options.name})
+    else:
+        print(f"{options.name} is a table of the lake")
 
 
 def _outcome(options: argparse.Namespace) -> None:

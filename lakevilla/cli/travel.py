@@ -86,6 +86,8 @@ def _tag(options: argparse.Namespace) -> None:
             print(f"{seq:>8}  {name}")
     elif options.delete:
         lake.untag(options.name)
+        if options.json:
+            print_json({options.name: None})
     else:
         seq = lake.tag(options.name, options.at)
         if options.json:
@@ -104,7 +106,7 @@ def _restore(options: argparse.Namespace) -> None:
 
 def _export(options: argparse.Namespace) -> None:
     export = open_lake(options).export(options.at)
-    print(export.json() if options.format == "json" else export.sql(options.format).rstrip())
+    print(export.json() if options.json or options.format == "json" else export.sql(options.format).rstrip())
     if export.unknown:
         told = ", ".join(export.unknown)
         print(f"lakevilla: the instant has no version of {told}; run `lakevilla sync` first", file=sys.stderr)

@@ -8,6 +8,9 @@ from lakevilla.errors import InvalidInput
 from lakevilla.files.column_mapping import COMMENT
 from lakevilla.sql.types import TIMESTAMP, TIMESTAMP_NTZ
 
+_DIGITS = 38
+"""How many digits a decimal of Spark SQL may have."""
+
 
 def table_type(data_type: pa.DataType, name: str) -> pa.DataType:
     """The type of a table's column that holds such values."""
@@ -21,6 +24,10 @@ def table_type(data_type: pa.DataType, name: str) -> pa.DataType:
         return TIMESTAMP_NTZ if data_type.tz is None else TIMESTAMP
     if pa.types.is_date64(data_type):
         return pa.date32()
+    if pa.types.is_float16(data_type):
+        return pa.float32()
+    if pa.types.is_decimal(data_type) and _is_sql_decimal(data_type):
+        return pa.decimal128(data_type.precision, data_type.scale)
     if pa.types.is_time(data_type):
         return pa.time64("us")
     if pa.types.is_unsigned_integer(data_type):
@@ -44,6 +51,30 @@ def table_type(data_type: pa.DataType, name: str) -> pa.DataType:
             column=name,
         )
     return data_type
+
+
+def refuse_unheld(data_type: pa.DataType, name: str) -> None:
+    """InvalidInput for a column of a type that no table and no query has."""
+    unheld = (
+        pa.types.is_duration(data_type)
+        or pa.types.is_union(data_type)
+        or pa.types.is_run_end_encoded(data_type)
+        or pa.types.is_list_view(data_type)
+        or pa.types.is_large_list_view(data_type)
+        or (pa.types.is_struct(data_type) and data_type.num_fields == 0)
+        or (pa.types.is_decimal(data_type) and not _is_sql_decimal(data_type))
+    )
+    if unheld:
+        raise InvalidInput(
+            f"column {name!r} has type {data_type}, which neither tables nor queries support; cast it",
+            column=name,
+        )
+    for position in range(data_type.num_fields):
+        refuse_unheld(data_type.field(position).type, name)
+
+
+def _is_sql_decimal(data_type: pa.DataType) -> bool:
+    return bool(data_type.precision <= _DIGITS and 0 <= data_type.scale <= data_type.precision)
 
 
 def comment_of(field: pa.Field) -> dict[bytes, bytes] | None:

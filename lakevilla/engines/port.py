@@ -48,7 +48,8 @@ class Source:
     table, for plans; `has_deletes` is False where no file can have deleted rows; `formats` are those of its
     data files. `unstored` are the columns other than `partition_columns` that a file may not hold, because
     `DataFile.partition` has their value: one set for each kind of file. `rows` are rows that a client gave
-    instead of a table, as a Spark DataFrame or as Arrow of this schema: then there are no files.
+    instead of a table, as a Spark DataFrame or as Arrow of this schema: then there are no files. The local
+    engine calls `was_read` with each file that it has read.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Source:
     formats: Callable[[], frozenset[str]] = lambda: frozenset({"parquet"})
     unstored: Callable[[], frozenset[frozenset[str]]] = lambda: frozenset({frozenset()})
     rows: Any = None
+    was_read: Callable[[DataFile], None] = lambda _: None
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,10 @@ class Engine(Protocol):
 
     def query(self, query: exp.Query, sources: Mapping[str, Source], now_ms: int) -> Result:
         """The result of a SELECT. `now_ms` is what current_timestamp() and its kin give."""
+        ...
+
+    def columns_of(self, query: exp.Query, sources: Mapping[str, Source], now_ms: int) -> pa.Schema:
+        """The columns that a SELECT gives. Reads no rows."""
         ...
 
     def accepts(self, data: object) -> bool:

@@ -18,7 +18,8 @@ from lakevilla.files.orc import OrcObject
 from lakevilla.files.parquet import ParquetObject
 from lakevilla.files.projection import find, match_of, project, stored_columns
 from lakevilla.model import DataFile
-from lakevilla.predicates import ANYTHING, Bounds, Column, Predicate, may_match
+from lakevilla.predicates import ANYTHING, Column, Predicate
+from lakevilla.pruning import Bounds, may_match
 from lakevilla.store.port import Store
 
 _READABLE = ("parquet", "orc")

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from lakevilla.errors import LakeVillaError, Unsupported
 from lakevilla.formats.coordination import Coordination
+from lakevilla.formats.needed_files import References
 from lakevilla.model import (
     Author,
     Change,
@@ -198,26 +199,6 @@ class LogMarkers:
     fill: Callable[[Change, Author, str], Published | Displaced]
 
 
-class References(Protocol):
-    """Which files a table's log names, for vacuum. Keys are relative to the table's root."""
-
-    def needed(self, keys: pa.Array) -> pa.BooleanArray:
-        """Which of these files a version needs that was current at the moment that was asked for, or later.
-
-        A file that the log spells in another way counts as needed too, wherever its name ends alike.
-        """
-        ...
-
-    def removed(self, keys: pa.Array) -> pa.BooleanArray:
-        """Which of these files the log removed, as far as it still records that; only for files not
-        needed."""
-        ...
-
-    def named_since(self, keys: pa.Array) -> pa.BooleanArray:
-        """Which of these files a version names that was published since: one GET that misses if none was."""
-        ...
-
-
 class FormatTable(Protocol[S]):
     """One table of one format, opened at its root. Safe to use from many threads.
 
@@ -285,6 +266,18 @@ class FormatTable(Protocol[S]):
 
     def alter(self, snapshot: S, action: Action) -> Change:
         """The change that alters columns, properties or constraints."""
+        ...
+
+    def replace(
+        self,
+        snapshot: S,
+        schema: pa.Schema,
+        partition_by: Sequence[PartitionField],
+        properties: Mapping[str, str] | None,
+        comment: str | None,
+    ) -> Change:
+        """The change that gives the table another definition, without the files that it removes. Without
+        `properties` its own stay, and its comment."""
         ...
 
     def publish(self, base: S, change: Change, author: Author) -> Published | Taken:

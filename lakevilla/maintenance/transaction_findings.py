@@ -89,7 +89,7 @@ def _of_entry(view: LakeView, evidence: Evidence, entry: Entry) -> Finding:
             )
         case Commit() as commit if evidence.is_settled(entry):
             if evidence.is_whole(entry) is False:
-                return _taken_back(view, evidence, entry, commit)
+                return _rolled_back(view, evidence, entry, commit)
             return _committed(view, evidence, entry, commit)
         case _ if evidence.is_settled(entry):
             return Finding(
@@ -128,7 +128,7 @@ def _committed(view: LakeView, evidence: Evidence, entry: Entry, commit: Commit)
     )
 
 
-def _taken_back(view: LakeView, evidence: Evidence, entry: Entry, commit: Commit) -> Finding:
+def _rolled_back(view: LakeView, evidence: Evidence, entry: Entry, commit: Commit) -> Finding:
     """Finds the commit in the way by the same walk as settling."""
     tasks = [partial(_in_the_way, view, write, entry.attempt) for write in commit.writes]
     reasons, winners, files = [], list[str](), list[str]()

@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput, Unavailable, Unsupported
-from lakevilla.formats.port import Published, References, Snapshot, Table
+from lakevilla.formats.needed_files import References
+from lakevilla.formats.port import Published, Snapshot, Table
 from lakevilla.formats.registry import FORMATS
 from lakevilla.maintenance.dropped import DroppedFolders, own_retention_ms
 from lakevilla.maintenance.file_listing import data_files, list_files, store_now_ms, tables_below

@@ -22,7 +22,7 @@ from lakevilla.formats.identity import recreated
 from lakevilla.formats.port import Snapshot, Table
 from lakevilla.model import Author, Batch, Change, Notice, TableRef
 from lakevilla.settle.places import Places, claim
-from lakevilla.settle.publish_walk import FOR_GOOD, OutOfReach, PublishedAt, Refused, tell, walk
+from lakevilla.settle.publish_walk import FOR_GOOD, OutOfReach, PublishedAt, Refused, publish_notice, walk
 from lakevilla.versions.commits import Commit, Drop, Settled, Write
 
 logger = logging.getLogger("lakevilla.settle")
@@ -93,12 +93,12 @@ class CommitSettler:
             # With a table out of reach all others are published before they are rolled back: a client that
             # does not know yet may be about to publish any of them, and must find that done.
             if refused is not None and not lost:
-                return Outcome(self._take_back(walked), {}, refused)
+                return Outcome(self._roll_back(walked), {}, refused)
         if lost:
-            settled = self._take_back(walked)
+            settled = self._roll_back(walked)
             torn = lost - self._find_untouched([w for w in commit.writes if w.table.location in lost])
             return Outcome(replace(settled, torn=settled.torn | torn), {}, refused, lost)
-        self.environment.fan_out([partial(self._tell, drop) for drop in commit.drops])
+        self.environment.fan_out([partial(self._announce, drop) for drop in commit.drops])
         published = {w.location: w.outcome.after for w in walked if isinstance(w.outcome, PublishedAt)}
         versions = {location: snapshot.version for location, snapshot in published.items()}
         return Outcome(Settled(True, versions, owned=_owned(walked)), published, None)
@@ -172,15 +172,15 @@ class CommitSettler:
             # A table that was given up may be one that no client reaches: that must not stop the entry.
             return False
 
-    def _tell(self, drop: Drop) -> None:
+    def _announce(self, drop: Drop) -> None:
         """A table below the root that is dropped says so in its own log."""
         if drop.base is not None and drop.table.location not in self.given_up:
             self._notice(self.places.open(drop.table), drop.base, self.attempt)
 
     def _notice(self, table: Table, base: int, attempt: str) -> None:
-        tell(table, base, Notice(self.lake, self.seq, dropped=True), self.txn, attempt)
+        publish_notice(table, base, Notice(self.lake, self.seq, dropped=True), self.txn, attempt)
 
-    def _take_back(self, walked: Sequence[_Walked]) -> Settled:
+    def _roll_back(self, walked: Sequence[_Walked]) -> Settled:
         """Inverse commits for all that was published; new tables are dropped, even if
         another client has used them."""
         made = [w for w in walked if w.write.creates and isinstance(w.outcome, PublishedAt)]

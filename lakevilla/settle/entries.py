@@ -20,10 +20,10 @@ from lakevilla.settle.commits import CommitSettler
 from lakevilla.settle.completion import complete
 from lakevilla.settle.places import Places, claim
 from lakevilla.settle.premise import GuardedPlaces, Premise
-from lakevilla.settle.publish_walk import FOR_GOOD, OutOfReach, tell
+from lakevilla.settle.publish_walk import FOR_GOOD, OutOfReach, publish_notice
 from lakevilla.store.port import Ambiguous, Created
 from lakevilla.versions.commits import Adopt, Commit, Settled, Void
-from lakevilla.versions.log import GlobalLog, LakeRecreated, ReadHead, lost_with_its_lake, untold
+from lakevilla.versions.log import GlobalLog, LakeRecreated, ReadHead, lost_with_its_lake, unknown_outcome
 from lakevilla.versions.records import GONE, AnyChange, CreateTable, DropTable, Entry, Head, RenameTable
 
 logger = logging.getLogger("lakevilla.settle")
@@ -141,7 +141,7 @@ def settle(
         case DropTable(table=ref, base=base) | RenameTable(table=ref, base=base) if base is not None:
             if ref.location not in given_up and base != GONE:
                 notice = Notice(lake, entry.seq, dropped=isinstance(entry.change, DropTable))
-                tell(places.open(ref), base, notice, entry.txn, entry.attempt)
+                publish_notice(places.open(ref), base, notice, entry.txn, entry.attempt)
             return Settled(True)
         case Commit() as commit:
             return _settle_commit(lake, entry, commit, environment, places, given_up)
@@ -222,8 +222,8 @@ def hold_slot(log: GlobalLog, environment: Environment, entry: Entry) -> bool:
         return found.attempt == entry.attempt and not isinstance(found.change, Void)
     # It was settled, and its slot was cleaned up: what HEAD kept of it shows whose it was.
     if passed is None or passed.step is None:
-        raise untold(entry)
-    return passed.tells_of(entry)
+        raise unknown_outcome(entry)
+    return passed.shows(entry)
 
 
 def _finish(

@@ -49,7 +49,7 @@ FOR_GOOD = (Corrupt, InvalidInput, CatalogRefusal, Recreated)
 """Errors that every client meets alike, however often it tries."""
 
 
-def tell(table: Table, base: int, notice: Notice, txn: str, attempt: str) -> None:
+def publish_notice(table: Table, base: int, notice: Notice, txn: str, attempt: str) -> None:
     """Publish a notice about the table's name in its log, at the first version after `base` that is free.
 
     A log that cannot take it is left as it is: the name is decided already, and no client can write there.

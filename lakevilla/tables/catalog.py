@@ -9,7 +9,6 @@ entry that says so, and then HEAD is read again.
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from threading import Lock
 
 from lakevilla.environment import Environment
@@ -17,7 +16,7 @@ from lakevilla.errors import Conflict, InvalidInput, LakeVillaError
 from lakevilla.formats.catalogs import CatalogPlace, KnownCatalogs
 from lakevilla.formats.identity import Recreated
 from lakevilla.formats.port import Snapshot, Table
-from lakevilla.formats.registry import FORMATS, MARKS, check_format, open_table
+from lakevilla.formats.registry import FORMATS, check_format, open_table
 from lakevilla.model import Author, Notice, TableRef
 from lakevilla.settle.entries import Decided, decide_entry, entry_after, settle_up_to
 from lakevilla.store.locations import canonical_location, real_place, stored_location
@@ -26,10 +25,12 @@ from lakevilla.store.names import check_table_name
 from lakevilla.store.port import Store
 from lakevilla.store.prefixed import Prefixed
 from lakevilla.store.probe import probe
+from lakevilla.tables.names import format_of, table_names
 from lakevilla.tables.pinned import Pinned
 from lakevilla.tables.snapshot_cache import Seen, SnapshotCache
 from lakevilla.tables.table_errors import log_gone, no_such_table
 from lakevilla.versions import registry
+from lakevilla.versions.commits import Commit
 from lakevilla.versions.log import PREMISE_SECONDS, GlobalLog, ReadHead, States
 from lakevilla.versions.records import CreateTable, Entry, Head, RegistryChange
 from lakevilla.versions.tags import TagChange
@@ -91,12 +92,7 @@ class Catalog:
 
     def names(self, meter: Meter, at: Head | None = None) -> list[str]:
         """Every table: registered ones, now or in this HEAD, and those found in folders of the root."""
-        head = at or self.head(meter, fresh=True)
-        store = Metered(self._store, meter)
-        folders = [f for f in store.list_folders("") if f[0] not in "._" and registry.may_lie_at(head, f)]
-        found = self._environment.fan_out([partial(self.format_at, f, meter) for f in folders])
-        registered = [] if head is None else list(head.tables)
-        return sorted(registered + [f for f, format_name in zip(folders, found, strict=True) if format_name])
+        return table_names(self.root(meter), at or self.head(meter, fresh=True), self._environment)
 
     def pin(self, name: str, meter: Meter) -> Pinned:
         """The newest version of a table; InvalidInput if the lake has none of this name."""
@@ -106,8 +102,8 @@ class Catalog:
             head = self.head(meter, fresh)
             ref = self.resolve(name, meter, head, fresh)
             pinned = None if ref is None else self.newest(ref, meter)
-            news = None if pinned is None else _news(pinned.snapshot, head, fresh)
-            if pinned is not None and (news is None or (fresh and not news.dropped)):
+            notice = None if pinned is None else _unseen_notice(pinned.snapshot, head, fresh)
+            if pinned is not None and (notice is None or (fresh and not notice.dropped)):
                 return pinned
         raise self.missing(name, meter, registry.find(head, name) if pinned is None else None)
 
@@ -138,7 +134,7 @@ class Catalog:
             return None
         ref, newest = known
         is_old = self._environment.elapsed() - newest.at > REGISTRY_SECONDS
-        if is_old or _news(newest.snapshot, self._head, False):
+        if is_old or _unseen_notice(newest.snapshot, self._head, False):
             return None
         return Pinned(ref, self.open(ref, meter), newest.snapshot, newest.at)
 
@@ -148,8 +144,8 @@ class Catalog:
         head = self.head(meter, fresh=True)
         ref = self.resolve(name, meter, head)
         pinned = None if ref is None else self.newest(ref, meter)
-        news = None if pinned is None else _news(pinned.snapshot, head, fresh=True)
-        return None if news is not None and news.dropped else pinned
+        notice = None if pinned is None else _unseen_notice(pinned.snapshot, head, fresh=True)
+        return None if notice is not None and notice.dropped else pinned
 
     def remember(self, ref: TableRef, snapshot: Snapshot, seen_at: float) -> None:
         """Keep the newest snapshot of a table, and when it was seen to be so, for the next transaction."""
@@ -201,7 +197,7 @@ class Catalog:
         return found
 
     def decide(
-        self, change: Callable[[Head], RegistryChange | TagChange], author: Author, meter: Meter
+        self, change: Callable[[Head], RegistryChange | TagChange | Commit], author: Author, meter: Meter
     ) -> Decided:
         """Bring a change of names into the global log; `change` makes it for the HEAD that it follows."""
         log = self.log(meter)
@@ -298,17 +294,14 @@ class Catalog:
 
     def format_at(self, location: str, meter: Meter) -> str | None:
         """The format of the table that lies there; None if none does."""
-        store = self.store_of(location, meter)
-        for name, marks in MARKS.items():
-            if any(next(iter(store.list(mark)), None) is not None for mark in marks):
-                return name
-        return None
+        return format_of(self.store_of(location, meter))
 
     def missing(self, name: str, meter: Meter, gone: TableRef | None = None) -> LakeVillaError:
         """The error for a table that is not there: of no such name, or one whose log is `gone`."""
+        views = () if self._head is None else sorted(self._head.views)
         if gone is not None:
             return log_gone(name, self.store_of(gone.location, meter).url)
-        return no_such_table(name, self.names(meter))
+        return no_such_table(name, [*self.names(meter), *views])
 
     def log(self, meter: Meter) -> GlobalLog:
         """The lake's global log, whose requests this meter counts."""
@@ -366,7 +359,7 @@ class Catalog:
             return self._head
 
 
-def _news(snapshot: Snapshot, head: Head | None, fresh: bool) -> Notice | None:
+def _unseen_notice(snapshot: Snapshot, head: Head | None, fresh: bool) -> Notice | None:
     """A notice in the table's log that this HEAD is too old to have heard of.
 
     A notice of another lake, from where the table was moved here, does not count; but where we know no HEAD

@@ -30,6 +30,9 @@ from lakevilla.transaction.guarantees import Guarantees
 from lakevilla.transaction.instants.instant import PinnedInstant
 from lakevilla.transaction.lifecycle.uploads import Uploads
 from lakevilla.transaction.statements.own_tables import OwnTables
+from lakevilla.transaction.statements.sources import table_source
+from lakevilla.transaction.views.information_schema import information, is_own_schema
+from lakevilla.transaction.views.stored import StoredViews
 
 BeforeChange = Callable[[str, bool], None]
 """Called with a table's name before a statement changes it, and whether it reads nothing."""
@@ -71,15 +74,18 @@ class Workspace:
         self._places: dict[str, str] = {}
         self._bases: dict[str, Pinned] = {}
         self._views: dict[str, Snapshot] = {}
-        self._unseen: dict[str, list[Change]] = {}
-        """Appends that no statement has looked for yet: most transactions never read what they append."""
+        self._unseen: dict[str, list[Change]] = {}  # Appends that no statement has looked for yet.
         self._rewritten: set[str] = set()
-        self._targets: set[str] = set()
-        """Where statements change tables."""
+        self._targets: set[str] = set()  # Where statements change tables.
         self._guessed: str | None = None
         self.own = OwnTables()
-        self.views: Mapping[str, Source] = {}
-        """Data that the statement reads as tables, by names in lower case."""
+        self.views: Mapping[str, Source] = {}  # Data that the statement reads, by names in lower case.
+        self.stored_views = StoredViews(self)
+
+    @property
+    def reads_count(self) -> bool:
+        """Whether what it only read must be true when it commits."""
+        return self._guarantees.isolation != "snapshot"
 
     @property
     def by_slots(self) -> bool:
@@ -107,7 +113,7 @@ class Workspace:
         """The one place that pins the instant, with these tables. A statement names its tables before it
         runs; only DROP and CREATE come to theirs later. `blind` if it only appends to them."""
         if self.instant is not None:
-            named = [check_table_name(name) for name in names if not self._is_outside(name)]
+            named = [check_table_name(name) for name in names if not self.reads_outside(name)]
             new = [n for n in named if not self.own.concerns(n) and self.pinned(n) is None]
             self.instant.pin_instant(list(dict.fromkeys(new)), self._found, blind)
 
@@ -146,6 +152,7 @@ class Workspace:
         check_table_name(name)
         self._before_change(name, blind)
         self._guessed = None
+        self.stored_views.refuse(name)
         known = self.own.concerns(name) or self.pinned(name) is not None
         if blind and self.overlaps and self._bases and not known and self.instant is None:
             recent = self.catalog.recent(name, self.meter)
@@ -304,6 +311,7 @@ class Workspace:
     def forget(self) -> None:
         """Pin everything anew: the transaction starts from the beginning."""
         self.own = OwnTables()
+        self.stored_views.seen.clear()
         if self.instant is not None:
             self.instant.forget()
         with self._lock:
@@ -314,7 +322,11 @@ class Workspace:
             self._rewritten.clear()
             self._targets.clear()
 
-    def _is_outside(self, name: str) -> bool:
+    def pin_all(self, tables: Iterable[TableName]) -> None:
+        """Pin these tables at one instant, those of views too, which no statement names."""
+        self.pin_instant([table.name for table in tables if not is_own_schema(table.name)])
+
+    def reads_outside(self, name: str) -> bool:
         """Whether the name means something that the engine can read outside of the lake. Tables of the lake
         come first; one that this client has seen before costs no look."""
         if not isinstance(name, str):
@@ -332,10 +344,11 @@ class Workspace:
     def sources(self, tables: Iterable[TableName]) -> Mapping[str, Source]:
         """The tables and views that a query reads, by the names under which it calls them. What the engine
         reads outside of the lake is not among them."""
-        named = {table: self.views.get(table.name.casefold()) for table in tables}
+        given = {**self.views, **information(self, tables)}
+        named = {t: None if t.in_view else given.get(t.name.casefold()) for t in tables}
         views = {table.key: source for table, source in named.items() if source is not None}
         rest = [table for table, source in named.items() if source is None]
-        wanted = [table for table in rest if not self._is_outside(table.name)]
+        wanted = [table for table in rest if not self.reads_outside(table.name)]
         if len(wanted) < len(rest):
             self.reads.outside = True
         pins = self.environment.fan_out([partial(self.pin, table) for table in wanted])
@@ -349,27 +362,15 @@ class Workspace:
         DELETE or MERGE rewrites, a file in which nothing matched does not count as a dependency: if it goes,
         nothing would have matched either, and whatever comes in its place is caught by the predicate.
         """
-        snapshot, reads, location = pinned.snapshot, self.reads, pinned.ref.location
+        reads, location = self.reads, pinned.ref.location
         past = pinned.fixed or location not in self._bases
 
-        def files(predicate: Predicate) -> Sequence[DataFile]:
-            found = snapshot.files(predicate)
+        def note(predicate: Predicate, found: Sequence[DataFile]) -> None:
             if not past:
                 reads.note(location, predicate, found, keeps_files)
             self.uploads.wait_for(found)
-            return found
 
-        return Source(
-            pinned.ref.name,
-            snapshot.schema,
-            snapshot.partition_columns,
-            files,
-            pinned.table.open,
-            snapshot.about_bytes,
-            snapshot.has_deletes,
-            snapshot.formats,
-            snapshot.unstored,
-        )
+        return table_source(pinned, note)
 
     def target(self, pinned: Pinned) -> Target:
         """Where a statement on this table writes; refuses tables that we must not write."""

@@ -11,6 +11,7 @@ from typing import Any
 from lakevilla.encoding import decode_reads, encode_reads
 from lakevilla.model import Batch, ReadSet, TableRef
 from lakevilla.store.records import number, optional_number, text
+from lakevilla.versions.views import ViewChange, decode_view_change, encode_view_change
 
 NEW = -1
 """The base version of a change that creates a table: there was nothing."""
@@ -73,6 +74,7 @@ class Commit:
     transaction ends if it is refused, and is not tried again. `behind` says that a table stands on a version
     that was not seen to be the newest within the last hour: the log above it may be cleaned up at any time,
     so a number that is free there may have been used. `once` is the batch that it commits, if it has one.
+    `views` are views that it makes, replaces and drops.
     """
 
     writes: tuple[Write, ...]
@@ -82,6 +84,12 @@ class Commit:
     final: bool = False
     behind: bool = False
     once: Batch | None = None
+    views: tuple[ViewChange, ...] = ()
+
+    @property
+    def replaces(self) -> bool:
+        """Whether it gives a table another definition and other rows."""
+        return any(write.change.get("replaces") for write in self.writes)
 
     @property
     def tables(self) -> list[TableRef]:
@@ -103,11 +111,11 @@ class Adopted:
 class Adopt:
     """Versions that were written without the global log, or before there was one, become part of it.
 
-    `mended` are locations of torn tables that are taken as they are: they are not torn any more.
+    `repaired` are locations of torn tables that are taken as they are: they are not torn any more.
     """
 
     tables: tuple[Adopted, ...]
-    mended: frozenset[str] = frozenset()
+    repaired: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +171,7 @@ def encode_commit(commit: Commit) -> dict[str, Any]:
         **({"final": True} if commit.final else {}),
         **({"behind": True} if commit.behind else {}),
         **({} if commit.once is None else {"once": [commit.once.app, commit.once.number]}),
+        **({"views": [encode_view_change(change) for change in commit.views]} if commit.views else {}),
     }
 
 
@@ -190,6 +199,7 @@ def decode_commit(record: Mapping[str, Any]) -> Commit:
         bool(record.get("final")),
         bool(record.get("behind")),
         _decode_once(record.get("once")),
+        tuple(decode_view_change(change) for change in record.get("views", ())),
     )
 
 
@@ -207,7 +217,7 @@ def encode_adopt(adopt: Adopt) -> dict[str, Any]:
             {**_encode_ref(found.table), "version": found.version, **encode_id(found.table_id)}
             for found in adopt.tables
         ],
-        "mended": sorted(adopt.mended),
+        "mended": sorted(adopt.repaired),
     }
 
 

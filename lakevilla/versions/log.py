@@ -60,7 +60,7 @@ class Passed:
     read: ReadHead
     step: Step | None
 
-    def tells_of(self, entry: Entry) -> bool:
+    def shows(self, entry: Entry) -> bool:
         """Whether it was this transaction that decided the entry, by a change of this kind."""
         step = self.step
         return step is not None and (step.txn, step.kind) == (entry.txn, entry.kind)
@@ -264,7 +264,7 @@ class GlobalLog:
             if isinstance(answer, Exists) or self._is_fresh(entry.seq):
                 return answer
             passed = self._passed_after_create(entry)
-            if passed is None or passed.tells_of(entry):
+            if passed is None or passed.shows(entry):
                 return answer
             # Ours, in the place of one that was cleaned away.
             logger.warning("entry %d of the global log was cleaned away and is not free", entry.seq)
@@ -279,7 +279,7 @@ class GlobalLog:
                 entry=entry.seq,
             ) from error
         if passed.step is None:
-            raise untold(entry)
+            raise unknown_outcome(entry)
         return Exists()
 
     def _is_fresh(self, seq: int) -> bool:
@@ -361,7 +361,7 @@ def lost_with_its_lake(entry: Entry) -> CommitUnknown:
     )
 
 
-def untold(entry: Entry) -> CommitUnknown:
+def unknown_outcome(entry: Entry) -> CommitUnknown:
     """The error for a client that was suspended until the result of its entry had expired."""
     return CommitUnknown(
         f"the outcome of transaction {entry.txn} is unknown: it may have been entry {entry.seq} of the "

@@ -51,7 +51,8 @@ class Baton:
     invoked: float = 0.0
     shown: dict[int, list[Any]] = field(default_factory=dict)
     strayed: int | None = None
-    """The operation of a client that left the plan: others cannot tell what it stored, so nobody goes on."""
+    """The operation of a client that left the plan: other clients cannot know what it stored, so none resumes
+    it."""
 
     def steps(self, count: int) -> list[Any]:
         """What so many statements did, and what they showed."""
@@ -72,7 +73,7 @@ def begin(session: Session, baton: Baton, random: Random, open_tx: Callable[[], 
         tx.savepoint(START)
         op.txn = tx.id
         for number, statement in enumerate(baton.plan):
-            # Who resumes the transaction may find it stored before it returns.
+            # A client that resumes the transaction may find the operation stored before this call returns.
             baton.tell(op, baton.steps(number + 1), None)
             baton.shown[number] = statement.run(tx)
             baton.tell(op, baton.steps(number + 1), None)
@@ -84,7 +85,7 @@ def begin(session: Session, baton: Baton, random: Random, open_tx: Callable[[], 
 
     session.conclude(run, lambda: op)
     if walks_away and op.outcome == "ok":
-        # Nobody was told anything: whoever resumes it may commit it.
+        # No client got an answer: a client that resumes it may commit it.
         session.end(op, "unknown", "forgotten")
 
 

@@ -34,8 +34,8 @@ class Operation:
     `failed` promises that nothing of it is visible, ever; `unknown` allows all or nothing, and is the
     outcome of everything that a crash cut off; `torn` was told that a table is torn (see `torn`). `version`
     is the table version that the receipt told. A transaction of several statements has the action `steps`,
-    and its steps. One that was resumed begins with the steps of the client that is gone, which began it at
-    `begun`. `failure` is the name of the type of the error that ended it; `error` is its text, to be printed.
+    and its steps. One that was resumed begins with the steps of the dead client, which began it at `begun`.
+    `failure` is the name of the type of the error that ended it; `error` is its text, to be printed.
     `named` is the transaction and the version that the error named; `answer` what `lake.outcome` said then.
     """
 

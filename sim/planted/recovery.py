@@ -83,7 +83,7 @@ def waiting_ignores_a_dead_owner(self: Leases, txn: str, sign: str) -> bool:  # 
 
 @_bug(f"{_LEASES}.is_stale")
 def stranger_deletes_data_files(self: Leases, txn: str, sign: str) -> bool:
-    """Whoever frees a ticket cleans up after its owner, who was only asleep."""
+    """A client that releases a ticket cleans up after its owner, which was only suspended."""
     stale = _is_stale(self, txn, sign)
     if stale:
         for meta in list(self._store.list("")):
@@ -112,7 +112,7 @@ def replay_forgets_what_was_read(change: Change, theirs: Footprint) -> Hit | Non
 
 @_bug("lakevilla.formats.delta.table.DeltaTable.since")
 def versions_between_are_skipped(self: DeltaTable, base: DeltaSnapshot) -> Sequence[Taken]:
-    """Who waited asks only the newest commit."""
+    """A client that waited asks only the newest commit."""
     return _since(self, base)[-1:]
 
 

@@ -151,7 +151,7 @@ def _start_clients(
 
 @dataclass
 class Duty:
-    """What a client, or whoever takes its place, has left to do, and how long it waits in between."""
+    """What a client, or its successor, still has to do, and how long it waits in between."""
 
     mix: list[one_table.Actor]
     left: int

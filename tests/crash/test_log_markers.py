@@ -132,6 +132,7 @@ EVERYTHING = in_turn(
 )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("scenario", "formats"), EVERYTHING)
 def test_death_at_any_request_leaves_all_or_nothing_and_frees_the_queue(scenario: Scenario, formats: str):
     matrix = LogMatrix(scenario, look, FORMATS[formats])
@@ -182,7 +183,7 @@ def test_deltalake_opens_what_is_there_after_any_prefix_of_the_writes(tmp_path: 
         (folder / write.key).write_bytes(write.data)
         if write.key.startswith("lists/_delta_log/") and "lists" in table_roots(objects):
             files = _names(DeltaTable(folder / "lists").file_uris())
-            assert files in prefixes, f"{files} is no prefix of the commits"
+            assert files in prefixes, f"{files} is not a prefix of the commits"
             checked += 1
     assert checked > 10
     assert any(write.data and b'"marker":true' in write.data for write in writes)

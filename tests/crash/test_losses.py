@@ -90,6 +90,7 @@ def _beside(session: Session) -> None:
     outsider(session, "up")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("formats", ["delta", "iceberg", "mixed"] if ALL else ["delta"])
 @pytest.mark.parametrize("refused", [False, True], ids=["published", "rolled-back"])
 @pytest.mark.parametrize("dies", [False, True], ids=["lives", "dies"])

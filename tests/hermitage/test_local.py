@@ -10,13 +10,13 @@ from contextlib import nullcontext
 import pytest
 
 from tests.hermitage.cases import ACROSS, BY_NAME, find_broken_promise, judge
-from tests.hermitage.notation import Layout
-from tests.hermitage.orders import sampled_orders, telling_orders
-from tests.hermitage.ours import WITH_I, MemoryLakes, by_hand, queueing
 from tests.hermitage.outcome import End, Ended, Outcome
 from tests.hermitage.player import play
-from tests.hermitage.script import FIRST_ROWS, Script
-from tests.hermitage.scripts import ACROSS_TABLES, SCRIPTS
+from tests.hermitage.scripts.anomalies import ACROSS_TABLES, SCRIPTS
+from tests.hermitage.scripts.notation import Layout
+from tests.hermitage.scripts.orders import sampled_orders, telling_orders
+from tests.hermitage.scripts.script import FIRST_ROWS, Script
+from tests.hermitage.systems.ours import WITH_I, MemoryLakes, by_hand, queueing
 
 SAMPLE = sampled_orders(SCRIPTS, 300)
 SAMPLE_ACROSS = sampled_orders(ACROSS_TABLES, 120)
@@ -31,6 +31,7 @@ def one_half(sample: list[tuple[Script, str]], script: Script, way: str) -> list
     return [order for owner, order in sample if owner is script]["lake.run" in way :: 2]
 
 
+@pytest.mark.sampled(3)
 @every_script
 @both_ways
 def test_steps_in_many_orders_with_r_are_explained_by_a_serial_order(script: Script, way: str) -> None:
@@ -39,6 +40,7 @@ def test_steps_in_many_orders_with_r_are_explained_by_a_serial_order(script: Scr
         assert not wrong
 
 
+@pytest.mark.sampled(3)
 @every_script
 @both_ways
 @pytest.mark.parametrize("layout", ["together", "together, iceberg", "apart, iceberg"])
@@ -58,6 +60,7 @@ def test_transactions_that_wait_for_each_other_are_explained_by_a_serial_order(
     assert not wrong
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("script", ACROSS_TABLES, ids=lambda script: f"{script.name}-MT")
 @pytest.mark.parametrize("way", ["R,CT", "R,CT, lake.run"])
 def test_writers_of_two_tables_in_many_orders_are_explained_by_a_serial_order(
@@ -68,6 +71,7 @@ def test_writers_of_two_tables_in_many_orders_are_explained_by_a_serial_order(
         assert not wrong
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("script", ACROSS_TABLES, ids=lambda script: f"{script.name}-MT")
 @pytest.mark.parametrize("way", ["CT", "R,CT, lake.run, verbs"])
 def test_writers_of_two_tables_without_recovery_or_by_verbs_are_explained_by_a_serial_order(
@@ -78,6 +82,7 @@ def test_writers_of_two_tables_without_recovery_or_by_verbs_are_explained_by_a_s
         assert not wrong
 
 
+@pytest.mark.sampled(3)
 @every_script
 @pytest.mark.parametrize("way", ["I", "R,CT,I", "R,CT,I, lake.run", "R,CT,I snapshot"])
 def test_steps_in_many_orders_with_isolation_are_explained_by_an_order(script: Script, way: str) -> None:
@@ -86,6 +91,7 @@ def test_steps_in_many_orders_with_isolation_are_explained_by_an_order(script: S
         assert not wrong
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("script", ACROSS_TABLES, ids=lambda script: f"{script.name}-MT")
 @pytest.mark.parametrize("way", ["R,CT,I", "R,CT,I snapshot"])
 def test_two_tables_in_many_orders_with_isolation_are_explained_by_an_order(script: Script, way: str) -> None:
@@ -94,6 +100,7 @@ def test_two_tables_in_many_orders_with_isolation_are_explained_by_an_order(scri
         assert not wrong
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("script", ACROSS_TABLES, ids=lambda script: f"{script.name}-MT")
 @pytest.mark.parametrize("way", [way for way in WITH_I if way not in ("R,CT,I", "R,CT,I snapshot")])
 def test_two_tables_with_isolation_in_other_ways_are_explained_by_an_order(script: Script, way: str) -> None:
@@ -102,6 +109,7 @@ def test_two_tables_with_isolation_in_other_ways_are_explained_by_an_order(scrip
         assert not wrong
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("script", ACROSS_TABLES, ids=lambda script: f"{script.name}-MT")
 @pytest.mark.parametrize("way", ["R,CT", "R,CT,I", "R,CT,I snapshot"])
 @pytest.mark.parametrize("layout", ["across, iceberg", "across, mixed"])

@@ -16,8 +16,8 @@ import lakevilla as lv
 from lakevilla.environment import SystemEnvironment
 from lakevilla.store.delayed import Delayed
 from lakevilla.store.open import open_store
-from tests.legacy.lookers import LOOKERS, Cold, Listed, Other, Rows, Spark
-from tests.support.extent import in_turn, one_in
+from tests.legacy.clients.lookers import LOOKERS, Cold, Listed, Other, Rows, Spark
+from tests.support.extent import in_turn
 from tests.support.outsiders import OUTSIDERS
 
 if TYPE_CHECKING:
@@ -139,6 +139,8 @@ WORKS: dict[str, tuple[Work, Tables]] = {
 
 EVERY = {"delta": 1, "iceberg": 9}
 """Before every which request of ours the other client writes: on Iceberg tables we send more."""
+PARTS = 4
+"""Each test of these writes is in so many parts."""
 
 
 @pytest.mark.parametrize(("name", "table_format"), in_turn(dict.fromkeys(WORKS, FORMATS)))
@@ -153,14 +155,16 @@ def test_readers_between_any_two_requests_see_prefixes_that_never_change(
     assert {version for table, version in watch.seen if table == "a"} == {begin + 2, begin + 3}
 
 
+@pytest.mark.sampled(PARTS)
+@pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize(("name", "table_format"), in_turn(dict.fromkeys(WORKS, FORMATS)))
 def test_update_by_another_client_between_any_two_requests_is_neither_lost_nor_doubled(
-    tmp_path: Path, table_format: str, name: str
+    tmp_path: Path, table_format: str, name: str, part: int
 ) -> None:
     work, expected = WORKS[name]
     count = _play(tmp_path / "count", table_format, work, [LOOKERS[table_format][0]()]).requests
     after = {**expected, "a": [(1, 1100), *expected["a"][1:]]}
-    for at in range(0, count, EVERY[table_format]):
+    for at in range(0, count, EVERY[table_format])[part::PARTS]:
         root = tmp_path / str(at)
         other = LOOKERS[table_format][at % 2]()
         watch = _play(root, table_format, work, [other], at, update(table_format))
@@ -169,12 +173,14 @@ def test_update_by_another_client_between_any_two_requests_is_neither_lost_nor_d
         assert _judge(root, watch) == (after if wrote else expected), f"they wrote before request {at}"
 
 
-@pytest.mark.parametrize("table_format", one_in(2, ((each,) for each in FORMATS)))
+@pytest.mark.sampled(PARTS)
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("table_format", FORMATS)
 def test_append_by_another_client_between_any_two_requests_is_neither_lost_nor_doubled(
-    tmp_path: Path, table_format: str
+    tmp_path: Path, table_format: str, part: int
 ) -> None:
     count = _play(tmp_path / "count", table_format, _transfer, []).requests
-    for at in range(0, count, EVERY[table_format]):
+    for at in range(0, count, EVERY[table_format])[part::PARTS]:
         root = tmp_path / str(at)
         watch = _play(root, table_format, _transfer, [LOOKERS[table_format][0]()], at, append(table_format))
         rows = _judge(root, watch)["a"]

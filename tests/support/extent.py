@@ -13,6 +13,30 @@ from zlib import crc32
 import pytest
 
 Name = TypeVar("Name", bound=Hashable)
+_CASE = type(pytest.param())
+
+
+def is_left_to_long(item: pytest.Item) -> bool:
+    """Whether this is one of the cases that `@pytest.mark.sampled(step)` leaves out of `make test`.
+
+    Of a test with one `parametrize` every `step`-th case stays. Of one with several, the cases whose places
+    add up to a multiple of `step`, so that each value stays in some case.
+    """
+    mark, case = item.get_closest_marker("sampled"), getattr(item, "callspec", None)
+    if mark is None or case is None:
+        return False
+    (step,) = mark.args
+    return sum(_place(each, case.params) for each in item.iter_markers("parametrize")) % step != 0
+
+
+def _place(parametrize: pytest.Mark, params: Mapping[str, object]) -> int:
+    """The place of these values among those of a `parametrize`."""
+    names, cases = parametrize.args
+    names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+    given = [
+        case.values if isinstance(case, _CASE) else case if len(names) > 1 else (case,) for case in cases
+    ]
+    return [*map(tuple, given)].index(tuple(params[name] for name in names))
 
 
 def in_turn(kinds_of: Mapping[Name, Sequence[str]]) -> list[Any]:
@@ -44,21 +68,16 @@ def one_in(step: int, parameters: Iterable[Any]) -> list[Any]:
     ]
 
 
-def first_of_each(pieces: Iterable[tuple[Any, ...]], count: int = 1) -> list[Any]:
-    """These parameters, of which those with equal values but for the last are a series: the first `count` of
-    each series stay, the others are `long`."""
-    seen: dict[tuple[Any, ...], int] = {}
-    found = []
-    for piece in pieces:
-        seen[piece[:-1]] = seen.get(piece[:-1], 0) + 1
-        found.append(_parameter(piece, is_long=seen[piece[:-1]] > count))
-    return found
+def first_seeds(counts: Mapping[tuple[str, ...], tuple[int, int]]) -> list[Any]:
+    """Parameters for the seeds of each series, which `counts` gives by its values: from how many on they are
+    `long`, and how many there are."""
+    return [
+        _parameter((*series, seed), is_long=seed >= short)
+        for series, (short, count) in counts.items()
+        for seed in range(count)
+    ]
 
 
 def _parameter(values: tuple[Any, ...], is_long: bool) -> Any:
     marks = [pytest.mark.long] if is_long else []
     return pytest.param(*values, marks=marks, id="-".join(map(str, values)))
-
-
-def _as_long(parameter: Any) -> Any:
-    return pytest.param(*parameter.values, marks=[*parameter.marks, pytest.mark.long], id=parameter.id)

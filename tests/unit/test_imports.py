@@ -22,6 +22,11 @@ def _modules_after(program: str) -> set[str]:
     return set(run.stdout.splitlines()[-1].split())
 
 
+def _program(arguments: list[str]) -> str:
+    """One call of the command."""
+    return f"sys.argv = {['lakevilla', *arguments]}\nfrom lakevilla.cli.main import main\nassert main() == 0"
+
+
 def _libraries(modules: set[str]) -> set[str]:
     return {name.split(".")[0] for name in modules} & LIBRARIES
 
@@ -51,6 +56,32 @@ def test_statement_on_the_local_engine_brings_only_what_it_needs(tmp_path: Path)
     assert not _libraries(modules) & {"pandas", "pyiceberg", "fastavro", "pyspark"}
     assert not {"prompt_toolkit", "rich", "asyncio"} & {name.split(".")[0] for name in modules}
     assert len(modules) <= MANY, sorted(modules)
+
+
+def test_names_of_tables_bring_no_library_of_data(tmp_path: Path) -> None:
+    """Listings and completion take a fifth of the time of a statement: they need no more than the store."""
+    folder = str(tmp_path / "lake")
+    lv.Lake(folder, engine="local").create("t", "id INT")
+    for arguments in (
+        ["tables", folder],
+        ["completion", "candidates", "--line", f"lakevilla status {folder} "],
+    ):
+        program = (
+            f"sys.argv = {['lakevilla', *arguments]}\nfrom lakevilla.cli.main import main\nassert main() == 0"
+        )
+        modules = _modules_after(program)
+        assert _libraries(modules) <= {"obstore"}
+        assert len(modules) <= 250, sorted(modules)
+
+
+@pytest.mark.parametrize("command", ["status", "history", "tag", "explain", "doctor"])
+def test_command_that_moves_no_rows_brings_no_engine(tmp_path: Path, command: str) -> None:
+    folder = str(tmp_path / "lake")
+    lv.Lake(folder, engine="local").create("t", "id INT")
+    modules = _modules_after(_program([command, folder]))
+    assert not _libraries(modules) & {"duckdb", "pandas", "pyiceberg", "fastavro", "pyspark"}
+    assert "lakevilla.engines.local.engine" not in modules
+    assert len(modules) <= MANY
 
 
 def test_opened_lake_brings_no_engine_and_no_library_of_another_format() -> None:

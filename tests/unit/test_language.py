@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "lakevilla"
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 LINE_LENGTH = 100
 MOST_COLUMNS = 6
@@ -103,10 +102,10 @@ def prose_of_module(path: Path) -> Iterator[Text]:
         yield Text(comments[0][0], "\n".join(text for _, text in comments))
 
 
-def findings_in_code() -> list[Finding]:
-    return [
-        found for path in sorted(PACKAGE.rglob("*.py")) for found in find_habits(path, prose_of_module(path))
-    ]
+def findings_in(folder: Path) -> list[Finding]:
+    """The bad habits in the modules of a folder, but for those that this test shows as examples."""
+    paths = sorted(path for path in folder.rglob("*.py") if path != Path(__file__))
+    return [found for path in paths for found in find_habits(path, prose_of_module(path))]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -129,8 +128,9 @@ def test_prose_of_a_page_is_wrapped_and_its_tables_are_narrow(page: Path) -> Non
     assert wrong == []
 
 
-def test_code_has_no_bad_habit() -> None:
-    assert [str(found) for found in findings_in_code()] == []
+@pytest.mark.parametrize("folder", ["lakevilla", "sim", "bench", "tests", "examples"])
+def test_code_has_no_bad_habit(folder: str) -> None:
+    assert [str(found) for found in findings_in(ROOT / folder)] == []
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lakevilla.predicates import Bounds, Compare, Operator, may_match
+from lakevilla.predicates import Compare, Operator
+from lakevilla.pruning import Bounds, may_match
 
 NAN = float("nan")
 

@@ -1,6 +1,7 @@
 """The local engine: DuckDB over Arrow, in process, no JVM. It implements `engines.port.Engine`."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 from sqlglot import exp
@@ -18,20 +19,23 @@ from lakevilla.engines.local.scan import Scan, load
 from lakevilla.engines.local.translation.queries.queries import Queries
 from lakevilla.engines.local.translation.queries.scope import Relation
 from lakevilla.engines.local.translation.types.typed import Typed
+from lakevilla.engines.local.watch import length_of, reading
 from lakevilla.engines.port import MergeClauses, Rewritten, Source, Target
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput
 from lakevilla.files.row_checks import together
 from lakevilla.model import Counts
 from lakevilla.predicates import ANYTHING
-from lakevilla.sql.row_expressions import refuse_beyond_rows, refuse_in_merge
+from lakevilla.progress import Reporter
+from lakevilla.sql.expressions.row_expressions import refuse_beyond_rows, refuse_in_merge
 
 
 class LocalEngine:
     """Statements of Spark SQL on DuckDB. Safe to use from many threads, and after a fork."""
 
-    def __init__(self, environment: Environment) -> None:
+    def __init__(self, environment: Environment, reporter: Reporter | None = None) -> None:
         self._environment = environment
+        self._reporter = reporter or Reporter(None, environment)
         self._connections = Connections()
 
     @property
@@ -48,7 +52,10 @@ class LocalEngine:
         plain = pa.schema([field.remove_metadata() for field in source.schema])
 
         def batches() -> Iterator[pa.Table]:
-            return (_as_told(table, plain, source.name) for table in scan.tables())
+            with reading(self._reporter, f"reading {source.name}") as watch:
+                watched = replace(scan, source=watch.source(source, scan.files))
+                for table in watched.tables():
+                    yield _as_told(table, plain, source.name)
 
         def rows() -> int | None:
             counts = [file.living_rows for file in scan.files]
@@ -62,6 +69,10 @@ class LocalEngine:
 
     def query(self, query: exp.Query, sources: Mapping[str, Source], now_ms: int) -> Result:
         """The result of a SELECT, computed at once."""
+        with reading(self._reporter, f"reading {', '.join(sources)}" if sources else "SELECT") as watch:
+            return self._query(query, watch.sources(sources), now_ms)
+
+    def _query(self, query: exp.Query, sources: Mapping[str, Source], now_ms: int) -> Result:
         rows = point_query(self._environment, query, sources)
         if rows is not None:
             return Result.of(rows)
@@ -70,6 +81,11 @@ class LocalEngine:
         tables = load(self._environment, queries.references, sources)
         result = self._connections.run(queries.finished(translated.sql), tables, queries.names)
         return Result.of(outward(result, translated.outputs))
+
+    def columns_of(self, query: exp.Query, sources: Mapping[str, Source], now_ms: int) -> pa.Schema:
+        """The columns that a SELECT gives."""
+        outputs = self._queries(sources, now_ms).translate(query).outputs
+        return pa.schema([(output.name, output.type) for output in outputs])
 
     def accepts(self, data: object) -> bool:
         return given.is_data(data)
@@ -83,8 +99,10 @@ class LocalEngine:
     def append(self, target: Target, data: object) -> Rewritten:
         """Write rows given as data; columns go by name."""
         count = _Count()
-        pieces = self._given(target, data)
-        added = write(target, counted(pieces, count.add))
+        rows = None if isinstance(data, Result) else length_of(data)
+        with self._reporter.work(f"INSERT INTO {target.name}", "rows", rows) as work:
+            pieces = counted(counted(self._given(target, data), count.add), work.add)
+            added = write(target, pieces)
         return Rewritten(added, (), Counts(inserted=count.rows))
 
     def insert(
@@ -97,8 +115,9 @@ class LocalEngine:
     ) -> Rewritten:
         """INSERT INTO target (columns) query; without columns all of the target's, in order."""
         count = _Count()
-        pieces = self._selected(target, query, columns, sources, now_ms)
-        added = write(target, counted(pieces, count.add))
+        with reading(self._reporter, f"INSERT INTO {target.name}") as watch:
+            pieces = self._selected(target, query, columns, watch.sources(sources), now_ms)
+            added = write(target, counted(pieces, count.add))
         return Rewritten(added, (), Counts(inserted=count.rows))
 
     def overwrite(
@@ -111,17 +130,18 @@ class LocalEngine:
     ) -> Rewritten:
         """Replace the rows for which `where` is true by the data."""
         refuse_beyond_rows(where)
-        change = self._change(target, source, {}, now_ms)
         count = _Count()
-        pieces = self._given(target, data)
-        if where is not None:
-            pieces = matching(self._change(target, source, {}, now_ms), pieces, where)
+        with reading(self._reporter, f"overwriting {target.name}") as watch:
+            change = self._change(target, watch.source(source), {}, now_ms)
+            pieces = self._given(target, data)
+            if where is not None:
+                pieces = matching(self._change(target, source, {}, now_ms), pieces, where)
 
-        def rows() -> Iterator[pa.Table]:
-            yield from counted(pieces, count.add)
-            yield from surviving(change, where)
+            def rows() -> Iterator[pa.Table]:
+                yield from counted(pieces, count.add)
+                yield from surviving(change, where)
 
-        added = write(target, rows())
+            added = write(target, rows())
         return Rewritten(added, tuple(change.removed), Counts(inserted=count.rows, deleted=change.touched))
 
     def update(
@@ -134,6 +154,19 @@ class LocalEngine:
         now_ms: int,
     ) -> Rewritten:
         refuse_beyond_rows(where, *set.values())
+        with reading(self._reporter, f"UPDATE {target.name}") as watch:
+            watched = watch.source(source)
+            return self._update(target, watched, set, where, watch.sources(sources), now_ms)
+
+    def _update(
+        self,
+        target: Target,
+        source: Source,
+        set: Mapping[str, exp.Expr],
+        where: exp.Expr | None,
+        sources: Mapping[str, Source],
+        now_ms: int,
+    ) -> Rewritten:
         point, values = point_of(self._environment, source, where), literals_of(target, set)
         if point is not None and values:
             return point.update(target, values)
@@ -148,7 +181,9 @@ class LocalEngine:
         now_ms: int,
     ) -> Rewritten:
         refuse_beyond_rows(where)
-        return delete(self._change(target, source, sources, now_ms), where)
+        with reading(self._reporter, f"DELETE FROM {target.name}") as watch:
+            change = self._change(target, watch.source(source), watch.sources(sources), now_ms)
+            return delete(change, where)
 
     def merge(
         self,
@@ -160,8 +195,21 @@ class LocalEngine:
         now_ms: int,
     ) -> Rewritten:
         refuse_in_merge(clauses)
+        with reading(self._reporter, f"MERGE INTO {target.name}") as watch:
+            watched = watch.source(source)
+            return self._merge(target, watched, using, clauses, watch.sources(sources), now_ms)
+
+    def _merge(
+        self,
+        target: Target,
+        source: Source,
+        using: object,
+        clauses: MergeClauses,
+        sources: Mapping[str, Source],
+        now_ms: int,
+    ) -> Rewritten:
         if isinstance(using, exp.Query):
-            rows = self.query(using, sources, now_ms).toArrow()
+            rows = self._query(using, sources, now_ms).toArrow()
         else:
             arrow = given.arrow_of(using)
             schema = given.schema_of(arrow)

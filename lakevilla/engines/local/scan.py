@@ -39,7 +39,7 @@ class Scan:
 
     def tables(self) -> Iterator[pa.Table]:
         """The rows of each file in turn."""
-        yield from read_files(
+        tables = read_files(
             self.environment,
             self.source.open,
             self.files,
@@ -47,6 +47,9 @@ class Scan:
             self.source.partition_columns,
             self.predicate,
         )
+        for file, table in zip(self.files, tables, strict=True):
+            self.source.was_read(file)
+            yield table
 
     def table(self) -> pa.Table:
         tables = list(self.tables())

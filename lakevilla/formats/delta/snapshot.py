@@ -30,7 +30,8 @@ from lakevilla.formats.delta.log.replay import LiveBlock, Mask, State
 from lakevilla.formats.lazy import lazy_property
 from lakevilla.formats.properties import EXCLUSIVE, is_true, markers_in_log
 from lakevilla.model import DataFile, Partitioning
-from lakevilla.predicates import ANYTHING, Bounds, Column, Predicate, may_match
+from lakevilla.predicates import ANYTHING, Column, Predicate
+from lakevilla.pruning import Bounds, may_match
 from lakevilla.store.port import Store
 
 _RETENTION = "delta.deletedFileRetentionDuration"

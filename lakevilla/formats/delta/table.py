@@ -16,6 +16,7 @@ from lakevilla.formats.delta.changes import decode_change, encode_change, invers
 from lakevilla.formats.delta.checkpoints.writer import is_due, write_checkpoint
 from lakevilla.formats.delta.definition.alter import alter
 from lakevilla.formats.delta.definition.create import create_table
+from lakevilla.formats.delta.definition.replace import replace_definition
 from lakevilla.formats.delta.log.actions import Commit
 from lakevilla.formats.delta.log.encode import attempt_of, is_pending, slot_of, txn_of
 from lakevilla.formats.delta.log.entry import identity_of
@@ -159,6 +160,23 @@ class DeltaTable:
 
     def alter(self, snapshot: DeltaSnapshot, action: Action) -> Change:
         return alter(snapshot, action, self._environment.new_id)
+
+    def replace(
+        self,
+        snapshot: DeltaSnapshot,
+        schema: pa.Schema,
+        partition_by: Sequence[PartitionField],
+        properties: Mapping[str, str] | None,
+        comment: str | None,
+    ) -> Change:
+        return replace_definition(
+            snapshot,
+            schema,
+            partition_columns=_columns(partition_by),
+            properties=properties,
+            comment=comment,
+            new_id=self._environment.new_id,
+        )
 
     def publish(self, base: DeltaSnapshot, change: Change, author: Author) -> Published | Taken:
         looked_at = self.look(base)

@@ -130,7 +130,7 @@ class IcebergSnapshot:
 
     @lazy_property
     def coordination(self) -> Coordination:
-        kept, properties = newest(self.at.told), self.properties
+        kept, properties = newest(self.at.commit_info), self.properties
         return Coordination(
             notice=authorship.notice_of(kept),
             ticket=authorship.ticket_of(kept),

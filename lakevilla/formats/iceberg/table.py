@@ -14,6 +14,7 @@ from lakevilla.formats.iceberg import changes
 from lakevilla.formats.iceberg.definition.alter import alter
 from lakevilla.formats.iceberg.definition.create import create_table
 from lakevilla.formats.iceberg.definition.properties import NO_MARKERS
+from lakevilla.formats.iceberg.definition.replace import replace_definition
 from lakevilla.formats.iceberg.log.footprint import footprint_of, footprint_of_change
 from lakevilla.formats.iceberg.log.history import history, version_at
 from lakevilla.formats.iceberg.log.marker_fill import fill
@@ -148,6 +149,16 @@ class IcebergTable:
         if self._log.keeper is Keeper.CATALOG and markers_in_log(properties(change.metadata)):
             raise Unsupported(NO_MARKERS)
         return change
+
+    def replace(
+        self,
+        snapshot: IcebergSnapshot,
+        schema: pa.Schema,
+        partition_by: Sequence[PartitionField],
+        properties: Mapping[str, str] | None,
+        comment: str | None,
+    ) -> Change:
+        return replace_definition(snapshot.raw, schema, partition_by, properties, comment)
 
     def publish(self, base: IcebergSnapshot, change: Change, author: Author) -> Published | Taken:
         looked_at = self.look(base)

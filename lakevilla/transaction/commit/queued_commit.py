@@ -61,7 +61,7 @@ class QueuedCommit:
             pinned = workspace.base(location)
             pending = TableChange(pinned, change)
             settle_base(workspace.catalog, pinned, workspace.meter)
-            self._parts.premises.renew([pending])
+            self._parts.premises.recheck([pending])
             author = Author(
                 workspace.txn, self._redo.attempt, environment.new_id(), self._queues.ticket(pinned.ref)
             )

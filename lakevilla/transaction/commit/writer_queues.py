@@ -147,7 +147,7 @@ class WriterQueues:
         dead()
         return between
 
-    def line_up(self, tables: Sequence[Pinned]) -> dict[str, list[Taken]]:
+    def queue_up(self, tables: Sequence[Pinned]) -> dict[str, list[Taken]]:
         """Claim a ticket on each of these tables and wait until it is the first there; what was committed on
         them meanwhile, by location.
 
@@ -203,7 +203,7 @@ class WriterQueues:
         finally:
             self._leases.idle(self._workspace.txn)
 
-    def show_life(self) -> str | None:
+    def write_lease(self) -> str | None:
         """Write our lease now; the attempt of another that has it, if one does (`Leases.show`)."""
         return self._leases.show(self._workspace.txn, self._holder)
 

@@ -20,7 +20,7 @@ from lakevilla.tables.catalog import Catalog
 from lakevilla.versions.commits import Adopt, Commit, Void, Write
 from lakevilla.versions.head_encoding import Packed
 from lakevilla.versions.head_steps import Step
-from lakevilla.versions.instants import Cuts
+from lakevilla.versions.instants import Instants
 from lakevilla.versions.records import CreateTable, Entry, Head
 
 DAY_MS = 24 * 3600 * 1000
@@ -78,7 +78,7 @@ class Evidence:
             return step.published
         match entry.change:
             case Commit(writes=writes):
-                told = [self._stands(write, entry.attempt) for write in writes]
+                told = [self._is_published(write, entry.attempt) for write in writes]
                 return False if False in told else None if None in told else True
             case CreateTable(table=table):
                 seen = self.tables.get(table.location)
@@ -92,7 +92,7 @@ class Evidence:
         """Whether nothing that could name the transaction is missing."""
         return not self.expired and all(seen.whole for seen in self.tables.values())
 
-    def _stands(self, write: Write, attempt: str) -> bool | None:
+    def _is_published(self, write: Write, attempt: str) -> bool | None:
         """Whether the attempt published this part and no client rolled it back."""
         seen = self.tables.get(write.table.location)
         if seen is not None and seen.of(attempt + INVERSE) is not None:
@@ -124,7 +124,7 @@ class _Search:
         self._begun_ms = int(txn[:12], 16)
 
     def run(self, stop_early: bool) -> Evidence:
-        told = list(self._told())
+        told = list(self._objects())
         if not told:
             return Evidence(0, (), self._in_tables(self._catalog.names(self._meter), None, ()))
         head = told[0].head
@@ -141,9 +141,9 @@ class _Search:
         names = self._catalog.names(self._meter, head)
         return Evidence(head.seq, tuple(entries), self._in_tables(names, head, told), steps, expired)
 
-    def _told(self) -> Iterator[Packed]:
+    def _objects(self) -> Iterator[Packed]:
         """HEAD and what was put aside before, newest first, back to the day before the transaction began."""
-        for packed in Cuts(self._log).told():
+        for packed in Instants(self._log).objects():
             yield packed
             if self._reaches_back([packed]):
                 return

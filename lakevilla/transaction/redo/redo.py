@@ -56,7 +56,7 @@ class Redo:
         self.moves += 1
         self.halfway = True
         stands = conflict_of(self._operations, foreign) is None
-        self._stand({place: between[place][-1].snapshot for place in foreign})
+        self._move_to({place: between[place][-1].snapshot for place in foreign})
         replay = Replay(self._workspace, {} if stands else foreign, self._before_change)
         replay.run(self._operations)
         if not stands:
@@ -77,7 +77,7 @@ class Redo:
             name = self._workspace.base(place).ref.name
             raise conflict(operation.name, name, hit, "the transaction is without recovery (R)")
 
-    def _stand(self, newest: Mapping[str, Snapshot]) -> None:
+    def _move_to(self, newest: Mapping[str, Snapshot]) -> None:
         """Stand on newer versions of some tables, without our own writes on any, nor our own tables."""
         for pinned in self._workspace.touched:
             self._workspace.move(pinned.ref.location, newest.get(pinned.ref.location, pinned.snapshot))

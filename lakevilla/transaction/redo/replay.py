@@ -33,7 +33,7 @@ def conflict_of(operations: Iterable[Operation], foreign: Foreign) -> tuple[Oper
     """The first operation that does not stand any more, on which table, and why."""
     for operation in operations:
         for location, footprints in foreign.items():
-            change = operation.standing_on(location)
+            change = operation.change_and_reads(location)
             hit = None if change is None else decide_standing(change, footprints, ())
             if hit is not None:
                 return operation, location, hit
@@ -62,7 +62,7 @@ class Replay:
 
     def _hit(self, operation: Operation) -> tuple[str, Hit] | None:
         for location in {*self._foreign, *self._shifts}:
-            change = operation.standing_on(location)
+            change = operation.change_and_reads(location)
             if change is not None:
                 foreign, shifts = self._foreign.get(location, ()), self._shifts.get(location, ())
                 hit = decide_standing(change, foreign, shifts)

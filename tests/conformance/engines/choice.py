@@ -1,6 +1,6 @@
 """Which statements run on tables of which formats.
 
-Every fifth statement in `make test`, the others in `make test-long`, on the formats in turns; with
+Every tenth statement in `make test`, the others in `make test-long`, on the formats in turns; with
 `make conformance` all statements on all formats.
 """
 
@@ -26,7 +26,7 @@ def chosen(statements: Mapping[str, Sequence[str]]) -> list[Any]:
     if _ALL:
         return [pytest.param(f, text, id=f"{name}-{f}") for name, text in every for f in FORMATS]
     return one_in(
-        5,
+        10,
         (
             pytest.param(f, text, id=f"{name}-{f}")
             for (name, text), f in zip(every, cycle(_TURNS), strict=False)
@@ -38,4 +38,4 @@ def seeds() -> list[Any]:
     """The formats of the tables and the seed of generated statements."""
     first, _, end = os.environ.get(SEEDS, "0:100").partition(":")
     found = [(_TURNS[seed % len(_TURNS)], seed) for seed in range(int(first), int(end))]
-    return [*found] if _ALL else one_in(3, found)
+    return [*found] if _ALL else one_in(6, found)

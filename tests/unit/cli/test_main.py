@@ -31,6 +31,8 @@ COMMANDS = [
     "status",
     "recover",
     "vacuum",
+    "doctor",
+    "completion",
 ]
 LOCAL = "--engine=local"
 PROGRAM = "import sys; from lakevilla.cli.main import main; sys.exit(main())"
@@ -106,13 +108,13 @@ def test_wrong_arguments_exit_with_2(arguments: list[str], capsys: pytest.Captur
 def test_commands_tell_what_they_did(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sql", folder, "CREATE TABLE more (id INT)", LOCAL]) == 0
     assert capsys.readouterr().out == "done\n"
-    assert main(["tables", folder, LOCAL]) == 0
+    assert main(["tables", folder]) == 0
     assert capsys.readouterr().out == "accounts\nmore\n"
     assert main(["sql", folder, "DELETE FROM accounts WHERE id = 1", LOCAL]) == 0
     assert capsys.readouterr().out == "0 inserted, 0 updated, 1 deleted\n"
     assert main(["sql", folder, "SELECT owner FROM accounts", LOCAL]) == 0
     assert "|Grace|" in capsys.readouterr().out
-    assert main(["history", folder, "accounts", "--limit=1", LOCAL]) == 0
+    assert main(["history", folder, "accounts", "--limit=1"]) == 0
     (line,) = capsys.readouterr().out.splitlines()
     assert line.split()[0] == "2"
     assert "DELETE" in line
@@ -127,7 +129,7 @@ def test_rows_beyond_the_limit_are_not_shown(folder: str, capsys: pytest.Capture
 
 
 def test_lake_without_tables_is_said_to_be_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["tables", str(tmp_path / "nothing"), LOCAL]) == 0
+    assert main(["tables", str(tmp_path / "nothing")]) == 0
     told = capsys.readouterr()
     assert not told.out
     assert "there are no tables" in told.err
@@ -149,7 +151,7 @@ def test_lake_without_tables_is_said_to_be_one(tmp_path: Path, capsys: pytest.Ca
 def test_error_is_one_sentence_and_exits_with_1(
     folder: str, command: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([part.format(folder) for part in [*command, LOCAL]]) == 1
+    assert main([part.format(folder) for part in command]) == 1
     told = capsys.readouterr()
     assert not told.out
     assert told.err.startswith("lakevilla: ")
@@ -167,14 +169,14 @@ def test_error_of_another_library_is_told_in_one_line_unless_asked_for_more(
         raise RuntimeError("\nthe first line\nand a plan")
 
     monkeypatch.setattr(tables, "_tables", fail)
-    assert main(["tables", folder, LOCAL]) == 1
+    assert main(["tables", folder]) == 1
     assert capsys.readouterr().err.splitlines()[0] == "lakevilla: the first line"
     with pytest.raises(RuntimeError):
-        main(["-v", "tables", folder, LOCAL])
+        main(["-v", "tables", folder])
 
 
 def test_verbose_tells_our_steps_and_not_those_of_pyspark(folder: str, usual_logging: None) -> None:
-    assert main(["-v", "tables", folder, LOCAL]) == 0
+    assert main(["-v", "tables", folder]) == 0
     assert logging.getLogger("lakevilla").isEnabledFor(logging.DEBUG)
     assert not logging.getLogger("py4j").isEnabledFor(logging.DEBUG)
 
@@ -206,7 +208,7 @@ def test_reader_that_has_enough_ends_the_command_quietly(folder: str) -> None:
     os.close(read)
     with os.fdopen(write) as nobody:
         done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, "tables", folder, LOCAL],
+            [sys.executable, "-c", PROGRAM, "tables", folder],
             stdout=nobody,
             stderr=subprocess.PIPE,
             text=True,

@@ -174,8 +174,8 @@ def test_exit_code_says_what_to_do(
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr(lv.Lake, "tables", fail)
-    assert main(["tables", folder]) == code
+    monkeypatch.setattr(lv.Lake, "status", fail)
+    assert main(["status", folder]) == code
 
 
 class _Spark(LocalEngine):

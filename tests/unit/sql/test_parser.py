@@ -243,8 +243,7 @@ def test_other_statements() -> None:
 
 
 REFUSED = [
-    "CREATE OR REPLACE TABLE t (a INT)",
-    "CREATE VIEW v AS SELECT 1",
+    "CREATE MATERIALIZED VIEW v AS SELECT 1",
     "CREATE TABLE t (a INT DEFAULT 1)",
     "CREATE TABLE t (a INT GENERATED ALWAYS AS (1))",
     "CREATE TABLE t (a INTERVAL)",
@@ -259,6 +258,37 @@ REFUSED = [
     "RELEASE SAVEPOINT a",
     "USE db",
 ]
+
+
+EXTRA_CLAUSES = [
+    ("DELETE FROM t ORDER BY a LIMIT 1", "DELETE with LIMIT"),
+    ("DELETE FROM t TABLESAMPLE (1 ROWS)", "DELETE with TABLESAMPLE"),
+    ("DELETE FROM t JOIN u ON t.a = u.a", "DELETE with JOIN"),
+    ("DELETE FROM t VERSION AS OF 1", "DELETE with a version"),
+    ("DELETE FROM t@v1", "DELETE with a version"),
+    ("DELETE t FROM t", "DELETE with a list of tables"),
+    ("DELETE FROM t RETURNING a", "DELETE with RETURNING"),
+    ("UPDATE t SET a = 1 LIMIT 1", "UPDATE with LIMIT"),
+    ("UPDATE t JOIN u ON t.a = u.a SET t.a = 1", "UPDATE with JOIN"),
+    ("UPDATE t, u SET a = 1", "UPDATE with JOIN"),
+    ("INSERT INTO t VALUES (1) ON CONFLICT (a) DO NOTHING", "INSERT with ON CONFLICT"),
+    ("INSERT OR REPLACE INTO t VALUES (1)", "INSERT with OR"),
+    ("INSERT INTO t VALUES (1) RETURNING a", "INSERT with RETURNING"),
+    ("TRUNCATE TABLE t PARTITION (a = 1)", "TRUNCATE TABLE with PARTITION"),
+    ("TRUNCATE TABLE IF EXISTS t", "TRUNCATE TABLE with IF EXISTS"),
+    ("DROP TABLE t CASCADE", "DROP with CASCADE"),
+    ("MERGE INTO t USING u ON t.a = u.a WHEN MATCHED THEN DELETE RETURNING a", "MERGE with RETURNING"),
+    (
+        "MERGE INTO t USING u ON t.a = u.a WHEN MATCHED THEN UPDATE SET a = 1 WHERE t.a = 1",
+        "MERGE with WHERE",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), EXTRA_CLAUSES)
+def test_clause_that_would_be_ignored_is_refused(text: str, words: str) -> None:
+    with pytest.raises(Unsupported, match=words):
+        parse(text)
 
 
 @pytest.mark.parametrize("text", REFUSED)

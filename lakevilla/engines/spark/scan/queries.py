@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 from sqlglot import exp
 
 from lakevilla.engines.port import Source
@@ -86,7 +87,16 @@ class Statement:
         """The text as a DataFrame, analysed."""
         session = self.reader.session
         with explained():
-            return connect.sql(session, sql, self.views) if connect.is_connect(session) else session.sql(sql)
+            if connect.is_connect(session):
+                return connect.sql(session, sql, self.views)
+            try:
+                return session.sql(sql)
+            except AnalysisException as error:
+                # Files of the lake's tables are in views, whose paths were found when these were made.
+                if error.getCondition() == "PATH_NOT_FOUND":
+                    path = (error.getMessageParameters() or {}).get("path")
+                    raise InvalidInput(f"the path {path!r} of the statement does not exist") from error
+                raise
 
     def close(self) -> None:
         """Remove the views. What the user has cached stays cached.

@@ -22,7 +22,7 @@ from lakevilla.files.leaves import member
 from lakevilla.formats.delta.files.blocks import FileBlock
 from lakevilla.formats.delta.files.partition_values import parse_values
 from lakevilla.formats.delta.files.statistics_json import has_bounds, parse_texts
-from lakevilla.predicates import Bounds
+from lakevilla.pruning import Bounds
 
 _ROWS = ("numRecords",)
 _KINDS = ("minValues", "maxValues", "nullCount")

@@ -21,7 +21,7 @@ _STAYS = ("ticket", "slot", "notice")
 Info = Ours
 
 
-def told(raw: Raw) -> Info:
+def commit_info(raw: Raw) -> Info:
     """What the metadata says of our commits, of whichever version; empty if nothing."""
     text = properties(raw).get(COMMIT)
     if text is None:
@@ -62,7 +62,7 @@ def make_info(
     }
     if snapshot_id is not None:
         info["snapshot"] = snapshot_id
-    known = {} if before is None else newest(told(before))
+    known = {} if before is None else newest(commit_info(before))
     stays = {name: value for name, value in {**known, **ours}.items() if name in _STAYS}
     return json.dumps({**info, "newest": {"ticket": 0, "slot": 0, **stays}}, separators=(",", ":"))
 
@@ -77,7 +77,7 @@ def as_marker(record: Mapping[str, Any], version: int, state: Raw, state_of: int
         "timestamp": record["claimed_ms"],
         "operation": marker_operation(record),
         "engine": ENGINE,
-        "newest": {"ticket": 0, "slot": 0, **newest(told(state))},
+        "newest": {"ticket": 0, "slot": 0, **newest(commit_info(state))},
     }
     return {**state, "properties": {**properties(state), COMMIT: json.dumps(info, separators=(",", ":"))}}
 

@@ -166,7 +166,7 @@ class CatalogLog:
 
     def _placed(self, version: Version, before: Version | None = None) -> Version:
         """The version, and whether our commit that it names made it: then it added that snapshot."""
-        info = version.told
+        info = version.commit_info
         number, snapshot = info.get("version"), version.raw.get("current-snapshot-id")
         if number == version.number or snapshot is None or info.get("snapshot") != snapshot:
             return version

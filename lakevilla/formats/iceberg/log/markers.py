@@ -94,7 +94,7 @@ def _shown_above(store: Store, environment: Environment, newest: Version) -> boo
         marker = there.marker
         if marker is None:
             newest = there
-        elif not there.is_pending and state_shown(there.told) < newest.state_of:
+        elif not there.is_pending and state_shown(there.commit_info) < newest.state_of:
             answer = store.replace(there.key, _encoded(marker, there.number, newest), found.etag)
             undisturbed = undisturbed and isinstance(answer, Replaced)
     return undisturbed

@@ -20,6 +20,7 @@ from lakevilla.formats.iceberg.metadata.document import (
     default_spec,
     properties,
     schemas,
+    specs,
 )
 
 _COMPARED = ("table-uuid", "current-schema-id", "last-column-id", "default-spec-id")
@@ -77,7 +78,8 @@ def _current(raw: Raw) -> int | None:
 
 def updates_of(before: Raw, after: Raw) -> tuple[TableUpdate, ...]:
     """What makes `after` of `before`."""
-    told = [*_columns(before, after), *_snapshots(before, after), *_properties(before, after)]
+    parts = (_columns, _partitioning, _snapshots, _properties)
+    told = [update for part in parts for update in part(before, after)]
     return tuple(_UPDATES.validate_python(told))
 
 
@@ -93,6 +95,28 @@ def _columns(before: Raw, after: Raw) -> _Told:
         {"action": "add-schema", "schema": added},
         {"action": "set-current-schema", "schema-id": _LAST_ADDED},
     ]
+
+
+def _partitioning(before: Raw, after: Raw) -> _Told:
+    """Another spec of new files, and no sort order any more where there was one."""
+    told: _Told = []
+    wanted = default_spec(after).spec_id
+    if wanted != default_spec(before).spec_id:
+        if wanted in specs(before):
+            told.append({"action": "set-default-spec", "spec-id": wanted})
+        else:
+            added = next(spec for spec in after["partition-specs"] if spec["spec-id"] == wanted)
+            told.append({"action": "add-spec", "spec": added})
+            told.append({"action": "set-default-spec", "spec-id": _LAST_ADDED})
+    order = after.get("default-sort-order-id") or 0
+    if order != (before.get("default-sort-order-id") or 0):
+        known = {one["order-id"] for one in before.get("sort-orders") or ()}
+        if order not in known:
+            added = next(one for one in after["sort-orders"] if one["order-id"] == order)
+            told.append({"action": "add-sort-order", "sort-order": added})
+        number = order if order in known else _LAST_ADDED
+        told.append({"action": "set-default-sort-order", "sort-order-id": number})
+    return told
 
 
 def _snapshots(before: Raw, after: Raw) -> _Told:

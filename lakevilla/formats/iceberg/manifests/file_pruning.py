@@ -20,7 +20,8 @@ from lakevilla.files.transforms import PERIODS
 from lakevilla.formats.iceberg.definition.layout import Layout
 from lakevilla.formats.iceberg.manifests.cache import Manifest
 from lakevilla.formats.iceberg.values import from_bytes
-from lakevilla.predicates import ANYTHING, Bounds, Column, Predicate, may_match
+from lakevilla.predicates import ANYTHING, Column, Predicate
+from lakevilla.pruning import Bounds, may_match
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 

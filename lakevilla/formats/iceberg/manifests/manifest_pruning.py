@@ -17,7 +17,8 @@ from lakevilla.formats.iceberg.definition.specs import Spec
 from lakevilla.formats.iceberg.manifests.cache import Manifest
 from lakevilla.formats.iceberg.manifests.file_pruning import Mask, ends_of
 from lakevilla.formats.iceberg.values import from_bytes
-from lakevilla.predicates import ANYTHING, Bounds, Predicate, may_match
+from lakevilla.predicates import ANYTHING, Predicate
+from lakevilla.pruning import Bounds, may_match
 
 Summary = Mapping[str, Any]
 """What a manifest list says of one partition field over all files of a manifest."""

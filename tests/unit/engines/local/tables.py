@@ -13,7 +13,8 @@ from lakevilla.engines.port import Rewritten, Source, Target
 from lakevilla.environment import SystemEnvironment
 from lakevilla.files.writer import write_files
 from lakevilla.model import DataFile, Partitioning, WrittenFile
-from lakevilla.predicates import Bounds, Column, Predicate, may_match
+from lakevilla.predicates import Column, Predicate
+from lakevilla.pruning import Bounds, may_match
 from lakevilla.sql import statements as sql
 from lakevilla.sql.parser import parse, parse_expression
 from lakevilla.store.open import open_store

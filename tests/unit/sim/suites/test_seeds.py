@@ -1,0 +1,74 @@
+"""A short form of `make soak`: the first seeds of each suite, on tables of each kind, show no violation."""
+
+from functools import partial
+
+import pytest
+
+from lakevilla.engines.local.engine import LocalEngine
+from sim.run import WORLDS
+from sim.suites import base
+from sim.world.formats import FORMATS
+from tests.support.extent import first_seeds
+
+SEEDS = {
+    ("base", "delta"): (12, 160),
+    ("base", "iceberg"): (3, 30),
+    ("base", "mixed"): (3, 30),
+    ("base", "cataloged"): (2, 8),
+    ("recovery", "delta"): (5, 24),
+    ("recovery", "iceberg"): (1, 6),
+    ("recovery", "mixed"): (2, 6),
+    ("recovery", "cataloged"): (1, 3),
+    ("tables", "delta"): (4, 16),
+    ("tables", "iceberg"): (1, 6),
+    ("tables", "mixed"): (2, 6),
+    ("tables", "cataloged"): (1, 3),
+    ("isolation", "delta"): (4, 16),
+    ("isolation", "iceberg"): (1, 6),
+    ("isolation", "mixed"): (2, 6),
+    ("isolation", "cataloged"): (1, 3),
+    ("losses", "delta"): (8, 30),
+    ("losses", "iceberg"): (2, 6),
+    ("losses", "mixed"): (2, 6),
+    ("batches", "delta"): (4, 10),
+    ("batches", "iceberg"): (1, 3),
+    ("batches", "mixed"): (1, 3),
+    ("world", "delta"): (4, 12),
+    ("world", "iceberg"): (1, 4),
+    ("world", "mixed"): (2, 4),
+}
+"""Of each suite and kind of tables: how many seeds `make test` plays, and how many `make test-long` has."""
+
+ON_THE_LOCAL_ENGINE = {
+    (suite, formats): (1, count)
+    for suite in ("base", "recovery", "isolation")
+    for formats, count in (("delta", 4), ("mixed", 2))
+}
+
+
+def play_of(suite: str):
+    """What plays a seed of this suite."""
+    return WORLDS[suite][1] if suite in WORLDS else partial(base.play, suite=suite)
+
+
+@pytest.mark.parametrize(("suite", "formats", "seed"), first_seeds(SEEDS))
+def test_seed_shows_no_violation(suite: str, formats: str, seed: int) -> None:
+    report = play_of(suite)(seed, formats=FORMATS[formats])
+    again = f"python -m sim.run --suite {suite} --format {formats} --seed {seed} --trace"
+    assert report.violations == [], f"replay with: {again}"
+
+
+@pytest.mark.parametrize(("suite", "formats", "seed"), first_seeds(ON_THE_LOCAL_ENGINE))
+def test_seed_on_the_local_engine_shows_no_violation(suite: str, formats: str, seed: int) -> None:
+    report = play_of(suite)(seed, engine=LocalEngine, formats=FORMATS[formats])
+    again = f"python -m sim.run --suite {suite} --engine local --format {formats} --seed {seed} --trace"
+    assert report.violations == [], f"replay with: {again}"
+
+
+@pytest.mark.parametrize(("suite", "seed"), [(suite, 1000) for suite in ("base", "recovery", "isolation")])
+def test_seed_has_enough_clients_transactions_and_faults(suite: str, seed: int) -> None:
+    for each in range(seed, seed + 3):
+        report = play_of(suite)(each)
+        assert report.clients >= 4
+        assert report.transactions >= 20
+        assert report.faults.total() >= 3
