@@ -4,8 +4,8 @@ Clients are processes. At random they are killed (SIGKILL) and started again, or
 time, often longer than their lease, and continued. Each writes into a journal what it asks before it asks,
 and what it was told. Every now and then all come to rest, what the dead left is recovered, and the books are
 checked: the balances add up to the deposits that were acknowledged or are decided, every transaction is in
-both tables or in none, nothing that was acknowledged is missing, and no place in a queue is left. What became
-of the dead clients' last transactions the tables' histories tell, and `lake.outcome` has to say the same (of
+both tables or in none, nothing that was acknowledged is missing, and no place in a queue is left. The tables'
+histories show the outcome of the dead clients' last transactions, and `lake.outcome` has to say the same (of
 some of them: it looks through all entries of a day). Meanwhile a reader reads each table in a separate
 transaction.
 """
@@ -47,7 +47,7 @@ class Report:
     deposits: int = 0
     freed: int = 0
     outcomes: int = 0
-    taken_back: int = 0
+    rolled_back: int = 0
     violations: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ class Report:
             f"({self.committed / max(self.seconds, 0.001):.1f}/s), {self.kills} kills, {self.pauses} pauses, "
             f"{self.rests} recoveries; {self.unanswered} transactions were cut off, of which {self.decided} "
             f"were decided; lake.outcome was asked {self.outcomes} times; {self.freed} places of the dead "
-            f"freed by recover, {self.taken_back} commits on a table rolled back and redone; deposits "
+            f"freed by recover, {self.rolled_back} commits on a table rolled back and redone; deposits "
             f"{self.deposits}, violations {len(self.violations)}"
         )
 
@@ -171,7 +171,7 @@ class Books:
             standing = attempts.setdefault(entry.txn, set())
             if entry.attempt.endswith(INVERSE):
                 standing.remove(entry.attempt.removesuffix(INVERSE))
-                self._report.taken_back += 1
+                self._report.rolled_back += 1
                 continue
             if standing:
                 self._report.violations.append(f"{entry.txn} is in {name} twice")

@@ -45,7 +45,7 @@ from lakevilla.travel.export import Export, export
 from lakevilla.travel.instants import find, tag_instant, untag_instant
 from lakevilla.travel.past import PastLake
 from lakevilla.travel.restore import RestoreReport, plan_restore
-from lakevilla.versions.instants import Cuts
+from lakevilla.versions.instants import Instants
 from lakevilla.versions.records import Head
 from lakevilla.versions.tags import check_tag_name
 
@@ -222,14 +222,8 @@ class Lake(Verbs, Upkeep):
         self.close()
 
     def close(self) -> None:
-        """Wait for background work, such as removing the records of transactions that have ended. If a
-        program ends without this call, vacuum removes what is left. A `with` block does the same at its end:
-
-            with lv.Lake("./lake") as lake:
-                lake.read("accounts").show()
-
-        The lake can be used afterwards.
-        """
+        """Wait for background work, such as removing the records of ended transactions: what a program leaves
+        is removed by vacuum. A `with` block does the same at its end. The lake can be used afterwards."""
         self._background.finish()
 
     def run(
@@ -290,7 +284,7 @@ class Lake(Verbs, Upkeep):
         if limit is not None and limit < 0:
             raise InvalidInput(f"limit cannot be negative; found {limit}")
         if name is None:
-            return Records(Cuts(self._catalog.log(Meter())).history(limit))
+            return Records(Instants(self._catalog.log(Meter())).history(limit))
         return Records(self._catalog.pin(name, Meter()).table.history(limit))
 
     def at(self, when: Any = None, /, *, seq: int | None = None, tag: str | None = None) -> PastLake:
@@ -373,7 +367,7 @@ class Lake(Verbs, Upkeep):
         readers without LakeVilla see all tables at one instant too. `at` as in `lake.tag`; the default is the
         newest instant (`lake.sync` adopts what other clients have written)."""
         head = self._instant(at)
-        return export(self._catalog, head if head is not None else Cuts(self._catalog.log(Meter())).now)
+        return export(self._catalog, head if head is not None else Instants(self._catalog.log(Meter())).now)
 
     def doctor(self, *, probe: bool = True, files: bool = True) -> Diagnosis:
         """Look for everything that can be wrong with the lake, its store and this machine, and say what to

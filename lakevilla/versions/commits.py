@@ -21,11 +21,11 @@ NEW = -1
 class Write:
     """A change of one table, validated on version `base` together with what was read of that table.
 
-    Where `base` is `NEW` the change makes the table: nothing lay in its place. `blind` says that it only
-    appends and nothing was read of the table for it: no outside writer can be in its way except by altering
-    the table. `exclusive` says that the table has no outside writers. `ticket` is the ticket in the table's
-    writer queue that it uses up, if any. `table_id` is the id that the format gave the table which it was
-    validated on; empty if that is not known.
+    If `base` is `NEW`, the change makes the table: there was none. `blind` says that it only appends and
+    nothing was read of the table for it: no outside writer can conflict with it except by altering the table.
+    `exclusive` says that the table has no outside writers. `ticket` is the ticket in the table's writer queue
+    that it uses up, if any. `table_id` is the id that the format gave the table which it was validated on;
+    empty if that is not known.
     """
 
     table: TableRef
@@ -108,11 +108,11 @@ class Adopted:
 class Adopt:
     """Versions that were written without the global log, or before there was one, become part of it.
 
-    `mended` are locations of torn tables that are taken as they are: they are not torn any more.
+    `repaired` are locations of torn tables that are accepted as they are: they are not torn any more.
     """
 
     tables: tuple[Adopted, ...]
-    mended: frozenset[str] = frozenset()
+    repaired: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +212,7 @@ def encode_adopt(adopt: Adopt) -> dict[str, Any]:
             {**_encode_ref(found.table), "version": found.version, **encode_id(found.table_id)}
             for found in adopt.tables
         ],
-        "mended": sorted(adopt.mended),
+        "mended": sorted(adopt.repaired),
     }
 
 

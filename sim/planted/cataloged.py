@@ -108,7 +108,7 @@ def copied_property_is_taken_for_a_commit(
     before: Version | None = None,  # noqa: ARG001
 ) -> Version:
     """A version that names a commit counts as that commit, even if another client has built on it."""
-    return replace(version, published=bool(version.told))
+    return replace(version, published=bool(version.commit_info))
 
 
 @_bug(f"{_LOG}._made")

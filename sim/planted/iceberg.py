@@ -9,7 +9,7 @@ from lakevilla.environment import Environment
 from lakevilla.formats.authorship import attempt_of
 from lakevilla.formats.iceberg import versions
 from lakevilla.formats.iceberg.log import next_version
-from lakevilla.formats.iceberg.log.authorship import Info, told
+from lakevilla.formats.iceberg.log.authorship import Info, commit_info
 from lakevilla.formats.iceberg.log.file_log import FileLog
 from lakevilla.formats.iceberg.log.footprint import footprint_of
 from lakevilla.formats.iceberg.log.next_version import make_next
@@ -152,7 +152,7 @@ def snapshot_log_is_begun_anew(base: IcebergSnapshot, raw: Any, *args: Any) -> d
 @_property_bug(f"{_ROOM}.log.versions.Version.info")
 def attempt_recognised_in_a_copied_property(self: Version) -> Info:
     """Clients that know nothing of us copy what we say of our own versions."""
-    return told(self.raw)
+    return commit_info(self.raw)
 
 
 @_bug(f"{_ROOM}.log.footprint._identities")

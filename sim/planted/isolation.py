@@ -39,7 +39,7 @@ _after_commit = registry._after_commit
 _commit = SlotCommit._commit
 _pin = PinnedInstant.pin
 _settle = SlotCommit._settle
-_stand = InstantBase.stand
+_catch_up_with = InstantBase.catch_up_with
 
 
 # The instant.
@@ -129,7 +129,7 @@ def outdated_reads_not_looked_for(read: int, hidden: int, slack: int = 0) -> boo
     return False
 
 
-@_bug("lakevilla.transaction.commit.instant_base.InstantBase.stand")
+@_bug("lakevilla.transaction.commit.instant_base.InstantBase.catch_up_with")
 def later_head_taken_without_validation(self: InstantBase, log: GlobalLog, read: ReadHead) -> ReadHead:  # noqa: ARG001
     return read
 

@@ -107,7 +107,7 @@ class Operation:
             return self.pending.change
         return None
 
-    def standing_on(self, location: str) -> Change | None:
+    def change_and_reads(self, location: str) -> Change | None:
         """What it does to a table and has read of it, also lazily; None if it has nothing to do with it."""
         change, read = self.change_of(location), self.reads.of(location)
         if change is None and read is None:
@@ -236,6 +236,6 @@ class Operations:
         """All that the operations have read of a table."""
         read = ReadSet()
         for operation in self._all:
-            standing = operation.standing_on(location)
-            read = read if standing is None else read.union(standing.read)
+            change = operation.change_and_reads(location)
+            read = read if change is None else read.union(change.read)
         return read

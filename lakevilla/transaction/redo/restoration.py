@@ -22,13 +22,13 @@ from lakevilla.transaction.statements.dispatch import named_by, run_statement
 from lakevilla.transaction.statements.effect import Effect, TableChange, TableDrop
 from lakevilla.transaction.statements.statement import Statement
 from lakevilla.transaction.workspace import Workspace
-from lakevilla.versions.instants import Cuts
+from lakevilla.versions.instants import Instants
 from lakevilla.versions.views import ViewChange, decode_view_change
 
 
 def restore(workspace: Workspace, stored: Sequence[Record]) -> tuple[Operations, int]:
     """The operations of an attempt, with their changes laid over the pinned tables, and how many finished."""
-    records, statements = standing(stored)
+    records, statements = current_records(stored)
     if workspace.instant is not None:
         _restore_instant(workspace, workspace.instant, records)
     operations = Operations()
@@ -46,7 +46,7 @@ def restore(workspace: Workspace, stored: Sequence[Record]) -> tuple[Operations,
     return operations, statements
 
 
-def standing(records: Sequence[Record]) -> tuple[list[Record], int]:
+def current_records(records: Sequence[Record]) -> tuple[list[Record], int]:
     """The records that are not replaced by a later one, and how many statements finished altogether."""
     found: list[Record] = []
     statements = 0
@@ -85,7 +85,7 @@ def _restore_instant(workspace: Workspace, instant: PinnedInstant, records: Sequ
         return
     log = workspace.catalog.log(workspace.meter)
     try:
-        head = NO_LAKE if log.read_head() is None else Cuts(log).at_seq(seq)
+        head = NO_LAKE if log.read_head() is None else Instants(log).at_seq(seq)
     except InvalidInput as error:
         raise Conflict(
             f"transaction {workspace.txn} cannot be resumed: the instant that it reads has expired "

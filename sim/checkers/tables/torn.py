@@ -97,9 +97,9 @@ def _is_of(commit: Commit, txn: str) -> bool:
 
 
 def _is_built_on(commit: Commit, later: Iterable[Commit]) -> bool:
-    taken_back = f"{commit.ours.get('attempt')}{INVERSE}"
+    rolled_back = f"{commit.ours.get('attempt')}{INVERSE}"
     for other in later:
-        if other.ours.get("attempt") == taken_back:
+        if other.ours.get("attempt") == rolled_back:
             return False
         if not other.ours and (commit.adds.keys() & set(other.removes) or other.redefines):
             return True

@@ -162,17 +162,17 @@ def test_pair_that_takes_places_in_opposite_orders_is_a_line_and_no_ring(
 ) -> None:
     """Both have to redo, one changed x then y, the other y then x; both line up, and one waits."""
     lined_up, go_on = Event(), Event()
-    line_up = WriterQueues.line_up
+    queue_up = WriterQueues.queue_up
 
     def stop(self: WriterQueues, tables: list) -> dict:  # type: ignore[type-arg]
-        met = line_up(self, tables)
+        met = queue_up(self, tables)
         if self._workspace.txn == first.id:
             lined_up.set()
             with self.at_work():
                 go_on.wait(60)
         return met
 
-    monkeypatch.setattr(WriterQueues, "line_up", stop)
+    monkeypatch.setattr(WriterQueues, "queue_up", stop)
     first, second = lake.transaction(BOTH), _open(tmp_path).transaction(BOTH)
     _transfer(first, 1, "x", "y")
     _transfer(second, 10, "y", "x")
