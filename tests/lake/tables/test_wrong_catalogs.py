@@ -17,7 +17,7 @@ KINDS = {"CT": lv.CT, "R,CT": lv.R | lv.CT, "R,CT,I": ALL}
 
 
 class Died(BaseException):
-    """The client is gone."""
+    """Ends a client where a process would be killed."""
 
 
 @pytest.fixture(params=["sql", "rest"])
