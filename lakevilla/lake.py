@@ -11,8 +11,8 @@ from lakevilla.engines.port import Engine
 from lakevilla.engines.spark.session.java import trouble
 from lakevilla.environment import Environment, SystemEnvironment
 from lakevilla.errors import InvalidInput
-from lakevilla.maintenance.diagnosis import Diagnosis
-from lakevilla.maintenance.doctor import diagnose
+from lakevilla.maintenance.doctor.diagnosis import Diagnosis
+from lakevilla.maintenance.doctor.doctor import diagnose
 from lakevilla.maintenance.queue_survey import LakeView
 from lakevilla.maintenance.register import register_all
 from lakevilla.maintenance.reports import RegisterReport

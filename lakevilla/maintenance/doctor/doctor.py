@@ -11,8 +11,8 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 
 from lakevilla.errors import LakeVillaError, Unavailable, Unsupported
-from lakevilla.maintenance.diagnosis import Check, Diagnosis
-from lakevilla.maintenance.layout import look_at_layout
+from lakevilla.maintenance.doctor.diagnosis import Check, Diagnosis
+from lakevilla.maintenance.doctor.layout import look_at_layout
 from lakevilla.maintenance.queue_survey import (
     LakeView,
     Queues,

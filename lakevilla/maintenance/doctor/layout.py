@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from lakevilla.errors import LakeVillaError
-from lakevilla.maintenance.diagnosis import Check
+from lakevilla.maintenance.doctor.diagnosis import Check
 from lakevilla.model import DataFile
 from lakevilla.predicates import ANYTHING
 from lakevilla.tables.pinned import Pinned
