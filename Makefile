@@ -8,6 +8,9 @@ SEEDS ?= 0:2000
 SUITE ?= base
 FORMAT ?= delta
 
+# Python compiles each module once, not again in each of the hundreds of processes that the tests start.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Three workers, because those on Spark and on S3 often wait for another process.
 PYTEST := $(BIN)/python -m pytest -n 3 --dist loadgroup
 

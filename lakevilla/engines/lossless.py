@@ -104,8 +104,19 @@ def conformed(piece: pa.Table | pa.RecordBatch, order: Sequence[int | None], sch
         if position is None:
             columns.append(pa.nulls(piece.num_rows, field.type))
         else:
-            columns.append(_casted(piece.column(position), field))
+            columns.append(_sound(_casted(piece.column(position), field), field))
     return pa.Table.from_arrays(columns, schema=pa.schema([f.with_nullable(True) for f in schema]))
+
+
+def _sound(column: pa.Array | pa.ChunkedArray, field: pa.Field) -> pa.Array | pa.ChunkedArray:
+    """The column, whose texts are UTF-8: Arrow takes any bytes for a text, and other clients of the table
+    could not read it."""
+    if pa.types.is_string(field.type) or pa.types.is_nested(field.type):
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise InvalidInput(f"column {field.name!r}: {error}", column=field.name) from error
+    return column
 
 
 def _casted(column: pa.Array | pa.ChunkedArray, field: pa.Field) -> pa.Array | pa.ChunkedArray:

@@ -14,6 +14,7 @@ HEADs of format 1 were a whole state; they are read as one without steps.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from lakevilla.errors import Corrupt
@@ -43,6 +44,7 @@ HEAD_BYTES = 64 * 1024
 """A HEAD that would be larger rolls."""
 INLINE_BYTES = 32 * 1024
 """A state up to this size lies in HEAD itself."""
+_HEADS_KEPT = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +105,9 @@ def must_roll(packed: Packed, data: bytes) -> bool:
     return len(packed.steps) > STEPS_KEPT or len(data) > HEAD_BYTES
 
 
+@lru_cache(maxsize=_HEADS_KEPT)
 def unpack(data: bytes, where: str) -> Outline:
-    """HEAD.json of any format."""
+    """HEAD.json of any format. Most clients find the HEAD that this process has read before."""
     record = decode(data, where, NEWEST)
     try:
         if number(record["format"]) == 1:

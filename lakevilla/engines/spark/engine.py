@@ -76,14 +76,15 @@ class SparkEngine:
 
     def read(self, source: Source) -> Any:
         """The table as a DataFrame."""
-        return explaining(self._reader().table(source))
+        with explained():
+            return explaining(self._reader().table(source))
 
     def result(self, table: pa.Table) -> Any:
         return given.frame_of(self._session(), table)
 
     def query(self, query: exp.Query, sources: Mapping[str, Source], now_ms: int) -> Any:
         """A SELECT as a DataFrame: analysed now, run when rows are asked for."""
-        with self._statement(sources, now_ms) as opened:
+        with explained(), self._statement(sources, now_ms) as opened:
             return explaining(opened.run(opened.text(query)))
 
     def columns_of(self, query: exp.Query, sources: Mapping[str, Source], now_ms: int) -> pa.Schema:

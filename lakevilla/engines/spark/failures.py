@@ -51,6 +51,8 @@ _PYTHON = "org.apache.spark.api.python.PythonException"
 _STATE = re.compile(r"(?P<sentence>\[[A-Z0-9_.]+\] [^\n]*?)\s*SQLSTATE: (?P<state>\w{5})")
 _USERS_STATES = ("21", "22", "23", "38", "39", "42", "P0")
 """Classes of SQLSTATE that say what is wrong with a statement or its data; P0 is `raise_error`."""
+_INTERNAL = re.compile(r"lakevilla\d*_")
+"""The names of the columns that a statement adds to those of its tables."""
 _PART = re.compile(r"`((?:[^`]|``)*)`")
 _UNREADABLE = "a data file cannot be read: {}"
 _NOT_INSTALLED = (
@@ -69,6 +71,7 @@ _ACTIONS = (
     *("corr", "cov", "crosstab", "freqItems"),
 )
 _EXPLAINING = "_lakevilla_explains"
+_END = object()
 
 
 _OURS_RUN = ContextVar("lakevilla_explained", default=False)
@@ -136,7 +139,14 @@ def _explaining(kind: type) -> type:
         @wraps(action)
         def run(*args: Any, **kwargs: Any) -> Iterator[Any]:
             with explained():
-                yield from action(*args, **kwargs)
+                rows = iter(action(*args, **kwargs))
+            # Step by step: between two rows the caller's code runs.
+            while True:
+                with explained():
+                    row = next(rows, _END)
+                if row is _END:
+                    return
+                yield row
 
         return run
 
@@ -171,7 +181,7 @@ def _is_frame(kind: type) -> bool:
 
 def _translated(error: Exception) -> LakeVillaError:
     """Our exception for one of Spark's."""
-    if is_stopped():
+    if is_stopped() or "[NO_ACTIVE_SESSION]" in str(error):
         return stopped()
     java = isinstance(error, Py4JJavaError)
     # The JVM's own exception, where PySpark has none of its kind.
@@ -206,7 +216,12 @@ def _users(error: Exception, condition: str, text: str) -> InvalidInput:
     parameters = error.getMessageParameters() or {}
     if condition.startswith("UNRESOLVED_COLUMN") and parameters.get("objectName"):
         proposed = [_last_part(name) for name in (parameters.get("proposal") or "").split(", ") if name]
+        proposed = [name for name in proposed if not _INTERNAL.match(name)]
         return unknown_column(_plain(parameters["objectName"]), list(dict.fromkeys(proposed)))
+    if condition.startswith("UNRESOLVED_USING_COLUMN") and parameters.get("colName"):
+        return unknown_column(
+            _plain(parameters["colName"]), _PART.findall(parameters.get("suggestion") or "")
+        )
     if condition.startswith("UNRESOLVED_ROUTINE") and parameters.get("routineName"):
         return unknown_function(_plain(parameters["routineName"]))
     found = InvalidInput(_CONDITION.sub("", text).replace("[PARSE_SYNTAX_ERROR] Syntax", "SQL syntax"))

@@ -295,6 +295,8 @@ def test_unknown_columns_stay_an_error_without_a_word(lake: lv.Lake) -> None:
     assert refused.value.column == "n"
     with pytest.raises(lv.InvalidInput):
         lake.append("t", [{"id": 1}], schema="widen")
+    with pytest.raises(lv.InvalidInput, match="append cannot replace columns"):
+        lake.append("t", [{"id": 1}], schema="replace")
 
 
 def test_widening_meets_a_change_of_the_same_columns_by_others(lake: lv.Lake) -> None:

@@ -120,3 +120,23 @@ def test_values_of_few_levels_are_data(lake: lv.Lake) -> None:
     rows = [{"id": 1, "x": {"a": [[{"b": [1, 2]}]]}}]
     lake.create("u", rows)
     assert lake.read("u").toArrow().to_pylist() == rows
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+@pytest.mark.parametrize("inside", [False, True])
+def test_text_that_is_not_utf8_is_refused(lake: lv.Lake, statement: str, inside: bool) -> None:
+    offsets = pa.py_buffer((0).to_bytes(4, "little") + (1).to_bytes(4, "little"))
+    text: Any = pa.Array.from_buffers(pa.string(), 1, [None, offsets, pa.py_buffer(b"\xff")])
+    column = pa.StructArray.from_arrays([text], ["m"]) if inside else text
+    if inside and statement in ("append", "overwrite"):
+        lake.sql("ALTER TABLE t ADD COLUMNS (odd STRUCT<m: STRING>)")
+    name = "odd" if inside else "s"
+    with pytest.raises(lv.InvalidInput, match=f"'{name}': .*UTF8") as error:
+        STATEMENTS[statement](lake, pa.table({"id": [1], name: column}))
+    assert error.value.column == name
+
+
+def test_part_of_a_larger_array_is_data(lake: lv.Lake) -> None:
+    table = pa.table({"id": list(range(9)), "s": [str(number) for number in range(9)]})
+    lake.append("t", table.slice(3, 2))
+    assert lake.read("t").toArrow().to_pylist() == [{"id": 3, "s": "3"}, {"id": 4, "s": "4"}]

@@ -132,3 +132,11 @@ def test_table_that_begins_with_0_is_read_and_written(
     assert [entry.version for entry in lake.history("t")] == [2, 1, 0]
     assert lake.read("t", version=0).collect() == []
     assert outside.rows(tmp_path / "t") == [{"id": 1, "v": 11}]
+
+
+def test_log_without_a_version_is_named(tmp_path: Path) -> None:
+    log = tmp_path / "t" / "_delta_log"
+    log.mkdir(parents=True)
+    (log / "00000000000000000000.crc").write_text("{}")
+    with pytest.raises(lv.InvalidInput, match="'t'; its folder has a log without any version"):
+        lv.Lake(tmp_path, engine="local").read("t")
