@@ -8,6 +8,9 @@ SEEDS ?= 0:2000
 SUITE ?= base
 FORMAT ?= delta
 
+# Python compiles each module once, not again in each of the hundreds of processes that the tests start.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Three workers, because those on Spark and on S3 often wait for another process.
 PYTEST := $(BIN)/python -m pytest -n 3 --dist loadgroup
 
@@ -44,7 +47,7 @@ check: setup ## Lint, formatting and strict types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: setup ## Format the code, and mend what the linter can
+format: setup ## Format the code, and fix what the linter can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 

@@ -4,8 +4,8 @@ Clients are processes. At random they are killed (SIGKILL) and started again, or
 time, often longer than their lease, and continued. Each writes into a journal what it asks before it asks,
 and what it was told. Every now and then all come to rest, what the dead left is recovered, and the books are
 checked: the balances add up to the deposits that were acknowledged or are decided, every transaction is in
-both tables or in none, nothing that was acknowledged is missing, and no place in a queue is left. What became
-of the dead clients' last transactions the tables' histories tell, and `lake.outcome` has to say the same (of
+both tables or in none, nothing that was acknowledged is missing, and no place in a queue is left. The tables'
+histories show the outcome of the dead clients' last transactions, and `lake.outcome` has to say the same (of
 some of them: it looks through all entries of a day). Meanwhile a reader reads each table in a separate
 transaction.
 """

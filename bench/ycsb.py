@@ -92,7 +92,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A run and what became of it. `shares` says how many operations each client did."""
+    """A run and its result. `shares` says how many operations each client did."""
 
     job: Job
     seconds: float

@@ -4,8 +4,8 @@
 
 As in dbt, a model is a SELECT, and a test is a SELECT of the rows that should not be there. The file's rows
 go to `raw_orders`, the models are built anew from it, and the tests look at what would be published. If a
-test finds rows, nothing becomes visible: readers go on with what was published before, on all tables. There
-is no staging table, no branch and no swap.
+test finds rows, nothing becomes visible: readers continue to see what was published before, on all tables.
+There is no staging table, no branch and no swap.
 """
 
 import sys

@@ -76,12 +76,12 @@ def cells_text(value: Any) -> str:
 
 def brief(value: Any) -> str:
     """The repr of a dataclass without the fields that have their default values: `Receipt(id='a', seq=3)`."""
-    told = [
+    shown = [
         f"{field.name}={getattr(value, field.name)!r}"
         for field in fields(value)
         if field.repr and getattr(value, field.name) != _default(field)
     ]
-    return f"{type(value).__qualname__}({', '.join(told)})"
+    return f"{type(value).__qualname__}({', '.join(shown)})"
 
 
 def _default(field: Any) -> Any:

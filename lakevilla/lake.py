@@ -222,14 +222,8 @@ class Lake(Verbs, Upkeep):
         self.close()
 
     def close(self) -> None:
-        """Wait for background work, such as removing the records of transactions that have ended. If a
-        program ends without this call, vacuum removes what is left. A `with` block does the same at its end:
-
-            with lv.Lake("./lake") as lake:
-                lake.read("accounts").show()
-
-        The lake can be used afterwards.
-        """
+        """Wait for background work, such as removing the records of ended transactions: what a program leaves
+        is removed by vacuum. A `with` block does the same at its end. The lake can be used afterwards."""
         self._background.finish()
 
     def run(

@@ -4,8 +4,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal
+from functools import wraps
+from threading import RLock
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from lakevilla import Aborted, Counts, Lake, Transaction
 from lakevilla.dbapi import exceptions
@@ -14,6 +16,9 @@ from lakevilla.dbapi.exceptions import InterfaceError, OperationalError, Program
 from lakevilla.sql.parameters import plain
 from lakevilla.sql.script.command_parser import command
 from lakevilla.sql.tables import sql_name
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _ENDS = re.compile(r"\s*(COMMIT|ROLLBACK)(\s+(WORK|TRANSACTION))?\s*;?\s*", re.IGNORECASE)
 _CONTROLS = re.compile(r"\s*(BEGIN|START|SET)\b", re.IGNORECASE)
@@ -41,8 +46,21 @@ def connect(
     return Connection(opened, isolation, autocommit, owned=lake is None)
 
 
+def _one_at_a_time(
+    call: "Callable[Concatenate[Connection, P], T]",
+) -> "Callable[Concatenate[Connection, P], T]":
+    """A call of a connection that waits until those of other threads have ended."""
+
+    @wraps(call)
+    def run(connection: "Connection", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with connection._lock:
+            return call(connection, *args, **kwargs)
+
+    return run
+
+
 class Connection:
-    """One lake, and at most one open transaction on it. For one thread at a time."""
+    """One lake, and at most one open transaction on it. Threads that share it share the transaction."""
 
     Warning = exceptions.Warning
     Error = exceptions.Error
@@ -59,6 +77,7 @@ class Connection:
         self.lake = lake
         self._autocommit = autocommit
         self._owned = owned
+        self._lock = RLock()
         self._closed = False
         with translated():
             self._session = lake.session(isolation=isolation)
@@ -97,6 +116,7 @@ class Connection:
         """Run one statement with a new cursor, and give the cursor."""
         return self.cursor().execute(operation, parameters)
 
+    @_one_at_a_time
     def begin(self) -> None:
         """Start a transaction now, also with `autocommit`, if none is open."""
         self._check_open()
@@ -105,6 +125,7 @@ class Connection:
             with translated():
                 self._session.sql("BEGIN")
 
+    @_one_at_a_time
     def commit(self) -> None:
         """Make the transaction visible. OperationalError if another client's commit came first: then nothing
         of it is visible, and it can be run again."""
@@ -114,12 +135,14 @@ class Connection:
             with translated():
                 self._session.sql("COMMIT")
 
+    @_one_at_a_time
     def rollback(self) -> None:
         """End the transaction; nothing of it was or will be visible."""
         self._check_open()
         with translated():
             self._session.close()
 
+    @_one_at_a_time
     def savepoint(self, name: str) -> None:
         """A place to which `rollback_to` can return."""
         self.begin()
@@ -128,6 +151,7 @@ class Connection:
         with translated():
             transaction.savepoint(name)
 
+    @_one_at_a_time
     def rollback_to(self, name: str) -> None:
         """Undo what the transaction did since the savepoint, which stays."""
         self._check_open()
@@ -138,6 +162,7 @@ class Connection:
         with translated():
             transaction.rollback_to(name)
 
+    @_one_at_a_time
     def close(self) -> None:
         """Roll back what is open, and close the lake if `connect` opened it."""
         if self._closed:
@@ -159,6 +184,7 @@ class Connection:
         else:
             self.rollback()
 
+    @_one_at_a_time
     def _run(self, text: str, parameters: Mapping[str, Any]) -> Any:
         self._check_open()
         ends = _ENDS.fullmatch(text)
@@ -174,6 +200,7 @@ class Connection:
         with translated():
             return self._session.sql(text, **parameters)
 
+    @_one_at_a_time
     def _append(self, table: str, rows: list[dict[str, Any]]) -> Counts | None:
         """Rows of plain values, without a text for each of them. They are assigned to the columns as INSERT
         does, which takes more than `append`: a number for a text, say. None for rows that only statements of
@@ -197,18 +224,19 @@ class Connection:
     @contextmanager
     def _as_one(self) -> Iterator[None]:
         """Several statements as one transaction, also with `autocommit`."""
-        self._check_open()
-        alone = self.autocommit and self._session.state == "idle"
-        if not alone:
-            yield
-            return
-        self.begin()
-        try:
-            yield
-        except BaseException:
-            self.rollback()
-            raise
-        self.commit()
+        with self._lock:
+            self._check_open()
+            alone = self.autocommit and self._session.state == "idle"
+            if not alone:
+                yield
+                return
+            self.begin()
+            try:
+                yield
+            except BaseException:
+                self.rollback()
+                raise
+            self.commit()
 
     def _work(self, work: Callable[[Transaction], Any]) -> Any:
         """A statement in the session's transaction, which it looks at no more than the program does: a

@@ -67,9 +67,9 @@ class EngineChoice:
     def attach(self, spark: Any, name: str, tables: Callable[[Engine], Any]) -> None:
         """Show tables, which are made for a Spark engine, to this session as a catalog; without a session, to
         the one that the lake would use."""
+        engine = _spark(self._options if spark is None else replace(self._options, spark=spark))
         from lakevilla.engines.spark.engine import SparkEngine
 
-        engine = _spark(self._options if spark is None else replace(self._options, spark=spark))
         assert isinstance(engine, SparkEngine)
         engine.attach(name, tables(engine))
 

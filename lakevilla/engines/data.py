@@ -5,6 +5,7 @@ table's columns by name, without loss. Both engines take what is not their own t
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
+from math import isfinite
 from numbers import Integral, Number
 from typing import Any, Protocol, runtime_checkable
 
@@ -17,11 +18,13 @@ from lakevilla.engines.row_files import RowFile, is_path
 from lakevilla.errors import InvalidInput
 from lakevilla.files.row_checks import together
 from lakevilla.model import DataFile
+from lakevilla.sql.parameters import plain
 from lakevilla.sql.types import TIMESTAMP, TIMESTAMP_NTZ
 from lakevilla.store.port import Store
 
 _CONTAINERS = (list, tuple, Mapping)
 _DEEPEST = 100
+_LARGEST_FLOAT = 3.4028234663852886e38
 
 
 @runtime_checkable
@@ -114,6 +117,10 @@ def _explained() -> Iterator[None]:
         yield
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise InvalidInput(f"cannot read these rows as a table: {_told(error)}") from error
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] not in ("duckdb", "_duckdb"):
+            raise
+        raise InvalidInput(f"the DuckDB relation cannot be computed: {_told(error)}") from error
 
 
 def _told(error: Exception) -> str:
@@ -258,11 +265,7 @@ def _from_rows(rows: Any, schema: pa.Schema | None = None) -> pa.Table:
         values = [row.get(name) for row in rows]
         wanted = known.get(str(name).lower())
         try:
-            if wanted is not None:
-                _refuse_cuts(values, wanted, str(name))
-            else:
-                _refuse_depths(values, str(name))
-            columns.append(pa.array(values, wanted))
+            columns.append(_column(values, wanted, str(name)))
         except pa.ArrowNotImplementedError as error:
             raise InvalidInput(
                 f"column {name!r}: Arrow cannot build such values from dicts ({error}); give an Arrow table",
@@ -273,6 +276,26 @@ def _from_rows(rows: Any, schema: pa.Schema | None = None) -> pa.Table:
     if not names:
         return pa.table({}) if schema is None else together([], schema)
     return pa.table(columns, names=[str(name) for name in names])
+
+
+def _column(values: list[Any], wanted: pa.DataType | None, name: str) -> pa.Array:
+    """The values as Arrow. Those that Arrow does not know are given as what they are in SQL, such as members
+    of enumerations and UUIDs."""
+    try:
+        return _array(values, wanted, name)
+    except (InvalidInput, pa.ArrowException, TypeError, ValueError, OverflowError):
+        plainer = [plain(value) for value in values]
+        if all(one is other for one, other in zip(plainer, values, strict=True)):
+            raise
+        return _array(plainer, wanted, name)
+
+
+def _array(values: list[Any], wanted: pa.DataType | None, name: str) -> pa.Array:
+    if wanted is not None:
+        _refuse_cuts(values, wanted, name)
+    else:
+        _refuse_depths(values, name)
+    return pa.array(values, wanted)
 
 
 def _refuse_depths(values: Iterable[Any], name: str) -> None:
@@ -308,6 +331,8 @@ def _refuse_cuts(values: Iterable[Any], data_type: pa.DataType, name: str) -> No
     elif pa.types.is_list(data_type):
         _refuse_cuts((item for value in present for item in value), data_type.value_type, name)
     else:
+        if data_type == pa.float32() and any(abs(v) > _LARGEST_FLOAT for v in present if _is_finite(v)):
+            raise InvalidInput(f"column {name!r}: a value is too large for a float", column=name)
         odd = [kind for kind in set(map(type, present)) if _is_cut(kind, data_type)]
         if odd:
             raise InvalidInput(
@@ -322,3 +347,7 @@ def _is_cut(kind: type, data_type: pa.DataType) -> bool:
     if pa.types.is_date(data_type):
         return issubclass(kind, Number | datetime)
     return bool(pa.types.is_timestamp(data_type) and issubclass(kind, Number))
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, float) and isfinite(value)

@@ -129,13 +129,21 @@ def _casted(column: pa.Array | pa.ChunkedArray, field: pa.Field) -> pa.Array | p
         )
     try:
         if pa.types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
+            column = _decoded(column)
         if pa.types.is_integer(column.type) and pa.types.is_decimal(field.type):
             # Arrow judges this cast by the types alone; through a wide decimal the values are judged.
             column = column.cast(pa.decimal256(76, field.type.scale))
         return column.cast(field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InvalidInput(f"column {field.name!r}: {error}", column=field.name) from error
+
+
+def _decoded(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """The values of a dictionary column. Those of polars are views, which Arrow does not take from there."""
+    kind = table_type(column.type.value_type, "")
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    values = [chunk.dictionary.cast(kind).take(chunk.indices) for chunk in chunks]
+    return pa.chunked_array(values, kind)
 
 
 def _lossless(given: pa.DataType, wanted: pa.DataType) -> bool:

@@ -29,7 +29,7 @@ def comment_of(field: pa.Field) -> str:
 
 
 def commented(field: pa.Field, comment: str) -> pa.Field:
-    """The column with this comment, unless it has one of its own."""
+    """The column with this comment, unless it already has one."""
     if not comment or comment_of(field):
         return field
     return field.with_metadata({**(field.metadata or {}), COMMENT: comment.encode()})

@@ -117,7 +117,7 @@ S = TypeVar("S", bound=Snapshot)
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The change is version `snapshot.version` of the table. `before` is the version that it stands on; None
+    """The change is version `snapshot.version` of the table. `before` is the version that it builds on; None
     if that is the base."""
 
     snapshot: Snapshot
@@ -125,7 +125,7 @@ class Published:
 
 
 class CatalogRefusal(Unsupported):
-    """A catalog refuses a change for good, whichever client sends it. Nothing was changed."""
+    """A catalog refuses a change permanently, whichever client sends it. Nothing was changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class MarkerEntries(Protocol):
     def encode(self, version: int, record: Mapping[str, Any]) -> bytes:
         """The entry that is this marker: valid and empty for every client that knows no markers.
 
-        May read what lies below it, where an entry holds the whole state of the table.
+        May read the versions below it, where an entry holds the whole state of the table.
         """
         ...
 
@@ -285,7 +285,7 @@ class FormatTable(Protocol[S]):
         describes a table. One create on the happy path.
 
         An ambiguous answer is resolved by reading back; if that fails too, CommitUnknown.
-        Taken reads the entry in the way, and `Taken.snapshot` is base advanced by it. Also an entry that is
+        Taken reads the conflicting entry, and `Taken.snapshot` is base advanced by it. Also an entry that is
         damaged, or needs a newer client, is Taken.
         """
         ...
@@ -343,7 +343,8 @@ class FormatTable(Protocol[S]):
 
     def retract(self, version: int, put: str | None, orphaned: bool = False, displaced: bool = False) -> bool:
         """Delete the log entry of this version if it is ours, by its put-id where one is given, and the
-        number had been used before and was cleaned away: then the table does not have it. False if it stands.
+        number had been used before and was cleaned away: then the table does not have it. False if it is
+        still there.
 
         For a client that created it long after it had seen that the number was free. `orphaned` says that
         the lake has no table here any more: then an entry that is alone goes too. `displaced` says that the

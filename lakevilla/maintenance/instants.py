@@ -71,7 +71,7 @@ def keep_instants(view: LakeView, since_ms: int, dry_run: bool) -> Kept:
 
 
 def find_leftovers(view: LakeView, kept: Kept, since_ms: int) -> Leftovers:
-    """Entries and states that no kept instant needs, nor any client that asks what became of a
+    """Entries and states that neither a kept instant needs nor a client that asks for the outcome of a
     transaction."""
     read = view.log.read_head()
     if read is None:

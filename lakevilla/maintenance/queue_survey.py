@@ -151,7 +151,7 @@ def open_transactions(
 ) -> tuple[OpenTransaction, ...]:
     """What these transactions had done when they last wrote a sublog. One GET for each sublog."""
     now_ms = view.environment.now_ms()
-    told = view.environment.fan_out([partial(_done, view, folder.txn) for folder in folders])
+    answers = view.environment.fan_out([partial(_done, view, folder.txn) for folder in folders])
     return tuple(
         OpenTransaction(
             folder.txn,
@@ -161,7 +161,7 @@ def open_transactions(
             lives,
             done.obstacle,
         )
-        for folder, done, lives in zip(folders, told, alive, strict=True)
+        for folder, done, lives in zip(folders, answers, alive, strict=True)
     )
 
 

@@ -183,7 +183,7 @@ class Vacuum:
 
     def _refuse_foreign(self, ref: TableRef, store: Store) -> None:
         """A table of another lake is vacuumed from there: we do not know which instants that lake keeps, nor
-        which of its transactions are at work."""
+        which of its transactions are running."""
         owner, head = owner_of(store), self._catalog.head(self._meter)
         if owner is not None and (head is None or owner.lake != head.lake):
             raise Unsupported(

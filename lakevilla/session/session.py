@@ -290,7 +290,7 @@ class Session:
 
 
 class _Failing:
-    """While a statement runs in an open transaction: an error says what becomes of the transaction."""
+    """While a statement runs in an open transaction: an error says whether the transaction stays open."""
 
     def __init__(self, session: Session, transaction: Transaction) -> None:
         self._session, self._transaction = session, transaction

@@ -1,13 +1,13 @@
 """Settling a commit on several tables: publish all of it, or roll back what was published.
 
-Rounds, each in parallel. First the tables on which an outside writer could be in the way, all of them,
-never stopping early: a helper that stopped at the first refusal while another goes on would publish a
-commit that is aborted. Only when every one of them is published, blind appends, tables that have no outside
-writers, and new tables: no client is in their way but one that alters the table, or makes one in the same
-place. If one is refused, each table that was published gets an inverse commit by the same walk, and a new one
-a notice that it is dropped. When all is published, tables that the commit drops get theirs. Every walk's
-result is fixed by logs that are never rewritten, so all clients that settle an entry reach the same outcome,
-at whatever time and in whatever order.
+Rounds, each in parallel. First the tables on which an outside writer could be in the way, all of them, never
+stopping early: if one helper stopped at the first refusal while another continued, an aborted commit would be
+published. Only when every one of them is published, blind appends, tables that have no outside writers, and
+new tables: no client is in their way but one that alters the table, or makes one in the same place. If one is
+refused, each table that was published gets an inverse commit by the same walk, and a new one a notice that it
+is dropped. When all is published, tables that the commit drops get theirs. Every walk's result is fixed by
+logs that are never rewritten, so all clients that settle an entry reach the same outcome, at whatever time
+and in whatever order.
 """
 
 import logging
@@ -52,7 +52,7 @@ class _Walked:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of settling a commit: the tables after it by location, or the commit in the way, or the
+    """The result of settling a commit: the tables after it by location, or the conflicting commit, or the
     locations of its tables that are out of reach."""
 
     settled: Settled
@@ -173,7 +173,7 @@ class CommitSettler:
             return False
 
     def _announce(self, drop: Drop) -> None:
-        """A table below the root that is dropped says so in its own log."""
+        """Publish a notice in the log of a dropped table below the root."""
         if drop.base is not None and drop.table.location not in self.given_up:
             self._notice(self.places.open(drop.table), drop.base, self.attempt)
 
@@ -222,13 +222,13 @@ class CommitSettler:
 
 
 def _is_certain(write: Write) -> bool:
-    """Whether only a client that alters the table, or makes one in the same place, can be in the way."""
+    """Whether only a client that alters the table, or makes one in the same place, can conflict."""
     return write.blind or write.exclusive or write.creates
 
 
 def _met(walked: Sequence[_Walked]) -> dict[str, int]:
-    """The versions that were in the way, written without the global log: they are part of it from here on,
-    so that the transaction can be redone on them."""
+    """The conflicting versions, which were written without the global log: this entry adopts them, so that
+    the transaction can be redone on them."""
     refused = {
         w.location: w.outcome.winner for w in walked if isinstance(w.outcome, Refused) and not w.write.creates
     }

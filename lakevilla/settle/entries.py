@@ -65,7 +65,7 @@ def decide_entry(
 
 
 def help_next(log: GlobalLog, environment: Environment, read: ReadHead, places: Places) -> ReadHead:
-    """HEAD beyond the entry that lies in the slot after `read`: moved by its owner, else by us. If HEAD was
+    """HEAD after the entry in the next slot after `read` was settled: by its owner, else by us. If HEAD was
     set back meanwhile, HEAD as it is now."""
     seq = read.head.seq + 1
     now = _wait_for_owner(log, environment, read.head.lake, seq)
@@ -95,8 +95,8 @@ def help_next(log: GlobalLog, environment: Environment, read: ReadHead, places: 
 def _wait_for_owner(log: GlobalLog, environment: Environment, lake: str, seq: int) -> ReadHead:
     """HEAD as soon as the owner of the entry moved it, or when its time is up.
 
-    A random time in all, so that a crowd does not settle the same entry at once; looked at in between, so
-    that no client waits much longer than the owner takes.
+    The time is random, so that many clients do not settle the same entry at once. HEAD is read several times
+    meanwhile, so that no client waits much longer than the owner takes.
     """
     left, pause = HELP_AFTER_SECONDS * (1 + environment.random()), FIRST_LOOK_SECONDS
     while True:
@@ -194,8 +194,8 @@ def _open_at(places: Places, ref: TableRef, version: int) -> tuple[Table, Snapsh
 def hold_slot(log: GlobalLog, environment: Environment, entry: Entry) -> bool:
     """Create the entry's slot: whether this entry now holds it, and is decided.
 
-    A create that stays unanswered is resolved by a void entry in the same slot: what lies there then has
-    won, and a late copy of ours finds the slot taken.
+    A create that stays unanswered is resolved by a void entry in the same slot: the entry that is there then
+    has won, and a late copy of ours finds the slot taken.
     """
     try:
         return isinstance(log.create_slot(entry), Created)

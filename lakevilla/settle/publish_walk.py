@@ -29,7 +29,7 @@ class PublishedAt:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Another client's commit is in the way for good."""
+    """Another client's commit prevents the publish permanently."""
 
     winner: Footprint
     hit: Hit
@@ -63,7 +63,7 @@ def publish_notice(table: Table, base: int, notice: Notice, txn: str, attempt: s
 
 
 def _unanswered(error: CommitUnknown) -> Unavailable:
-    """Whether the entry stands is decided elsewhere; an unanswered request of ours does not decide it."""
+    """The outcome of the entry is decided elsewhere, not by an unanswered request of ours."""
     return Unavailable(str(error))
 
 

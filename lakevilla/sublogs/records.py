@@ -86,7 +86,7 @@ class Ran:
 
     @property
     def needs_views(self) -> bool:
-        """Whether a client must know views, or tables that are replaced, to go on from here."""
+        """Whether a client must know views, or tables that are replaced, to resume from here."""
         replaces = self.change is not None and bool(self.change.get("replaces"))
         return self.view is not None or bool(self.seen) or replaces
 
@@ -113,7 +113,7 @@ class RolledBack:
 class Anew:
     """All that was done, as it is after the transaction moved to newer versions of its tables.
 
-    It stands in the place of the records before it, of which `statements` had finished.
+    It replaces the records before it, of which `statements` had finished.
     """
 
     records: tuple[Ran | Saved, ...]
@@ -139,7 +139,7 @@ class Sublog:
     terms: Terms = Terms()
 
     def encode(self) -> bytes:
-        told = {
+        fields = {
             "txn": self.txn,
             "attempt": self.attempt,
             "put": self.put,
@@ -149,9 +149,9 @@ class Sublog:
         }
         views = any(_needs_views(record) for record in self.records)
         if not self.terms.by_slots and not views:
-            return encode(told)
+            return encode(fields)
         own = VIEW_FORMAT if views else SLOT_FORMAT if self.terms.once is None else BATCH_FORMAT
-        return encode({**told, "terms": _encode_terms(self.terms)}, own)
+        return encode({**fields, "terms": _encode_terms(self.terms)}, own)
 
     @staticmethod
     def decode(data: bytes, where: str) -> "Sublog":

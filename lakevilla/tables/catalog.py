@@ -81,7 +81,7 @@ class Catalog:
         self._snapshots = SnapshotCache()
 
     def head(self, meter: Meter, fresh: bool = False) -> Head | None:
-        """The registry, read anew if ours is too old or `fresh` is asked for."""
+        """The registry, read again if ours is too old or `fresh` is asked for."""
         now = self._environment.elapsed()
         with self._lock:
             read_at = self._head_read_at
@@ -108,8 +108,8 @@ class Catalog:
         raise self.missing(name, meter, registry.find(head, name) if pinned is None else None)
 
     def registered(self, name: str, meter: Meter) -> TableRef | None:
-        """The table of this name that HEAD has, or in whose folder of the root something lies, without a look
-        at its log; None if there is none."""
+        """The table of this name that HEAD has, or whose folder in the root is not empty, without a look at
+        its log; None if there is none."""
         head = self.head(meter, fresh=True)
         return self.resolve(name, meter, head)
 
@@ -162,13 +162,13 @@ class Catalog:
         return Metered(self._store, meter)
 
     def store_of(self, location: str, meter: Meter) -> Store:
-        """The store of a location: below the lake's root, or a URL of its own."""
+        """The store of a location: below the lake's root, or by a full URL."""
         inside = "://" not in location
         return Metered(Prefixed(self._store, location) if inside else self._open_location(location), meter)
 
     def place_of(self, location: str) -> str:
         """A location as the registry keeps it, so that one place has one spelling: relative to the lake's
-        root for what lies below it, else a URL."""
+        root for locations below it, else a URL."""
         return stored_location(self._store.url, location)
 
     def real_place(self, location: str) -> str:
@@ -176,7 +176,7 @@ class Catalog:
         return real_place(self._store.url, location)
 
     def in_catalog(self, name: str, place: CatalogPlace) -> TableRef:
-        """A table of a catalog under this name. It belongs to the catalog, wherever its folder lies."""
+        """A table of a catalog under this name. It belongs to the catalog, wherever its folder is."""
         url = canonical_location(self._catalogs.location(place))
         if "/" not in self.place_of(url):
             raise InvalidInput(
@@ -187,7 +187,7 @@ class Catalog:
         return TableRef(name, url, place.format)
 
     def detect(self, location: str, meter: Meter) -> str:
-        """The format of the table that lies at a location; InvalidInput if there is none."""
+        """The format of the table at a location; InvalidInput if there is none."""
         found = self.format_at(location, meter)
         if found is None:
             raise InvalidInput(
@@ -223,7 +223,7 @@ class Catalog:
         return decided
 
     def resolve(self, name: str, meter: Meter, head: Head | None, fresh: bool = True) -> TableRef | None:
-        """Where this name leads: a registered table, else a folder in which one may lie."""
+        """What this name stands for: a registered table, else a folder that may hold one."""
         ref = registry.find(head, name)
         if ref is not None or not registry.may_lie_at(head, name):
             return ref
@@ -238,7 +238,7 @@ class Catalog:
 
     def _in_folder(self, name: str) -> TableRef:
         """The table in the folder of this name, which HEAD does not know: of the format that was seen there.
-        Where none was, it is a guess, and a reader that finds nothing there asks anew."""
+        If none was seen, it is a guess, and a reader that finds nothing there asks again."""
         refs = [TableRef(name, name, format_name) for format_name in FORMATS]
         return next((ref for ref in refs if self._snapshots.newest(ref) is not None), refs[0])
 
@@ -247,7 +247,7 @@ class Catalog:
         return [f for f in folders if f != name and f.casefold() == name.casefold()]
 
     def newest(self, ref: TableRef, meter: Meter) -> Pinned | None:
-        """The newest version of a table; None if nothing lies there."""
+        """The newest version of a table; None if there is none."""
         table, now = self.open(ref, meter), self._environment.elapsed()
         known = self._snapshots.newest(ref)
         # A miss on the next version proves nothing if that version may have been cleaned away meanwhile.
@@ -293,7 +293,7 @@ class Catalog:
         return Pinned(ref, table, known.snapshot, known.at)
 
     def format_at(self, location: str, meter: Meter) -> str | None:
-        """The format of the table that lies there; None if none does."""
+        """The format of the table there; None if there is none."""
         return format_of(self.store_of(location, meter))
 
     def missing(self, name: str, meter: Meter, gone: TableRef | None = None) -> LakeVillaError:
@@ -344,7 +344,7 @@ class Catalog:
     def _remember_head(self, head: Head | None, read_at: float) -> Head | None:
         """Keep the newest HEAD; a slower thread never brings an older one back.
 
-        If it is another lake's, the directory was deleted and used anew: nothing that we know of its
+        If it is another lake's, the directory was deleted and used again: nothing that we know of its
         tables holds any more, and to build on it would leave a gap in their logs.
         """
         with self._lock:
@@ -360,7 +360,7 @@ class Catalog:
 
 
 def _unseen_notice(snapshot: Snapshot, head: Head | None, fresh: bool) -> Notice | None:
-    """A notice in the table's log that this HEAD is too old to have heard of.
+    """A notice in the table's log that is newer than this HEAD.
 
     A notice of another lake, from where the table was moved here, does not count; but where we know no HEAD
     yet, only a fresh look shows whose it is.

@@ -60,7 +60,7 @@ class Transaction(Verbs):
         self.receipt: Receipt | None = None
         self.statements = start.statements
         """How many statements have finished, also those that were rolled back since: after `lake.resume` the
-        client goes on with the next."""
+        client continues with the next."""
         self._start = start
         self._guarantees = guarantees
         self._done = start.done
@@ -304,7 +304,8 @@ class Transaction(Verbs):
         return operation.hand_out()
 
     def _add(self, operation: Operation) -> None:
-        """A statement has ended. If others made us redo what came before it, all of that is noted anew."""
+        """A statement has ended. If other commits made us redo earlier ones, all records are written
+        again."""
         self._operations.add(operation)
         if not self._guarantees.recovers:
             return
@@ -340,10 +341,10 @@ class Transaction(Verbs):
             self._queued.enter(name)
 
     def _change_table(self, name: str) -> None:
-        """All changes were rolled back, and now comes another table.
+        """All changes were rolled back, and the next change is to another table.
 
-        A client that goes on with the transaction from its records would publish on the old one, and neither
-        client would meet the other's commit.
+        A client that resumes the transaction from its records would publish on the old table, and neither
+        client would see the other's commit.
         """
         refuse_table_after_resume(self._start.table, name)
         self._leave_records()
@@ -366,7 +367,7 @@ class Transaction(Verbs):
                 f"transaction {self.id} was resumed by another client, which continues it",
                 transaction=self.id,
             )
-        # A client that has committed what it took over may have deleted its lease.
+        # A client that took the transaction over and committed it may have deleted its lease.
         self._start.fence.check_newest(self._workspace.catalog.log(self._workspace.meter))
 
     def _check_open(self) -> None:

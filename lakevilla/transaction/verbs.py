@@ -91,10 +91,10 @@ class Verbs(ABC):
             shown = Views(views, parsed, temporary)
             run = showing(text, shown.run)
             # Without its text if it reads them: a client that resumes the transaction does not have them.
-            told = text if not shown.covered else None
+            known_text = text if not shown.covered else None
             tables = shown.tables
             return self._run(
-                Statement(run, told, parameters, defines=defines, ordered=ordered, tables=tables)
+                Statement(run, known_text, parameters, defines=defines, ordered=ordered, tables=tables)
             )
         run = showing(text, partial(run_statement, statement=parsed))
         tables, blind = named_by(parsed), isinstance(parsed, Insert) and dml.is_blind(parsed)
@@ -241,8 +241,8 @@ class Verbs(ABC):
         catalog: str | None = None,
         table: str | None = None,
     ) -> None:
-        """Give an existing table a name in this lake: one that lies at a location, or an Iceberg table that a
-        catalog keeps (`catalog="prod", table="sales.orders"`).
+        """Give an existing table a name in this lake: one at a location, or an Iceberg table that a catalog
+        keeps (`catalog="prod", table="sales.orders"`).
 
         A location is a URL (`s3://bucket/orders`, `file:///data/orders`) or a path on this machine, absolute,
         below a home (`~/orders`), or relative to the working directory. A relative path in which there is no

@@ -42,7 +42,7 @@ class Workspace:
     """The transaction's view of the lake.
 
     Each table is pinned when it is first touched, or all at one (`instant`), and stays at that version;
-    what the transaction wrote since lies over it. `reads` is where the statement that runs notes what it
+    what the transaction wrote since is added to it. `reads` is where the statement that runs notes what it
     reads. `begun_ms` is when the transaction began, if another client began it; `meter` counts its requests.
     """
 
@@ -90,7 +90,7 @@ class Workspace:
     @property
     def by_slots(self) -> bool:
         """Whether the global log can decide the commit: then it may be on several tables, and tables are made
-        and dropped as part of the transaction, not as one of their own."""
+        and dropped as part of the transaction, not in a separate one."""
         return self._guarantees.by_slots
 
     @property
@@ -101,7 +101,7 @@ class Workspace:
     @contextmanager
     def statement(self, before_change: BeforeChange) -> Iterator[Reads]:
         """While a statement runs: where it notes what it reads, and what it calls before it changes a table.
-        That may lead to a redo of earlier statements, each with reads of its own."""
+        That may lead to a redo of earlier statements, each of which has its own reads."""
         outer = self.reads, self._before_change
         self.reads, self._before_change = Reads(), before_change
         try:
@@ -218,7 +218,7 @@ class Workspace:
         return [pinned for pinned in self.touched if pinned.ref.location not in left]
 
     def is_free(self, location: str) -> bool:
-        """Whether nothing of this transaction lies there: no table of the lake, and none that we made."""
+        """Whether nothing of this transaction is there: no table of the lake, and none that we made."""
         places = [location, *self._same_place(location, self._bases)]
         return not any(
             self.own.uses(at) or (at in self._bases and not self.own.was_made(at)) for at in places
@@ -282,8 +282,8 @@ class Workspace:
             return self._views[location]
 
     def move(self, location: str, base: Snapshot) -> None:
-        """Stand on a newer version of a table, without our own writes. The pin is as old as before: that the
-        log was followed up to there does not show what was cleaned away."""
+        """Move to a newer version of a table, without our own writes. The pin is as old as before: to follow
+        the log up to there does not show which entries were deleted."""
         with self._lock:
             self._bases[location] = replace(self._bases[location], snapshot=base)
             self._views[location] = base
@@ -291,7 +291,7 @@ class Workspace:
             self._rewritten.discard(location)
 
     def write(self, location: str, change: Change) -> None:
-        """Lay a change over what the next statements see of the table."""
+        """Add a change to what the next statements see of the table."""
         if change.added or change.removed:
             self._rewritten.add(location)
         # Values of partitions are checked where files become entries of the log: that must not come later.
@@ -309,7 +309,7 @@ class Workspace:
         return pinned.ref.location in self._rewritten
 
     def forget(self) -> None:
-        """Pin everything anew: the transaction starts from the beginning."""
+        """Pin everything again: the transaction starts from the beginning."""
         self.own = OwnTables()
         self.stored_views.seen.clear()
         if self.instant is not None:

@@ -79,7 +79,7 @@ class RestoreReport(Report):
 
     @staticmethod
     def of(plan: RestorePlan, receipt: Receipt | None) -> "RestoreReport":
-        """What became of a plan."""
+        """The result of a plan."""
         written = {} if receipt is None else {name.casefold(): name for name in receipt.versions}
         asked = {written.get(name.casefold(), name): version for name, version in plan.versions.items()}
         restored = {name: version for name, version in asked.items() if name.casefold() in written}

@@ -30,8 +30,8 @@ ISOLATIONS: dict[str, Isolation] = {
 
 @dataclass(frozen=True, slots=True)
 class TableVersions:
-    """Where a transaction stands on one table. `write` is None for a table that is only read, `written` is
-    how many versions the commit adds to it."""
+    """The versions of one table that the rules compare. `write` is None for a table that is only read,
+    `written` is how many versions the commit adds to it."""
 
     table: str
     read: int

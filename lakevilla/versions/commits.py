@@ -21,11 +21,11 @@ NEW = -1
 class Write:
     """A change of one table, validated on version `base` together with what was read of that table.
 
-    Where `base` is `NEW` the change makes the table: nothing lay in its place. `blind` says that it only
-    appends and nothing was read of the table for it: no outside writer can be in its way except by altering
-    the table. `exclusive` says that the table has no outside writers. `ticket` is the ticket in the table's
-    writer queue that it uses up, if any. `table_id` is the id that the format gave the table which it was
-    validated on; empty if that is not known.
+    If `base` is `NEW`, the change makes the table: there was none. `blind` says that it only appends and
+    nothing was read of the table for it: no outside writer can conflict with it except by altering the table.
+    `exclusive` says that the table has no outside writers. `ticket` is the ticket in the table's writer queue
+    that it uses up, if any. `table_id` is the id that the format gave the table which it was validated on;
+    empty if that is not known.
     """
 
     table: TableRef
@@ -71,10 +71,10 @@ class Commit:
     """A commit on several tables, or on one with reads of others; it may make tables and drop some.
 
     `ticket` is the place in the queue for the lake's slots that it uses up, if any. `final` says that its
-    transaction ends if it is refused, and is not tried again. `behind` says that a table stands on a version
-    that was not seen to be the newest within the last hour: the log above it may be cleaned up at any time,
-    so a number that is free there may have been used. `once` is the batch that it commits, if it has one.
-    `views` are views that it makes, replaces and drops.
+    transaction ends if it is refused, and is not tried again. `behind` says that a table is pinned at a
+    version that was not seen to be the newest within the last hour: the log above it may be cleaned up at any
+    time, so a number that is free there may have been used. `once` is the batch that it commits, if it has
+    one. `views` are views that it makes, replaces and drops.
     """
 
     writes: tuple[Write, ...]
@@ -111,7 +111,7 @@ class Adopted:
 class Adopt:
     """Versions that were written without the global log, or before there was one, become part of it.
 
-    `repaired` are locations of torn tables that are taken as they are: they are not torn any more.
+    `repaired` are locations of torn tables that are accepted as they are: they are not torn any more.
     """
 
     tables: tuple[Adopted, ...]

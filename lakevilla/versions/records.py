@@ -31,8 +31,8 @@ from lakevilla.versions.views import View
 class Head:
     """The lake at one instant: its id, the last settled entry, and every registered table.
 
-    `dropped` holds locations below the root that are not tables any more, although their files still
-    lie there: such a folder is not found as a table, and its name gets a new folder. `versions` are the
+    `dropped` holds locations below the root that are not tables any more, although their files are still
+    there: such a folder is not found as a table, and its name gets a new folder. `versions` are the
     versions of this instant, by location: what entries made or adopted; `torn` are tables where a refused
     commit could not be rolled back, because another client had built on it. `owned` are locations of tables
     that are known to belong to this lake, so that no client has to ask them again. `time_ms` is when the last
@@ -109,7 +109,7 @@ class DropTable:
     """A table loses its name.
 
     `base` is the version at which a table below the lake's root was seen: its log gets a notice, so that
-    clients which still know the old name do not go by it; `GONE` if it cannot be read. None for a table
+    clients which still know the old name do not use it; `GONE` if it cannot be read. None for a table
     elsewhere, which is not touched.
     """
 
@@ -150,7 +150,7 @@ class Entry:
     lake: str = ""
 
     def seen_from(self, lake: str) -> "Entry":
-        """What this entry is for the lake in whose log it lies: nothing, if it was made for another lake.
+        """What this entry is for the lake in whose log it is: nothing, if it was made for another lake.
 
         A folder may be deleted and used for another lake while a client is about to write its entry.
         """

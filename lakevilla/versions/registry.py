@@ -74,8 +74,7 @@ def check(
 ) -> None:
     """Raise InvalidInput if this change makes no sense on this HEAD.
 
-    `place_of` tells what a location leads to: registries of earlier releases hold several spellings of one
-    place.
+    `place_of` resolves a location: registries of earlier releases hold several spellings of one place.
     """
     match change:
         case Commit(writes=writes, reads=reads, drops=drops):
@@ -126,7 +125,7 @@ def check(
 
 
 def refuse_doomed(head: Head | None, location: str) -> None:
-    """Raise InvalidInput if vacuum deletes what lies in this folder."""
+    """Raise InvalidInput if vacuum is deleting the contents of this folder."""
     if head is not None and location in head.doomed:
         raise InvalidInput(
             f"cannot use location {location!r}: vacuum has deleted, or is deleting, the files of the dropped "
@@ -207,7 +206,7 @@ def apply(head: Head, entry: Entry, settled: Settled, put: str) -> Head:
 
 
 def _after_commit(head: Head, commit: Commit, published: bool) -> Head:
-    """HEAD after a commit on several tables; `head` knows already what became of their versions.
+    """HEAD after a commit on several tables; `head` has their new versions already.
 
     A client that wrote a table made sure before that it belongs to this lake.
     """

@@ -60,7 +60,7 @@ def audit_recovery(world: World, history: History, engine: EngineOf) -> None:
 
 
 def _ask_outcomes(world: World, history: History, engine: EngineOf) -> None:
-    """`lake.outcome` knows which transactions are committed, whatever became of their clients."""
+    """`lake.outcome` knows which transactions are committed, also of dead clients."""
     client = world.client("asker")
     begun = [op for op in history.operations if op.txn is not None]
     asked = world.random.sample(begun, min(ASKED, len(begun)))

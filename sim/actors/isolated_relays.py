@@ -1,4 +1,4 @@
-"""Transactions of the isolation suite that one client begins and others go on with (see `relays`)."""
+"""Transactions of the isolation suite that one client begins and others resume (see `relays`)."""
 
 from collections.abc import Sequence
 from random import Random

@@ -180,7 +180,7 @@ def walk_away(session: Session, table: str, work: Work) -> None:
 
 
 def resume(session: Session, left: Operation, work: Work) -> None:
-    """Go on with a transaction that another client began, and which perhaps still lives."""
+    """Resume a transaction that another client began; that client may be alive."""
     op = session.begin(left.table, "steps")
     assert left.txn is not None
     txn = left.txn

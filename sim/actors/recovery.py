@@ -217,7 +217,7 @@ def resume_somebody(session: Session, random: Random) -> None:
 
 
 def race_for_a_transaction(session: Session, random: Random) -> None:
-    """Go on with a transaction whose owner lives and is about to commit it: one of the two is fenced."""
+    """Resume a transaction whose owner lives and is about to commit it: one of the two is fenced."""
     table = random.choice(sorted(CHANGES))
     changes = [random.choice(CHANGES[table])(random) for _ in range(2)]
     more = random.choice(CHANGES[table])(random)

@@ -1,4 +1,4 @@
-"""Transactions that slots decide, that one client begins and others go on with, also while it lives.
+"""Transactions that slots decide, that one client begins and others resume, also while it lives.
 
 Contract: all who work on one transaction follow the same plan from where its records end, so what it appends
 is known before it runs; some who resume it append to one list more, or roll everything back and append to one
@@ -90,7 +90,7 @@ def begin(session: Session, baton: Baton, random: Random, open_tx: Callable[[], 
 
 
 def go_on(session: Session, baton: Baton, random: Random) -> None:
-    """Go on with a transaction that another client began, and which perhaps still lives."""
+    """Resume a transaction that another client began; that client may be alive."""
     if baton.strayed is not None:
         return
     op = session.begin("lists", RELAY, "", baton.value)
@@ -124,7 +124,7 @@ def go_on(session: Session, baton: Baton, random: Random) -> None:
 
 
 def race(session: Session, baton: Baton, random: Random, open_tx: Callable[[], Transaction]) -> None:
-    """Go on with a transaction whose owner lives and is about to commit it."""
+    """Resume a transaction whose owner lives and is about to commit it."""
     environment = session.client.environment
     join = environment.background(lambda: begin(session, baton, random, open_tx))
     environment.sleep(STORED_SECONDS + random.random() * 2)

@@ -24,7 +24,7 @@ def standing(
     final: Mapping[str, tuple[int, ...]],
     torn: Torn,
 ) -> Standing:
-    """What became of a transaction: acknowledged is present, failed is absent, unknown is whole or absent.
+    """The outcome of a transaction: acknowledged is present, failed is absent, unknown is whole or absent.
 
     What tore a table stands there and nowhere else: it counts as a transaction of that part alone.
     """

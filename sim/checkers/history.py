@@ -60,7 +60,8 @@ class Operation:
 
     @property
     def doubted(self) -> bool:
-        """Whether its client was told that it is not known what became of it, and that the data tells."""
+        """Whether its client got the answer that the outcome is unknown, and that it has to look at the
+        data."""
         return self.failure in ("CommitUnknown", "Fenced")
 
     @property

@@ -1,4 +1,4 @@
-"""Clients that have never heard of LakeVilla: a writer and a reader of plain Delta and Iceberg tables.
+"""Legacy clients, which do not know LakeVilla: a writer and a reader of plain Delta and Iceberg tables.
 
 Contract: they know their format and nothing else, with code of their own, as another project's library would
 have. The writer commits by an atomic create of the next version. The reader reads every entry each time, and

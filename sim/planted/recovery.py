@@ -118,7 +118,7 @@ def versions_between_are_skipped(self: DeltaTable, base: DeltaSnapshot) -> Seque
 
 @_bug(f"{_QUEUED}.QueuedCommit._let_pass")
 def first_in_the_queue_needs_no_check(self: QueuedCommit, location: str, losses: int) -> None:  # noqa: ARG001
-    """Whose turn it is stands on the newest version, without a look at what came between."""
+    """The transaction whose turn it is moves to the newest version, without a check of the commits since."""
     pinned = self._workspace.base(location)
     self._queues.probe(pinned)
     if self._queues.ticket(pinned.ref) is not None:

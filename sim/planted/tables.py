@@ -98,7 +98,7 @@ def unanswered_slot_taken_for_lost(log: GlobalLog, environment: Environment, ent
 
 @_bug("lakevilla.transaction.commit.commit_base.PerTableBase._catch_up")
 def reads_not_validated_after_a_lost_slot(self: PerTableBase) -> None:
-    """Stand on the newest versions, whatever came between."""
+    """Move to the newest versions, without a check of the commits since."""
     workspace = self._workspace
     self._redo._move_to({p.ref.location: p.table.latest(p.snapshot) or p.snapshot for p in workspace.touched})
 

@@ -159,7 +159,7 @@ class Duty:
 
 
 def _start_client(world: World, history: History, name: str, duty: Duty, engine: EngineOf) -> None:
-    """A client that runs so many transactions; when it dies a new one goes on with the rest.
+    """A client that runs so many transactions; when it dies a new one continues with the rest.
 
     Some clients have two threads that share one lake.
     """

@@ -55,7 +55,7 @@ class Setting:
     exclusive: bool
     slack: bool
     batons: list[Baton] = field(default_factory=list)
-    """The transactions that clients have begun and others may go on with."""
+    """The transactions that clients have begun and others may resume."""
 
     @property
     def open(self) -> list[str]:
@@ -185,7 +185,7 @@ def _start(
 def _start_client(
     world: World, history: History, name: str, left: list[int], engine: EngineOf, setting: Setting
 ) -> None:
-    """A client that runs so many transactions; when it dies a new one goes on with the rest."""
+    """A client that runs so many transactions; when it dies a new one continues with the rest."""
     client = world.client(name)
     session = Session(client, open_lake(client, engine), history)
 

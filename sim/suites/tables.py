@@ -132,7 +132,7 @@ def start_client(
     tables: Sequence[str],
     act: Act,
 ) -> None:
-    """A client that acts so many times; when it dies a new one goes on with the rest."""
+    """A client that acts so many times; when it dies a new one continues with the rest."""
     client = world.client(name)
     session = Session(client, open_lake(client, engine), history)
 

@@ -49,7 +49,7 @@ def _is_blind(op: Operation) -> bool:
 def lists_of(history: History, made: set[int]) -> list[Txn]:
     """The operations on the table of lists, as the cycle checker wants them; `made` are those in its log.
 
-    Of several that went on with one transaction only one can have written what they have in common.
+    If several clients resumed one transaction, only one can have written what they have in common.
     """
     txns = []
     operations = history.of("lists")

@@ -41,7 +41,7 @@ class Process:
     on_death: Callable[[], None] | None = None
 
 
-@dataclass
+@dataclass(slots=True)
 class Ticket:
     """What one blocked task waits for. The first `wake` gives it its value; later ones are ignored."""
 

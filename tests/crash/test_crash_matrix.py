@@ -30,8 +30,7 @@ COMMITS = ("update", "insert-from-query", "update-rebased", "insert-in-conflict"
 
 def _applies(scenario: Scenario, formats: str) -> bool:
     """Only Delta has checkpoints. A scenario with one table has one format, in a mixed world too; the tables
-    of
-    catalogs differ in how they commit."""
+    of catalogs differ in how they commit."""
     if formats == CATALOGED:
         return scenario.name in COMMITS
     if "checkpoint" in scenario.name:

@@ -70,7 +70,7 @@ def leave(case: Case) -> Act:
 
 
 def resume(session: Session) -> None:
-    """Go on with what was left: one more append, and the commit."""
+    """Resume what was left: one more append, and the commit."""
     left = next(op for op in session.history.operations if op.action == RELAY)
     op = session.begin("lists", RELAY, "", VALUE)
     op.invoked = left.invoked

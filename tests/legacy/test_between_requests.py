@@ -1,4 +1,4 @@
-"""Clients that never heard of us, between any two of our requests.
+"""Legacy clients, between any two of our requests.
 
 Each snapshot that they see is a prefix of the table's commits and never changes for one version; what they
 write in the midst of our transaction is neither lost nor counted twice.

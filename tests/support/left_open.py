@@ -51,7 +51,7 @@ Step = Callable[[lv.Transaction], Any]
 
 
 def abandon(root: Path, *steps: Step) -> lv.Transaction:
-    """A transaction whose client does this much and is not heard of again; all of it is stored."""
+    """A transaction whose client does this much and then dies; all of it is stored."""
     lake = open_lake(root)
     tx = lake.transaction(lv.R)
     for step in steps:

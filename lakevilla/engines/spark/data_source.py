@@ -10,12 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import types as spark
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter, InputPartition
 
 from lakevilla.engines.port import Source
 from lakevilla.engines.spark import types
 from lakevilla.engines.spark.scan.file_urls import Access
 from lakevilla.engines.spark.scan.foreign_files import PackedFile, ReadTask, packed
+from lakevilla.errors import Unsupported
 from lakevilla.files.reader import refuse_unreadable
 from lakevilla.predicates import ANYTHING
 
@@ -44,6 +45,9 @@ class TableSource(DataSource):
     def reader(self, schema: spark.StructType) -> DataSourceReader:  # noqa: ARG002 - PySpark's signature
         source, access = self._known()
         return _Reader(source, access)
+
+    def writer(self, schema: spark.StructType, overwrite: bool) -> DataSourceWriter:  # noqa: ARG002
+        raise Unsupported("the format 'lakevilla' is for reading: write by lake.append(table, frame)")
 
     def _known(self) -> tuple[Source, Access]:
         """The table, looked for once: what Spark asks first and last must be the same version."""

@@ -55,9 +55,11 @@ _INTERNAL = re.compile(r"lakevilla\d*_")
 """The names of the columns that a statement adds to those of its tables."""
 _PART = re.compile(r"`((?:[^`]|``)*)`")
 _UNREADABLE = "a data file cannot be read: {}"
+_MISSING = re.compile(r"No module named '(lakevilla|numpy|obstore|pyarrow|sqlglot)\b")
 _NOT_INSTALLED = (
-    "lakevilla is not installed in the Python of Spark's executors: install the same version there, or let "
-    "PYSPARK_PYTHON name an interpreter that has it"
+    "{} is not installed in the Python of Spark's executors: install lakevilla there in the same version, "
+    "send it with the job (spark.archives; docs/cluster.md shows how), or let PYSPARK_PYTHON name an "
+    "interpreter that has it"
 )
 
 
@@ -195,8 +197,8 @@ def _translated(error: Exception) -> LakeVillaError:
         return _kind(ours[-1][0])(ours[-1][1].strip())
     if condition.startswith("FAILED_READ_FILE") or "[FAILED_READ_FILE" in whole or _LOST.search(whole):
         return Corrupt(_UNREADABLE.format(_about_file(whole, text)))
-    if "No module named 'lakevilla'" in whole:
-        return InvalidInput(_NOT_INSTALLED)
+    if missing := _MISSING.search(whole):
+        return InvalidInput(_NOT_INSTALLED.format(missing[1]))
     if isinstance(error, PythonException) or _PYTHON in whole:
         return InvalidInput(f"a Python function of the statement failed: {_last_line(whole)}")
     if condition.startswith(("UNSUPPORTED", "NOT_SUPPORTED")):
@@ -218,6 +220,10 @@ def _users(error: Exception, condition: str, text: str) -> InvalidInput:
         proposed = [_last_part(name) for name in (parameters.get("proposal") or "").split(", ") if name]
         proposed = [name for name in proposed if not _INTERNAL.match(name)]
         return unknown_column(_plain(parameters["objectName"]), list(dict.fromkeys(proposed)))
+    if condition.startswith("UNRESOLVED_USING_COLUMN") and parameters.get("colName"):
+        return unknown_column(
+            _plain(parameters["colName"]), _PART.findall(parameters.get("suggestion") or "")
+        )
     if condition.startswith("UNRESOLVED_ROUTINE") and parameters.get("routineName"):
         return unknown_function(_plain(parameters["routineName"]))
     found = InvalidInput(_CONDITION.sub("", text).replace("[PARSE_SYNTAX_ERROR] Syntax", "SQL syntax"))

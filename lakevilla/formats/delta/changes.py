@@ -29,7 +29,7 @@ def inverse(base: DeltaSnapshot, change: Change, now_ms: int) -> Change:
     """The change that undoes this one, which was published on `base`.
 
     Restored files have no statistics: a `remove` action has none. Rows that came after the table was replaced
-    do not fit its old columns: they are in the way.
+    do not fit its old columns: they prevent the inverse.
     """
     commit = unpublished(base, change, now_ms)
     root = base.store.url

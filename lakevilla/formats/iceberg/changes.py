@@ -39,7 +39,7 @@ def inverse(base: IcebergSnapshot, change: Change) -> Change:
     """The change that undoes this one, which was published on `base`.
 
     Schemas and specs that it added stay, unused: manifests refer to them. Rows that came after the table was
-    replaced do not fit its old columns: they are in the way.
+    replaced do not fit its old columns: they prevent the inverse.
     """
     raw = _with(base.raw, change)
     layout = base.layout_of(raw)

@@ -247,7 +247,7 @@ class IcebergTable:
         return expire(snapshot.raw, since_ms, needed)
 
     def maintain(self, snapshot: IcebergSnapshot) -> None:
-        """The commit stands without the hint."""
+        """The commit is valid without the hint."""
         self._log.leave_hint(snapshot.at)
 
     def renew_hint(self, snapshot: IcebergSnapshot) -> None:

@@ -41,14 +41,15 @@ class CommitBase(ABC):
 
     @abstractmethod
     def catch_up_with(self, log: GlobalLog, read: ReadHead) -> ReadHead:
-        """Bring all that the transaction did up to this HEAD, or a later one, which is returned.
+        """Move all that the transaction did to this HEAD, or to a later one, which is returned.
 
-        Raises Aborted if that cannot be. Called again whenever another entry came first, or an outside
-        writer was in the way.
+        Raises Aborted if that is impossible. Called again whenever another entry came first, or an outside
+        writer conflicted.
         """
 
     def was_rolled_back(self) -> None:
-        """An outside writer was in the way of what was decided, perhaps where a table was to be made."""
+        """The decided commit was rolled back, because an outside writer conflicted, perhaps where a table was
+        to be made."""
         self._rolled_back = True
 
     @property
@@ -67,7 +68,7 @@ class CommitBase(ABC):
         return contended
 
     def queue_up(self) -> None:
-        """Claim a ticket for each table that we change by what it holds, if we can redo that."""
+        """Claim a ticket for each table that we change by what we read of it, if we can redo that."""
         if self._queued_up or not self._recovers:
             return
         self._queued_up = True
@@ -84,12 +85,12 @@ class CommitBase(ABC):
         return found if version is None else [taken for taken in found if taken.snapshot.version <= version]
 
     def recheck(self) -> None:
-        """Look again at what the commit builds on, if it is so old that it may have been cleaned away."""
+        """Check again what the commit builds on, if it is so old that it may have been deleted."""
         touched = [(p, self._parts.operations.change(p.ref.location)) for p in self._workspace.touched]
         self._parts.premises.recheck([TableChange(p, change or Change(READ)) for p, change in touched])
 
     def is_behind(self) -> bool:
-        """Whether the log may have been cleaned up behind a table that the transaction stands on."""
+        """Whether log entries after a pinned version may have been deleted."""
         return any(self._parts.premises.is_behind(pinned) for pinned in self._workspace.touched)
 
 
@@ -104,7 +105,7 @@ class PerTableBase(CommitBase):
         uploads."""
         if self.is_behind() or self._is_contended():
             self._catch_up()
-        # In this order: what the look finds beyond the version that we stand on then is young.
+        # In this order: versions after the pinned one that are found now are young.
         self.recheck()
         workspace, found, moved = self._workspace, list[ReadHead | None](), list[bool]()
         written = {pinned.ref.location for pinned, _ in self.changes}

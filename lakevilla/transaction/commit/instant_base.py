@@ -1,13 +1,14 @@
 """The base of a commit with isolation: one instant, and the way to a later one (module 4.2).
 
-As long as HEAD is the pinned one nothing can have come between, and the create of the slot after it proves
-that: no look at any table. If another entry came first, the versions of the tables that were touched are
+As long as HEAD is the pinned one there is no later commit, and the create of the slot after it proves that:
+no table has to be read. If another entry came first, the versions of the tables that were touched are
 compared with the new HEAD's by the rules R1-R3. With recovery a rule that is hit leads to a rebase or a redo
 on the new instant, without it to `ValidationFailed`.
 
-All tables are brought to one instant together. A transaction with snapshot isolation stays on its own where
-what it writes has not moved; where it has, it is brought to the new instant as a whole, and everything that
-its client was given must be the same there: to redo a part of it alone would lose updates.
+All tables move to a later instant together. A transaction with snapshot isolation stays on its instant as
+long as the tables that it writes have not changed. If one has changed, the whole transaction moves to the new
+instant, and everything that its client was given must be the same there: to redo only a part would lose
+updates.
 """
 
 from functools import partial
@@ -38,8 +39,8 @@ class InstantBase(CommitBase):
         return read or self._read_head(log)
 
     def catch_up_with(self, log: GlobalLog, read: ReadHead) -> ReadHead:
-        """Validate, and if a rule is hit, go on to this HEAD. A client that has to redo for that queues up
-        first, so that it is done once."""
+        """Validate, and if a rule is violated, move to this HEAD. A client that has to redo for that queues
+        up first, so that it is done once."""
         if self._instant.head.lake not in ("", read.head.lake):
             raise log.recreated()
         if self._instant.read is not None and read.head.seq == self._instant.read.head.seq:
@@ -88,9 +89,9 @@ class InstantBase(CommitBase):
         return [pinned for pinned in self._workspace.touched if not pinned.is_new]
 
     def _commits_since(self, head: Head) -> CommitsSince:
-        """What was committed between the instant that we stand on and this one, and where we make tables."""
+        """What was committed between the pinned instant and this one, and where we make tables."""
         moved = [p for p in self._found if p.snapshot.version != head.versions[p.ref.location]]
-        # Nothing past it: that is not part of the instant.
+        # Nothing after it: later versions are not part of the instant.
         tasks = [partial(self._since, pinned, head.versions[pinned.ref.location]) for pinned in moved]
         if self._rolled_back:
             made = list(self._workspace.own.made.values())

@@ -79,7 +79,7 @@ def _rebase(pending: TableChange, base: Snapshot, between: Sequence[Taken]) -> S
 def settle_base(catalog: Catalog, pinned: Pinned, meter: Meter) -> None:
     """Settle the entry of the global log that decided the version on which a commit without a slot builds.
 
-    Such a commit is in the way of an inverse: if the entry had to be rolled back later, the table would be
+    Such a commit prevents an inverse commit: if the entry had to be rolled back later, the table would be
     torn. Every path to a publish passes here, wherever the version was met. If the entry is rolled back now,
     the number after the version is taken by the inverse. No request if the entry is known to be settled.
     """

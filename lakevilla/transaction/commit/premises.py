@@ -9,8 +9,8 @@ There are two, and each has a time of its own:
 - **The uploads**: the data files are there. It holds since the statement began that wrote them
   (`Operation.begun_at`), whatever the transaction has read or redone since.
 
-A premise that is older is looked at again right before the commit, which then builds on the newest version:
-an entry that the look found may be so old that it is deleted in the next moment. For the uploads the
+A premise that is older is checked again right before the commit, which then builds on the newest version: an
+entry that the check found may be so old that it is deleted in the next moment. For the uploads the
 transaction writes its lease first: from then on vacuum keeps what it uploaded (`maintenance.transactions`).
 That is the vacuum of this lake. A table that belongs to another lake is vacuumed from there, by a client that
 does not see this lake's leases: files that were uploaded there almost a day ago are not published any more.
@@ -59,12 +59,12 @@ class Premises:
 
     def is_behind(self, pinned: Pinned) -> bool:
         """Whether the log may have been cleaned up behind this table: then the commit catches up before it
-        looks again. Entries that are as old as the pin may be deleted right after the look, so a commit that
-        builds on a version below them could take one of their numbers."""
+        checks again. Entries that are as old as the pin may be deleted right after the check, so a commit
+        that builds on a version below them could take one of their numbers."""
         return not pinned.is_new and self._is_old(pinned.pinned_at)
 
     def recheck(self, pending: Iterable[TableChange]) -> None:
-        """Right before the commit: look again at what is old. Conflict if it was deleted."""
+        """Right before the commit: check again what is old. Conflict if it was deleted."""
         now, changes = self._workspace.environment.elapsed(), list(pending)
         for each in changes:
             if self.is_behind(each.pinned) and not is_whole(each.pinned):

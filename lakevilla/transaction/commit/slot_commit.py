@@ -1,10 +1,9 @@
 """The commit of a transaction that the global log decides: several tables, or one with reads of others.
 
 The create of the next slot is the decision (docs/protocol.md, 7). It proves that no other entry came since
-HEAD was read; its commit base says what it builds on at that HEAD. Only outside
-writers, which use no slots, can have moved what it changes, and settling deals with those. If the slot is
-taken, that entry is settled first, then the transaction is brought up to the new HEAD, and the next slot is
-tried.
+HEAD was read; its commit base says what it builds on at that HEAD. Only outside writers, which use no slots,
+can have changed its tables since then, and settling handles those. If the slot is taken, that entry is
+settled first, then the transaction catches up with the new HEAD, and the next slot is tried.
 """
 
 import logging
@@ -53,7 +52,7 @@ class Committed:
 
     @staticmethod
     def before(once: Batch, done: Done) -> "Committed":
-        """What becomes of a transaction whose batch is committed already."""
+        """The result of a transaction whose batch is committed already."""
         return Committed(done.seq_of(once), {}, replayed=True)
 
 
@@ -74,8 +73,8 @@ class SlotCommit:
         try:
             return self._decide()
         except Aborted as error:
-            # What is in our way may be our own batch, committed by a client that ran it at the same time, or
-            # our own transaction, committed by a client that resumed it.
+            # The conflicting commit may be our own batch, committed by a client that ran it at the same time,
+            # or our own transaction, committed by a client that resumed it.
             log = self._workspace.catalog.log(self._workspace.meter)
             replay = None if self._parts.guarantees.once is None else self._replay(log.read_head())
             if replay is not None:
@@ -118,7 +117,7 @@ class SlotCommit:
                 read, done = self._settle(read, entry, commit, premise)
                 if done is not None:
                     return done
-                # An outside writer was in the way, and what was published has been rolled back.
+                # An outside writer conflicted, and what was published has been rolled back.
                 self._parts.redo.begin(environment.new_id())
                 self._base.was_rolled_back()
             else:
@@ -129,13 +128,13 @@ class SlotCommit:
         )
 
     def _replay(self, read: ReadHead | None) -> Committed | None:
-        """What becomes of the transaction if its batch is committed at this HEAD; None if it is not."""
+        """The result of the transaction if its batch is committed at this HEAD; None if it is not."""
         once = self._parts.guarantees.once
         done = None if once is None or read is None else find_done(read.head.batches, once)
         return None if once is None or done is None else Committed.before(once, done)
 
     def _commit(self) -> Commit | None:
-        """What the transaction does and has read, on the versions that it stands on.
+        """What the transaction does and has read, on its pinned versions.
 
         Also where it changes nothing in the end: the slot then proves that all it has read was true at once.
         """
@@ -239,7 +238,7 @@ class SlotCommit:
 
     def _open_at(self, premise: Premise, ref: TableRef, version: int) -> tuple[Table, Snapshot]:
         pinned = self._workspace.base(ref.location)
-        assert pinned.snapshot.version == version, "the entry was made from where we stand"
+        assert pinned.snapshot.version == version, "the entry was made from the pinned version"
         return guarded(pinned.table, ref, premise), pinned.snapshot
 
 

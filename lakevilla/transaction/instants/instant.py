@@ -85,7 +85,7 @@ class PinnedInstant:
     def pin_instant(self, names: Sequence[str], touched: Sequence[Pinned], blind: bool = False) -> None:
         """The next statement names these tables; `blind` if it only appends to them.
 
-        `touched` are the tables that the transaction stands on. Conflict if one of the new ones is not known
+        `touched` are the tables that the transaction has used. Conflict if one of the new ones is not known
         at the pinned instant, and what was touched has moved since.
         """
         new = [name for name in names if name.casefold() not in self._included]
@@ -159,7 +159,7 @@ class PinnedInstant:
         self._included = {ref.name.casefold() for ref in touched}
 
     def forget(self) -> None:
-        """Pin anew with the next statement."""
+        """Pin again with the next statement."""
         self._head, self._read, self.stayed = None, None, None
         self._included.clear()
 
@@ -263,7 +263,7 @@ class PinnedInstant:
         """HEAD after an entry that makes these versions part of the lake's instant; None if another entry
         came first, which is settled then."""
         if read is None:
-            # The client that makes the log first may know later versions of these tables: look again.
+            # The client that makes the log first may know later versions of these tables: read them again.
             self._catalog.first_head(self._meter)
             return None
         newest = {pinned.ref: pinned.snapshot for pinned in tables}

@@ -117,9 +117,9 @@ def _decided(txn: str, evidence: Evidence) -> Outcome | None:
     for step in evidence.steps:
         if step.final and step.kind not in _DECIDES_NOTHING:
             return _aborted(txn, step.seq)
-    told = [(entry, _of_entry(txn, evidence, entry)) for entry in evidence.entries]
-    finals = [outcome for _, outcome in told if outcome is not None and outcome.state == "committed"]
-    return next(iter(finals), None) or next((outcome for _, outcome in told if outcome is not None), None)
+    judged = [(entry, _of_entry(txn, evidence, entry)) for entry in evidence.entries]
+    finals = [outcome for _, outcome in judged if outcome is not None and outcome.state == "committed"]
+    return next(iter(finals), None) or next((outcome for _, outcome in judged if outcome is not None), None)
 
 
 def _of_entry(txn: str, evidence: Evidence, entry: Entry) -> Outcome | None:

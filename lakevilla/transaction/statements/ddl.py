@@ -79,7 +79,7 @@ def register(workspace: Workspace, name: str, location: str) -> Effect:
 
 
 def _existing(workspace: Workspace, location: str) -> str:
-    """Where a table lies that a client names by a URL or a path, as the registry keeps it.
+    """The location of a table that a client names by a URL or a path, as the registry keeps it.
 
     A relative path without a dot may mean a folder of the lake or, if the lake is on this machine, one of the
     working directory.
@@ -187,7 +187,7 @@ def alter(workspace: Workspace, name: str, action: sql.Action) -> Effect:
     change = pinned.table.alter(pinned.snapshot, action)
     if isinstance(action, sql.AddConstraint):
         _check_rows(workspace, pinned, action)
-        # Rows that come between would not have been checked.
+        # Rows that are added meanwhile would not have been checked.
         change = replace(change, read=ReadSet((ANYTHING,)))
     return Effect(None, TableChange(pinned, change))
 

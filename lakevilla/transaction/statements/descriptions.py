@@ -1,4 +1,5 @@
-"""Statements about tables: columns, properties, details, history, and the statement that makes them anew."""
+"""Statements about tables: columns, properties, details, history, and the statement that creates such a
+table."""
 
 import re
 

@@ -82,7 +82,8 @@ def _quoted(name: str) -> str:
 
 
 def frozen(data: object) -> object:
-    """Rows that stay as they are when the client goes on with its own: a statement may be redone later."""
+    """A copy of the rows, which does not change when the client changes its own: a statement may be redone
+    later."""
     if isinstance(data, list):
         return [_copied(row) for row in data]
     return _own_copy(data) if _is_frame(data) else data

@@ -72,11 +72,11 @@ class OwnTables:
         return location in self._ever_made
 
     def unmake(self, location: str) -> None:
-        """What we made there was undone, and now another client's table lies there."""
+        """What we made there was undone, and now another client's table is there."""
         self._ever_made.discard(location)
 
     def uses(self, location: str) -> bool:
-        """Whether an operation that stands has made a table there."""
+        """Whether an operation that was not undone has made a table there."""
         return location in self._used
 
     def names(self, lake: list[str]) -> list[str]:

@@ -1,7 +1,7 @@
 """Replacing a table: another definition and other rows, as the next version of the same table.
 
-The log goes on, so earlier versions stay readable, and RESTORE brings one back. Whatever another client
-changes at the same time is in the way: its rows would not fit the new columns.
+The log goes on, so earlier versions stay readable, and RESTORE brings one back. Every concurrent change by
+another client is a conflict: its rows would not fit the new columns.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ def create_or_replace(
     properties: Mapping[str, str] | None = None,
     comment: str | None = None,
 ) -> Effect:
-    """The table anew, whatever it was before; a table that does not exist is created."""
+    """The new definition of the table, whatever it was before; a table that does not exist is created."""
     if workspace.find(name) is None:
         return ddl.create(
             workspace,
@@ -93,7 +93,7 @@ def _replaced(workspace: Workspace, pinned: Pinned, definition: Change, data: ob
 def _refuse_moved(
     workspace: Workspace, pinned: Pinned, format_name: str | None, location: str | None
 ) -> None:
-    """A table stays where it is, and of the format that it has: its log goes on."""
+    """A table keeps its location and its format: its log continues."""
     name, known = pinned.ref.name, pinned.ref.format.partition(":")[0]
     if format_name is not None and format_name.lower() != known:
         raise Unsupported(

@@ -92,7 +92,7 @@ class _Proposal:
 
 
 LONGEST_BYTES = 64 * 1024
-"""The text of a view lies in HEAD, which every client reads."""
+"""The text of a view is stored in HEAD, which every client reads."""
 
 
 def defined(workspace: Workspace, statement: sql.CreateView, name: str) -> View:

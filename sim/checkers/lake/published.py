@@ -158,7 +158,7 @@ def _drops(commit: Commit, seq: int) -> bool:
 def _tables_after(
     tables: dict[str, Any], change: dict[str, Any], versions: dict[str, int]
 ) -> list[dict[str, Any]]:
-    """What HEAD's tables may be after an entry: changed by it, or as before if it came to nothing.
+    """What HEAD's tables may be after an entry: changed by it, or as before if it had no effect.
 
     `versions` are those that HEAD has of its tables after it.
     """

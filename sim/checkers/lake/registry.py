@@ -31,7 +31,7 @@ def read_registry(writes: Iterable[TimedWrite]) -> Registry:
             continue
         if SLOT.match(write.key):
             change = json.loads(write.data)["change"]
-            # A void slot keeps a late copy of an entry out; what becomes of commits on several tables is
+            # A void slot keeps a late copy of an entry out; the outcome of commits on several tables is
             # judged where they are made.
             if "name" in change:
                 registry.slots.append((write.at, change))

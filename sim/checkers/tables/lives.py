@@ -23,8 +23,8 @@ from sim.checkers.tables.rows import Row, Rows, after, as_rows, without
 from sim.checkers.tables.versions import TimedWrite
 
 GRACE = 3600.0
-"""How long a transaction that began before a folder was deleted may take it for what it was, unless its
-client says that it does not know what became of it."""
+"""How long a transaction that began before a folder was deleted may use its old state, unless its client says
+that it does not know the outcome."""
 INVERSE = "-inverse"
 WRECKER = "wrecker"
 """The client that deletes whole folders."""
@@ -115,8 +115,8 @@ class Lives:
         return [problem for _, _, problem in self._found]
 
     def left_over(self) -> list[str]:
-        """Entries under numbers that had been used, which their clients left there although they know what
-        became of their transactions."""
+        """Entries under numbers that had been used, which their clients left there although they know the
+        outcome of their transactions."""
         found = []
         for key, (client, txn) in self._stale.items():
             op = self._operations.get(txn)

@@ -90,7 +90,7 @@ def hidden_commits(writes: Iterable[Write]) -> list[tuple[str, int]]:
 
 
 def without_markers(writes: Sequence[Write]) -> tuple[list[Write], Numbers]:
-    """The writes as if there had never been a marker, and what became of the numbers."""
+    """The writes as if there had never been a marker, and the new numbers of the versions."""
     numbers, placed = Numbers(), [(write, place_of(write.key)) for write in writes]
     for write, place in placed:
         if place is not None and _parse(write, place).state == FREED:

@@ -93,8 +93,7 @@ class Keeping:
         self, write: SentWrite, name: str, entry: tuple[float, dict[str, _Base]], torn: set[str]
     ) -> None:
         """A table is torn only where a legacy client has built on what had to be rolled back, where the
-        version on
-        which the entry was validated cannot be read any more, or where the table was deleted."""
+        version on which the entry was validated cannot be read any more, or where the table was deleted."""
         decided_at, bases = entry
         for location in torn:
             root = self._root(name, location)

@@ -2,7 +2,7 @@
 
     T1 w1=11; T2 r*; T1 c; T2 r*,c
 
-A step names its transaction, or goes on with the last one named; commas part steps of one transaction.
+A step names its transaction, or belongs to the last one named; commas part steps of one transaction.
 
     w1=11  w2+=5                set, or raise, the value of one id
     set v=12 where v=10         the same where a condition holds

@@ -4,10 +4,12 @@ import datetime as dt
 import gc
 import uuid
 from collections.abc import Callable
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -16,6 +18,10 @@ import pytest
 
 import lakevilla as lv
 from lakevilla.formats.registry import FORMATS
+
+
+class Color(Enum):
+    RED = "red"
 
 
 @pytest.fixture
@@ -120,6 +126,9 @@ MISTAKES: dict[str, tuple[Callable[[Path], object], str]] = {
     "unknown column": (lambda _: pl.DataFrame({"idd": [1]}), "idd"),
     "one dict": (lambda _: {"id": 1}, ""),
     "nothing": (lambda _: None, ""),
+    "a lazy frame that cannot be computed": (lambda _: pl.LazyFrame({"id": [1]}).select("none"), ""),
+    "a relation that fails in the middle": (lambda _: duckdb.sql("SELECT error('boom') AS id"), ""),
+    "a file elsewhere": (lambda _: "s3://bucket/rows.parquet", ""),
 }
 
 
@@ -129,6 +138,36 @@ def test_mistake_in_the_data_is_named_with_its_column(lake: lv.Lake, tmp_path: P
     with pytest.raises(lv.InvalidInput) as refused:
         lake.append("t", make(tmp_path))
     assert refused.value.column == column
+    assert rows(lake) == []
+
+
+def test_values_of_other_types_are_what_they_are_in_sql(tmp_path: Path) -> None:
+    lake = lv.Lake(tmp_path, engine="local", storage_options={"fsync": "false"})
+    lake.create("v", "id BIGINT, s STRING, d DATE, f FLOAT")
+    lake.append(
+        "v",
+        [
+            {"id": np.int64(1), "s": Color.RED, "d": np.datetime64("2026-01-02"), "f": np.float32(0.5)},
+            {"id": 2, "s": uuid.UUID(int=1), "d": pd.NaT, "f": pd.NA},
+        ],
+    )
+    lake.append("v", pl.DataFrame({"id": [3], "s": pl.Series(["x"], dtype=pl.Categorical)}))
+    (tmp_path / "rows 1.csv").write_text("id,f\n4,0.25\n")
+    lake.append("v", (tmp_path / "rows 1.csv").as_uri())
+    assert rows(lake, "SELECT * FROM v ORDER BY id") == [
+        (1, "red", dt.date(2026, 1, 2), 0.5),
+        (2, "00000000-0000-0000-0000-000000000001", None, None),
+        (3, "x", None, None),
+        (4, None, None, 0.25),
+    ]
+    with pytest.raises(lv.InvalidInput, match="too large") as refused:
+        lake.append("v", [{"f": 1e300}])
+    assert refused.value.column == "f"
+
+
+def test_error_of_a_generator_is_its_own(lake: lv.Lake) -> None:
+    with pytest.raises(ZeroDivisionError):
+        lake.append("t", ({"id": 1 // number} for number in (1, 0)))
     assert rows(lake) == []
 
 
@@ -256,8 +295,8 @@ def test_unknown_columns_stay_an_error_without_a_word(lake: lv.Lake) -> None:
     assert refused.value.column == "n"
     with pytest.raises(lv.InvalidInput):
         lake.append("t", [{"id": 1}], schema="widen")
-    with pytest.raises(lv.Unsupported):
-        lake.overwrite("t", [{"id": 1}], schema="replace")
+    with pytest.raises(lv.InvalidInput, match="append cannot replace columns"):
+        lake.append("t", [{"id": 1}], schema="replace")
 
 
 def test_widening_meets_a_change_of_the_same_columns_by_others(lake: lv.Lake) -> None:

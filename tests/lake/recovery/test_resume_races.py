@@ -1,4 +1,4 @@
-"""Clients that go on with one transaction, in simulated worlds with faults: it is committed once at most."""
+"""Clients that resume one transaction, in simulated worlds with faults: it is committed once at most."""
 
 import json
 from collections.abc import Callable
@@ -17,7 +17,7 @@ ROW = [{"k": 1, "items": "x"}]
 
 
 class Race:
-    """One transaction that its client begins, and others go on with."""
+    """One transaction that its client begins, and others resume."""
 
     def __init__(self, world: World) -> None:
         self.world = world

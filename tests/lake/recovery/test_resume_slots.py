@@ -1,4 +1,4 @@
-"""Transactions that a slot decides (CT, I) and that outlive their client: `lake.resume` goes on with them."""
+"""Transactions that a slot decides (CT, I) and that outlive their client: `lake.resume` continues them."""
 
 import json
 from collections.abc import Callable
@@ -53,7 +53,7 @@ def look(table: str) -> Step:
 
 
 def abandon(root: Path, *steps: Step, features: lv.Features = ALL, **picked: Any) -> lv.Transaction:
-    """A transaction whose client does this much and is not heard of again; all of it is stored."""
+    """A transaction whose client does this much and then dies; all of it is stored."""
     lake = open_lake(root)
     tx = lake.transaction(features, **picked)
     for step in steps:

@@ -1,4 +1,4 @@
-"""`lake.outcome`: what became of a transaction, asked by another client."""
+"""`lake.outcome`: the outcome of a transaction, asked by another client."""
 
 from pathlib import Path
 

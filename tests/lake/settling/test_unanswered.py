@@ -1,7 +1,7 @@
 """Commits on a real S3 server whose answers are lost until the client gives up, and what it is told then.
 
 Each round loses one decisive write (a log entry, a slot of the global log, HEAD): the server carried it out,
-never heard of it, or carries it out when the client has given up; until then it answers nothing. Every
+never received it, or carries it out when the client has given up; until then it answers nothing. Every
 sentence of the error and of `lake.outcome` is followed: what is said to be committed is there once, what may
 be run again is absent, and there once when it was.
 """

@@ -5,6 +5,7 @@ import re
 import pytest
 
 import lakevilla as lv
+from tests.lake.sql.misspelt import COLUMNS, KEYWORDS, SETUP, check_column
 
 INTERNAL = re.compile(r"\b[ctinx]\d+\b|sqlglot|duckdb|WatchedCounts|TokenType|<class|SQLSTATE", re.IGNORECASE)
 
@@ -74,6 +75,29 @@ def test_mistake_that_the_data_shows_names_nothing_of_ours(lake: lv.Lake, text: 
         lake.sql(text)
     assert not INTERNAL.search(str(error.value))
     assert len(error.value.message.splitlines()) == 1
+
+
+@pytest.fixture(scope="module")
+def shop() -> lv.Lake:
+    lake = lv.Lake("memory://", engine="local")
+    for text in SETUP:
+        lake.sql(text)
+    return lake
+
+
+@pytest.mark.parametrize("text", COLUMNS)
+def test_misspelt_column_is_shown_in_every_clause(shop: lv.Lake, text: str) -> None:
+    check_column(shop, text)
+
+
+@pytest.mark.parametrize(("text", "place"), KEYWORDS)
+def test_misspelt_keyword_is_shown(shop: lv.Lake, text: str, place: str) -> None:
+    with pytest.raises(lv.LakeVillaError) as error:
+        shop.sql(text)
+    found = error.value.position
+    assert found is not None
+    assert text[found.start : found.end] == place
+    assert not INTERNAL.search(str(error.value))
 
 
 def test_expression_of_a_verb_is_shown_as_it_was_given(lake: lv.Lake) -> None:

@@ -172,7 +172,8 @@ class OnLists:
 
 
 def _merged(kind: str, row: Row, match: Row | None) -> Row | None:
-    """What becomes of a row of the target; None if it goes, the very same object if nothing happens."""
+    """The new value of a row of the target; None if it is deleted, the very same object if nothing
+    happens."""
     if match is None:
         if kind == "mirror" and row[1] == 0:
             return None

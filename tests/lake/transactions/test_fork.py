@@ -1,4 +1,4 @@
-"""A process that forks while a transaction is open: only the parent goes on with it, and nothing hangs."""
+"""A process that forks while a transaction is open: only the parent continues it, and nothing hangs."""
 
 import os
 import pickle

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 
 import lakevilla as lv
@@ -60,6 +61,6 @@ def test_options_that_say_nothing_are_an_error_with_our_sentence(session: Any, l
     for options, sentence in wrong:
         with pytest.raises(AnalysisException, match=sentence):
             read(session, lake, **options).collect()
-    with pytest.raises(PySparkException):
+    with pytest.raises((PySparkException, Py4JJavaError)):
         session.range(1).write.format("lakevilla").option("table", "orders").mode("append").save(lake.url)
     assert lake.read("orders").count() == 2

@@ -1,6 +1,5 @@
 """Views, information_schema and replaced tables on Spark, with the same answers as on the local engine."""
 
-import logging
 from pathlib import Path
 from typing import Any
 
@@ -59,32 +58,3 @@ def test_table_is_replaced_on_spark(lake: lv.Lake) -> None:
     assert rows(lv.Lake(lake.url, engine="local"), "SELECT * FROM orders") == [(5, 1.5)]
     version = lake.history("orders")[1].version
     assert len(lake.read("orders", version=version).collect()) == 3
-
-
-MISTAKES = [
-    ("SELECT nme FROM orders", "nme", "did you mean 'name'?"),
-    ("SELECT lenght(name) FROM orders", "lenght", "did you mean 'length'?"),
-    ("SELECT id FROM orders WHERE nme = 'a' GROUP BY nme", "nme", "did you mean 'name'?"),
-    ("SELECT CST(name AS INT) FROM orders", "CST", "did you mean 'cast'?"),
-    ("SELECT   upper( id + array(1) ) FROM orders", "id + array(1)", "data type mismatch"),
-    ("UPDATE orders SET name = nme", "nme", "did you mean 'name'?"),
-    ("DELETE FROM orders WHERE idd = 1", "idd", "did you mean 'id'?"),
-    ("SELECT id FROM ordes o", "ordes", "did you mean 'orders'?"),
-]
-
-
-@pytest.mark.parametrize(("text", "place", "words"), MISTAKES, ids=[text for text, _, _ in MISTAKES])
-def test_mistake_is_shown_at_its_place_on_spark(
-    quick: Any, tmp_path: Path, text: str, place: str, words: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    lake = lv.Lake(tmp_path, spark=quick)
-    lake.create("orders", [{"id": 1, "name": "a"}])
-    with pytest.raises(lv.LakeVillaError) as error, caplog.at_level(logging.DEBUG, "SQLQueryContextLogger"):
-        lake.sql(text)
-    found = error.value.position
-    assert words in error.value.message
-    assert found is not None
-    assert text[found.start : found.end] == place
-    for internal in ("lakevilla_", "SQLSTATE", "sqlglot"):
-        assert internal not in str(error.value)
-    assert not [record for record in caplog.records if record.name == "SQLQueryContextLogger"]

@@ -24,6 +24,7 @@ from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput
 from lakevilla.sql.dialect import DIALECT
 from lakevilla.sql.tables import read_table, table_nodes
+from lakevilla.sql.words.suggestions import unknown_column
 
 _MOMENTS = {
     "now": "timestamp_millis({ms})",
@@ -85,6 +86,12 @@ class Statement:
 
     def run(self, sql: str) -> Any:
         """The text as a DataFrame, analysed."""
+        try:
+            return self._analysed(sql)
+        except InvalidInput as error:
+            raise _suggesting(error, self.sources) from error.__cause__
+
+    def _analysed(self, sql: str) -> Any:
         session = self.reader.session
         with explained():
             if connect.is_connect(session):
@@ -149,6 +156,16 @@ def statement(
         yield opened
     finally:
         opened.close()
+
+
+def _suggesting(error: InvalidInput, sources: Mapping[str, Source]) -> InvalidInput:
+    """The error for an unknown column, with a suggestion from the tables where Spark has none: in ORDER BY
+    and HAVING it looks at the result alone."""
+    if not error.unknown or error.unknown != error.column or "did you mean" in error.message:
+        return error
+    names = dict.fromkeys(name for source in sources.values() for name in source.schema.names)
+    better = unknown_column(error.unknown, list(names))
+    return better if "did you mean" in better.message else error
 
 
 def _needs_escapes(node: exp.Expr) -> bool:

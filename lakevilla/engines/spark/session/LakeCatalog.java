@@ -46,6 +46,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractFunction0;
 
 /**
  * The tables of a lake as a catalog of Spark, for reading, see attached.py.
@@ -63,12 +64,18 @@ public class LakeCatalog implements TableCatalog {
   private Function tables;
 
   /** Let the session's catalog of this name, which is of this class, answer by these tables from now on. */
-  public void attach(SparkSession session, String name, Function tables) {
+  public void attach(final SparkSession session, final String name, Function tables) {
     Thread thread = Thread.currentThread();
     ClassLoader before = thread.getContextClassLoader();
     thread.setContextClassLoader(LakeCatalog.class.getClassLoader());
     try {
-      ((LakeCatalog) session.sessionState().catalogManager().catalog(name)).tables = tables;
+      // The settings of the active session name the class.
+      Object found = session.withActive(new AbstractFunction0() {
+        public Object apply() {
+          return session.sessionState().catalogManager().catalog(name);
+        }
+      });
+      ((LakeCatalog) found).tables = tables;
     } finally {
       thread.setContextClassLoader(before);
     }

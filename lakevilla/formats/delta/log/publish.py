@@ -128,7 +128,7 @@ def is_stale(store: Store, version: int, orphaned: bool = False, displaced: bool
 def _notice_action(
     notice: Notice, author: Author, version: int, before: Commit | None, now_ms: int
 ) -> Action:
-    """The only action of such an entry, with a time of its own where the one before has."""
+    """The only action of such an entry, with an in-commit timestamp if the entry before has one."""
     previous = None if before is None else (before.info or {}).get("inCommitTimestamp")
     return commit_info(
         Change("DROP TABLE" if notice.dropped else "RENAME TABLE", notice=notice),

@@ -93,15 +93,15 @@ def _columns(raw: Raw, schema: pa.Schema) -> Schema:
 
 
 def _schema_parts(raw: Raw, columns: Schema) -> dict[str, Any]:
-    told = json.loads(columns.model_dump_json())
+    encoded = json.loads(columns.model_dump_json())
     known = [{"schema-id": 0, **schema} for schema in raw.get("schemas") or [raw["schema"]]]
     is_new = all(schema["schema-id"] != columns.schema_id for schema in known)
     parts: dict[str, Any] = {
-        "schemas": [*known, told] if is_new else known,
+        "schemas": [*known, encoded] if is_new else known,
         "current-schema-id": columns.schema_id,
         "last-column-id": max(int(raw["last-column-id"]), columns.highest_field_id),
     }
-    return parts | ({"schema": told} if format_version(raw) == 1 else {})
+    return parts | ({"schema": encoded} if format_version(raw) == 1 else {})
 
 
 def _spec_parts(raw: Raw, columns: Schema, partition_by: Sequence[PartitionField]) -> dict[str, Any]:
@@ -123,9 +123,9 @@ def _spec_parts(raw: Raw, columns: Schema, partition_by: Sequence[PartitionField
             "stay for good. Keep them, or drop the table and create it anew in one transaction"
         )
     number = max(known) + 1 if same is None else same
-    told = [{"spec-id": one, "fields": other} for one, other in known.items()]
+    encoded = [{"spec-id": one, "fields": other} for one, other in known.items()]
     parts: dict[str, Any] = {
-        "partition-specs": told if same is not None else [*told, {"spec-id": number, "fields": fields}],
+        "partition-specs": encoded if same is not None else [*encoded, {"spec-id": number, "fields": fields}],
         "default-spec-id": number,
         "last-partition-id": last,
     }

@@ -1,8 +1,8 @@
 """Which client wrote a version of an Iceberg table: our part of its metadata.
 
 The table property `lakevilla.commit` holds a JSON object with the attempt by which recovery recognises a
-commit. Clients that know nothing of it copy it into the versions that they write, so it names the version
-that it belongs to: in any other only the newest ticket, slot and notice are still true.
+commit. Legacy clients copy it into the versions that they write, so it names the version that it belongs to:
+in later versions only the newest ticket, slot and notice are still true.
 
 A marker (placement `log`) is a version with the state of an earlier one, where this property says so.
 """
@@ -22,14 +22,14 @@ Info = Ours
 
 
 def commit_info(raw: Raw) -> Info:
-    """What the metadata says of our commits, of whichever version; empty if nothing."""
+    """What the metadata says about our commits, of this or an earlier version; empty if nothing."""
     text = properties(raw).get(COMMIT)
     if text is None:
         return {}
     try:
         info = json.loads(text)
     except (ValueError, TypeError, RecursionError):
-        # Another client's property of that name says nothing to us.
+        # It is another client's property of the same name.
         return {}
     return info if isinstance(info, dict) else {}
 

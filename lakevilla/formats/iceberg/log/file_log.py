@@ -189,8 +189,8 @@ class FileLog:
         return [partial(self._store.replace, HINT, right, hint.etag)]
 
     def _write_besides(self, version: Version, *tasks: Callable[[], object]) -> None:
-        """Besides, where others hold versions above this one by markers: one GET that misses, or the replace
-        of those that were freed and show less."""
+        """Run these tasks. If other clients hold versions above this one by markers, also one GET that
+        misses, or the replace of released ones that show an older state."""
         if markers_in_log(properties(version.raw)):
             tasks = (*tasks, partial(show_above, self._store, self._environment, version))
         self._environment.fan_out(tasks)
@@ -270,7 +270,7 @@ class FileLog:
 
 
 def _hint_of(version: Version) -> bytes:
-    """A version that was freed has no state of its own."""
+    """A released version has no own state."""
     return str(version.state_of).encode()
 
 

@@ -38,7 +38,8 @@ class IcebergMarkerEntries:
         return metadata_key(version, self._base.compressed)
 
     def encode(self, version: int, record: Mapping[str, Any]) -> bytes:
-        """Reads what lies below and was never shown; before one is freed, also what was pending."""
+        """Reads the versions below that were never shown; before one is released, also those that were
+        pending."""
         return _encoded(record, version, self._state_below(version, again=not record["live"]))
 
     def decode(self, version: int, data: bytes) -> Mapping[str, Any] | None:

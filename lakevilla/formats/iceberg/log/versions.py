@@ -66,7 +66,7 @@ class Version:
 
     @lazy_property
     def commit_info(self) -> Info:
-        """What the metadata says of our commits, of whichever version."""
+        """What the metadata says about our commits, of this or an earlier version."""
         return commit_info(self.raw)
 
     @property
@@ -105,7 +105,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """We made this version. `before` is the one that it stands on."""
+    """We made this version. `before` is the one that it builds on."""
 
     version: Version
     before: Version
@@ -145,7 +145,7 @@ class Log(Protocol):
 
     def create(self, base: Version, raw: Raw, txn: str) -> Made | Version:
         """Make the version after `base`; what it needs is uploaded. Otherwise the version that came first:
-        perhaps our own, perhaps a marker that holds it. CommitUnknown if nothing tells."""
+        perhaps our own, perhaps a marker that holds it. CommitUnknown if that cannot be found out."""
         ...
 
     def retract(self, number: int, put: str | None, orphaned: bool, displaced: bool) -> bool:
