@@ -8,11 +8,14 @@ SEEDS ?= 0:2000
 SUITE ?= base
 FORMAT ?= delta
 
+# Python compiles each module once, not again in each of the hundreds of processes that the tests start.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Three workers, because those on Spark and on S3 often wait for another process.
 PYTEST := $(BIN)/python -m pytest -n 3 --dist loadgroup
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock demo test test-long check format docs soak soak-bank storm hermitage hermitage-all conformance bench-base bench-large lowest clean
+.PHONY: help setup lock demo test test-long check format docs soak soak-bank storm hermitage hermitage-all compliance kill-stream conformance bench-base bench-large lowest clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -44,7 +47,7 @@ check: setup ## Lint, formatting and strict types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: setup ## Format the code, and mend what the linter can
+format: setup ## Format the code, and fix what the linter can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
@@ -70,9 +73,16 @@ hermitage: setup ## Print the paper's table of anomalies: the plain format's cli
 hermitage-all: setup ## Play every order of every step of that table with R, R,CT and I (an hour)
 	$(BIN)/python -m tests.hermitage.everything --processes 2
 
+compliance: setup ## Run the compliance suite of PEP 249 from PyPI against lakevilla.dbapi
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --target $(VENV)/compliance dbapi-compliance==1.15.0
+	PYTHONPATH=$(VENV)/compliance $(BIN)/python -m tests.support.dbapi_suite
+
+kill-stream: setup ## Kill a Spark stream into two tables 20 times, and look for each row in both (15 minutes)
+	$(BIN)/python -m bench.kills
+
 conformance: setup ## Compare the engines on all statements, and on many generated ones: make conformance SEEDS=0:5000
 	LAKEVILLA_CONFORMANCE_SEEDS=$(SEEDS) $(BIN)/python -m pytest tests/conformance/engines \
-	  tests/spark/test_connect.py::test_files_are_pruned_as_the_session_reads_the_condition_through_connect
+	  tests/spark/servers/test_connect.py::test_files_are_pruned_as_the_session_reads_the_condition_through_connect
 
 bench-base: setup ## Compare statements with deltalake, Spark + Delta and Spark + Iceberg, in one run
 	$(BIN)/python -m bench.base

@@ -1,8 +1,8 @@
-"""Benchmarks: LakeVilla beside its peers, in one run on the same stores.
+"""Benchmarks: LakeVilla and its peers, in one run on the same stores.
 
 `python -m bench.base` compares statements with deltalake, Spark + Delta and Spark + Iceberg; `python -m
-bench.large` shows one large table on Spark in little memory. The frame has one module per idea, so that more
-systems and cases fit in: `systems` and `spark_systems` (who is measured), `local_cases` and `spark_cases`
-(doing what), `stores` (on what), `timing` (how), `report` (what is told), `data`, `biglog` and `tpch` (the
-tables). Nothing here is part of the package.
+bench.large` shows one large table on Spark in little memory. The frame has one folder per idea, so that more
+systems and cases fit in: `systems` (what is measured), `cases` (which statements), `stores` (where the tables
+are), `data` (the rows of the tables), `measures` (times, memory, reports) and `spark` (sessions and jars).
+Nothing here is part of the package.
 """

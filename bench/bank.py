@@ -4,9 +4,10 @@ Clients are processes. At random they are killed (SIGKILL) and started again, or
 time, often longer than their lease, and continued. Each writes into a journal what it asks before it asks,
 and what it was told. Every now and then all come to rest, what the dead left is recovered, and the books are
 checked: the balances add up to the deposits that were acknowledged or are decided, every transaction is in
-both tables or in none, nothing that was acknowledged is missing, and no place in a queue is left. What became
-of the dead clients' last transactions the tables' histories tell, and `lake.outcome` has to say the same (of
-some of them: it looks through all entries of a day). Meanwhile a reader looks at each table by itself.
+both tables or in none, nothing that was acknowledged is missing, and no place in a queue is left. The tables'
+histories show the outcome of the dead clients' last transactions, and `lake.outcome` has to say the same (of
+some of them: it looks through all entries of a day). Meanwhile a reader reads each table in a separate
+transaction.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from random import Random
 
 import lakevilla as lv
 from bench.bank_clients import ACCOUNTS, TABLES, Journals, Staff, Teller
-from bench.seaweed import running_server
+from bench.stores.seaweed import running_server
 from lakevilla.settle.commits import INVERSE
 
 CLIENTS = 16
@@ -46,7 +47,7 @@ class Report:
     deposits: int = 0
     freed: int = 0
     outcomes: int = 0
-    taken_back: int = 0
+    rolled_back: int = 0
     violations: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
@@ -55,7 +56,7 @@ class Report:
             f"({self.committed / max(self.seconds, 0.001):.1f}/s), {self.kills} kills, {self.pauses} pauses, "
             f"{self.rests} recoveries; {self.unanswered} transactions were cut off, of which {self.decided} "
             f"were decided; lake.outcome was asked {self.outcomes} times; {self.freed} places of the dead "
-            f"freed by recover, {self.taken_back} commits on a table taken back and redone; deposits "
+            f"freed by recover, {self.rolled_back} commits on a table rolled back and redone; deposits "
             f"{self.deposits}, violations {len(self.violations)}"
         )
 
@@ -118,12 +119,12 @@ class Books:
         self._journals = journals
         self._report = report
         self._attempts: dict[str, dict[str, set[str]]] = {name: {} for name in TABLES}
-        """The attempts of each transaction that are published and not taken back, by table."""
+        """The attempts of each transaction that are published and not rolled back, by table."""
         self._newest = dict.fromkeys(TABLES, -1)
         self._asked: set[str] = set()
 
     def check(self, random: Random) -> None:
-        """Everybody rests: recover what the dead left, and compare."""
+        """All clients have ended: recover what dead ones left, and compare."""
         report = self._report
         report.freed += len(self._lake.recover().freed)
         report.violations += [f"live place after recover: {t}" for t in self._lake.status().tickets]
@@ -160,8 +161,8 @@ class Books:
     def _read_history(self, name: str) -> None:
         """The versions since the last look.
 
-        A commit on both tables that met a deposit between its decision and its publishing is taken back by an
-        inverse commit, and done again as another attempt.
+        A commit on both tables that met a deposit between its decision and its publishing is rolled back by
+        an inverse commit, and done again as another attempt.
         """
         newest, attempts = self._lake.history(name, 1)[0].version, self._attempts[name]
         for entry in reversed(self._lake.history(name, newest - self._newest[name])):
@@ -170,7 +171,7 @@ class Books:
             standing = attempts.setdefault(entry.txn, set())
             if entry.attempt.endswith(INVERSE):
                 standing.remove(entry.attempt.removesuffix(INVERSE))
-                self._report.taken_back += 1
+                self._report.rolled_back += 1
                 continue
             if standing:
                 self._report.violations.append(f"{entry.txn} is in {name} twice")
@@ -181,7 +182,7 @@ class Books:
         return bool(self._attempts[name].get(txn))
 
     def _ask_outcomes(self, unanswered: list[str], random: Random) -> None:
-        """`lake.outcome` tells of the dead clients' transactions what the tables tell."""
+        """`lake.outcome` says about the dead clients' transactions what the tables show."""
         for txn in random.sample(unanswered, min(OUTCOMES, len(unanswered))):
             self._asked.add(txn)
             self._report.outcomes += 1

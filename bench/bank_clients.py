@@ -1,4 +1,4 @@
-"""The clients of the bank (see `bench.bank`): what they do, what they write down, and who kills them.
+"""The clients of the bank (see `bench.bank`): what they do, what they write down, and what kills them.
 
 A client's journal is a file to which it appends lines: `B` before a transaction is asked for, with its id,
 what it deposits and the tables that it changes; `A` if it was acknowledged, `F` if it failed; `I` when it
@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import lakevilla as lv
-from bench.seaweed import die_with_parent
+from bench.stores.seaweed import die_with_parent
 
 TABLES = ("left", "right")
 ACCOUNTS = 6
@@ -80,8 +80,8 @@ class Client:
             self._random.choice(kinds)()
 
     def read(self) -> None:
-        """For ever: look at both tables at one instant. (Without isolation a reader may see what is taken
-        back when another commit was in its way.)"""
+        """For ever: look at both tables at one instant. (Without isolation a reader may see a commit that is
+        later rolled back because another one was in its way.)"""
         before: dict[str, dict[int, Any]] = {name: {} for name in TABLES}
         while True:
             with self._lake.transaction(lv.I) as tx:

@@ -1,6 +1,6 @@
-"""`make bench-base`: LakeVilla's statements beside those of its peers, in one run on the same stores.
+"""`make bench-base`: LakeVilla's statements compared with those of its peers, in one run on the same stores.
 
-`local_cases` and `spark_cases` say what is measured. Each case is a generator of results; to add one, write
+`cases.local` and `cases.spark` say what is measured. Each case is a generator of results; to add one, write
 it there or in a module of its own and name it here.
 """
 
@@ -10,12 +10,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from bench import local_cases, spark_cases, stores
-from bench.report import Report, Result
-from bench.run import FULL, QUICK, Run, Scale
-from bench.spark_systems import Sparks
-from bench.stores import running_places
-from bench.systems import OURS
+from bench.cases import local as local_cases
+from bench.cases import spark as spark_cases
+from bench.cases.run import FULL, QUICK, Run, Scale
+from bench.measures.report import Report, Result
+from bench.stores.places import DIRECTORY, NAMES, SLOW, running_places
+from bench.systems.local import OURS
+from bench.systems.spark import Sparks
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -41,7 +42,7 @@ SPARK: dict[str, Case] = {
 CASES = {**LOCAL, **SPARK}
 GROUPS = {"local": tuple(LOCAL), "spark": tuple(SPARK)}
 
-# A slow network tells of requests; moving bulk through it would only measure the proxy.
+# A slow network shows the cost of requests; moving bulk through it would only measure the proxy.
 _ON_SLOW = ("read", "update", "insert", "iceberg")
 
 
@@ -52,15 +53,15 @@ def run_cases(
     with running_places(place_names) as places, Sparks() as sparks:
         for place in places:
             for name in names:
-                if place.name == stores.SLOW and name not in _ON_SLOW:
+                if place.name == SLOW and name not in _ON_SLOW:
                     continue
                 for result in CASES[name](Run(place, scale, say, sparks)):
                     report.results.append(result)
 
 
-_EPILOG = f"""cases in this process, beside deltalake and PyIceberg (all of them: local):
+_EPILOG = f"""cases in this process, compared with deltalake and PyIceberg (all of them: local):
 {(local_cases.__doc__ or "").partition(chr(10))[2]}
-cases on Spark, beside Spark + Delta and Spark + Iceberg (all of them: spark):
+cases on Spark, compared with Spark + Delta and Spark + Iceberg (all of them: spark):
 {(spark_cases.__doc__ or "").partition(chr(10))[2]}
 """
 
@@ -75,13 +76,13 @@ def main(arguments: list[str] | None = None) -> None:
     )
     parser.add_argument("--quick", action="store_true", help="a short form: few rounds, small tables")
     parser.add_argument("--only", help=f"cases, separated by commas: {', '.join((*GROUPS, *CASES))}")
-    parser.add_argument("--places", help=f"places, separated by commas: {', '.join(stores.NAMES)}")
+    parser.add_argument("--places", help=f"places, separated by commas: {', '.join(NAMES)}")
     parser.add_argument("--rounds", type=int, help="rounds of every case, instead of its own number")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder for text, JSON and plot")
     given = parser.parse_args(arguments)
     names = _choose(parser, given.only, tuple(CASES), (*GROUPS, *CASES))
     names = [case for name in names for case in GROUPS.get(name, (name,))]
-    places = _choose(parser, given.places, (stores.DIRECTORY,) if given.quick else stores.NAMES, stores.NAMES)
+    places = _choose(parser, given.places, (DIRECTORY,) if given.quick else NAMES, NAMES)
     scale = QUICK if given.quick else FULL
     report = Report("base", OURS.name)
     try:

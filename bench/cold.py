@@ -12,11 +12,11 @@ import sys
 import time
 from dataclasses import asdict
 
-from bench.biglog import BigTable
-from bench.memory import PeakMemory
-from bench.stores import Place
-from bench.systems import SYSTEMS, System
-from bench.timing import Metrics
+from bench.data.big_log import BigTable
+from bench.measures.memory import PeakMemory
+from bench.measures.timing import Metrics
+from bench.stores.places import Place
+from bench.systems.local import SYSTEMS, System
 
 
 def run_cold(system: System, place: Place, table: BigTable) -> Metrics:

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import lakevilla as lv
-from bench.seaweed import die_with_parent
+from bench.stores.seaweed import die_with_parent
 
 ROOT = Path(__file__).parents[1]
 WAIT_SECONDS = 600.0
@@ -38,7 +38,7 @@ class Run:
 
 
 def until_it_ends(command: list[str], kills: int, chance: random.Random, within: float) -> Run:
-    """Start the command again after each kill, until it ends by itself.
+    """Start the command again after each kill, until it ends normally.
 
     It is killed at most so many times, up to `within` seconds after it said that a batch begins.
     """

@@ -20,13 +20,13 @@ from pyspark.sql import SparkSession
 
 import lakevilla as lv
 from bench.base import RESULTS, say
-from bench.memory import ChildrenMemory, PeakMemory
-from bench.report import Report, Result
-from bench.spark_cases import WrongAnswer, lines
-from bench.spark_systems import Sparks
-from bench.stores import DIRECTORY
-from bench.systems import OURS
-from bench.timing import timed
+from bench.cases.spark import WrongAnswer, lines
+from bench.measures.memory import ChildrenMemory, PeakMemory
+from bench.measures.report import Report, Result
+from bench.measures.timing import timed
+from bench.stores.places import DIRECTORY
+from bench.systems.local import OURS
+from bench.systems.spark import Sparks
 
 ROWS = 100_000_000
 _SCAN = "SELECT count(*), sum(id), sum(quantity), sum(customer), sum(price), max(city), max(day) FROM large"

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 import lakevilla as lv
-from bench.data import accounts
-from bench.stores import NAMES, SEAWEEDFS, Place, running_places
-from bench.systems import DELTALAKE, DELTALAKE_ANEW, Client
-from bench.timing import Metrics, interleave, ratio, spread, timed
+from bench.data.rows import accounts
+from bench.measures.timing import Metrics, interleave, ratio, spread, timed
+from bench.stores.places import NAMES, SEAWEEDFS, Place, running_places
+from bench.systems.local import DELTALAKE, DELTALAKE_ANEW, Client
 
 FEATURES: Mapping[str, lv.Features] = {
     "NONE": lv.NONE,

@@ -4,7 +4,7 @@
 - `seaweedfs`: the same on a real store, 8 processes, 50 transactions each.
 - `pair`: 8 processes that all transfer between the same two rows of the same two tables.
 
-All have to finish, nobody may give up, what is there in the end adds up, and no place in a queue is left.
+All have to finish, no transaction may give up, the final state adds up, and no ticket is left in a queue.
 Told are commits per second, statements redone, shifts, requests, and how long a commit takes.
 """
 
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 import lakevilla as lv
-from bench.stores import SEAWEEDFS, SLOW, Place, running_places
+from bench.stores.places import SEAWEEDFS, SLOW, Place, running_places
 from sim.suites import storm
 from sim.suites.storm import BOTH, CLIENTS, RETRIES, TABLES, Tally
 
@@ -98,7 +98,7 @@ def judge(place: Place, tally: Tally) -> list[str]:
 
 
 def real(place: Place, work: str, transactions: int, clients: int = CLIENTS) -> tuple[str, list[str]]:
-    """One storm on a real store: what to tell of it, and what was wrong."""
+    """One storm on a real store: its report, and what was wrong."""
     seconds, shares = run(place, work, transactions, clients)
     total, times = Tally(), [one for share in shares for one in share.seconds]
     for share in shares:

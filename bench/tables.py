@@ -1,9 +1,9 @@
 """One row into each of 1, 2, 4, … 32 tables, in one commit, begin to receipt: what one more table costs.
 
-Beside it the plain way, which is not atomic: one commit for each table after the other, by LakeVilla without
-features and by deltalake. Every client goes through a proxy that counts requests and adds a fixed time to
-each. Tables of each number and system are their own, so that they meet their tenth versions, which write
-checkpoints, in the same commit.
+For comparison the plain way, which is not atomic: one commit for each table after the other, by LakeVilla
+without features and by deltalake. Every client goes through a proxy that counts requests and adds a fixed
+time to each. Tables of each number and system are their own, so that they meet their tenth versions, which
+write checkpoints, in the same commit.
 """
 
 import argparse
@@ -17,10 +17,10 @@ import deltalake
 import pyarrow as pa
 
 import lakevilla as lv
-from bench.data import accounts
-from bench.proxy import Proxy, running_proxy
-from bench.seaweed import S3Server, running_server
-from bench.timing import Metrics, Ratio, interleave, ratio, spread, timed
+from bench.data.rows import accounts
+from bench.measures.timing import Metrics, Ratio, interleave, ratio, spread, timed
+from bench.stores.proxy import Proxy, running_proxy
+from bench.stores.seaweed import S3Server, running_server
 
 COUNTS = (1, 2, 4, 8, 16, 32)
 ONE_COMMIT, ISOLATED = "one commit", "one commit with isolation"

@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 
 import lakevilla as lv
-from bench.stores import DIRECTORY, SEAWEEDFS, Place, running_places
+from bench.stores.places import DIRECTORY, SEAWEEDFS, Place, running_places
 from lakevilla.store.metered import KINDS
 
 RECORDS = 1000
@@ -92,7 +92,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A run and what became of it. `shares` says how many operations each client did."""
+    """A run and its result. `shares` says how many operations each client did."""
 
     job: Job
     seconds: float

@@ -68,7 +68,7 @@ def html_lines(lines: Iterable[str]) -> str:
     return f"<pre>{escape(chr(10).join(lines))}</pre>"
 
 
-def told(value: Any) -> str:
+def cells_text(value: Any) -> str:
     """The repr of a value by its `cells()`, without the empty ones."""
     cells = ", ".join(f"{title}={text!r}" for title, text in value.cells().items() if text)
     return f"{type(value).__qualname__}({cells})"
@@ -76,12 +76,12 @@ def told(value: Any) -> str:
 
 def brief(value: Any) -> str:
     """The repr of a dataclass without the fields that have their default values: `Receipt(id='a', seq=3)`."""
-    told = [
+    shown = [
         f"{field.name}={getattr(value, field.name)!r}"
         for field in fields(value)
         if field.repr and getattr(value, field.name) != _default(field)
     ]
-    return f"{type(value).__qualname__}({', '.join(told)})"
+    return f"{type(value).__qualname__}({', '.join(shown)})"
 
 
 def _default(field: Any) -> Any:

@@ -74,6 +74,8 @@ class LakeVillaError(Exception):
         """The place in a parsed text and the name that stands there, before the text is known."""
         self.unknown = ""
         """The name in a statement that means nothing, if that is what is wrong."""
+        self.fragment = ""
+        """The piece of a statement that an engine names, in the engine's spelling."""
         self.hints: list[str] = []
 
     @property

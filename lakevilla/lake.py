@@ -1,18 +1,19 @@
 """The lake: the only place that connects stores, tables, engines and transactions."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import PurePath
 from types import TracebackType
 from typing import Any, Self, overload
 
 from lakevilla.display import Records
 from lakevilla.engines.choice import EngineChoice, EngineOptions
-from lakevilla.engines.port import Engine
+from lakevilla.engines.port import Engine, Source
 from lakevilla.engines.spark.session.java import trouble
 from lakevilla.environment import Environment, SystemEnvironment
 from lakevilla.errors import InvalidInput
+from lakevilla.maintenance.doctor.checks import diagnose
 from lakevilla.maintenance.doctor.diagnosis import Diagnosis
-from lakevilla.maintenance.doctor.doctor import diagnose
 from lakevilla.maintenance.queue_survey import LakeView
 from lakevilla.maintenance.register import register_all
 from lakevilla.maintenance.reports import RegisterReport
@@ -39,11 +40,12 @@ from lakevilla.transaction.redo.resume import resume
 from lakevilla.transaction.statements.statement import Statement
 from lakevilla.transaction.transaction import Transaction
 from lakevilla.transaction.verbs import Verbs
+from lakevilla.travel.attached import Attached
 from lakevilla.travel.export import Export, export
 from lakevilla.travel.instants import find, tag_instant, untag_instant
 from lakevilla.travel.past import PastLake
 from lakevilla.travel.restore import RestoreReport, plan_restore
-from lakevilla.versions.instants import Cuts
+from lakevilla.versions.instants import Instants
 from lakevilla.versions.records import Head
 from lakevilla.versions.tags import check_tag_name
 
@@ -220,14 +222,8 @@ class Lake(Verbs, Upkeep):
         self.close()
 
     def close(self) -> None:
-        """Wait for background work, such as removing the records of transactions that have ended. If a
-        program ends without this call, vacuum removes what is left. A `with` block does the same at its end:
-
-            with lv.Lake("./lake") as lake:
-                lake.read("accounts").show()
-
-        The lake can be used afterwards.
-        """
+        """Wait for background work, such as removing the records of ended transactions: what a program leaves
+        is removed by vacuum. A `with` block does the same at its end. The lake can be used afterwards."""
         self._background.finish()
 
     def run(
@@ -258,6 +254,11 @@ class Lake(Verbs, Upkeep):
         """The names of all tables: registered ones, and those in the lake's root."""
         return self._catalog.names(Meter())
 
+    def views(self) -> dict[str, str]:
+        """The views of the lake, with the texts of their queries."""
+        head = self._catalog.head(Meter(), fresh=True)
+        return {} if head is None else {view.name: view.text for _, view in sorted(head.views.items())}
+
     def register_all(self, folder: str | PurePath, *, prefix: str = "") -> RegisterReport:
         """Register every Delta and Iceberg table below a folder or a warehouse, up to three levels deep.
 
@@ -283,7 +284,7 @@ class Lake(Verbs, Upkeep):
         if limit is not None and limit < 0:
             raise InvalidInput(f"limit cannot be negative; found {limit}")
         if name is None:
-            return Records(Cuts(self._catalog.log(Meter())).history(limit))
+            return Records(Instants(self._catalog.log(Meter())).history(limit))
         return Records(self._catalog.pin(name, Meter()).table.history(limit))
 
     def at(self, when: Any = None, /, *, seq: int | None = None, tag: str | None = None) -> PastLake:
@@ -292,6 +293,30 @@ class Lake(Verbs, Upkeep):
         a tag, or by a time: then it is the newest entry at that time."""
         head = find(self._catalog, when, seq, tag)
         return PastLake(self._catalog, self._engine, self._environment, head)
+
+    def attach(self, spark: Any = None, name: str = "lake", *, at: Any = None) -> None:
+        """Show the lake's tables to a Spark session as a catalog, for reading by plain Spark SQL:
+
+            lake.attach(spark, "lake")
+            spark.sql("SELECT * FROM lake.orders JOIN lake.customers USING (customer_id)")
+
+        All tables of one query are read at one instant, the newest one when Spark analyses the query, or
+        `at`, which is as in `lake.tag`. To attach again under the same name replaces the lake or the instant.
+        A session that is left out is the one that the lake would use.
+        """
+        self._choice.attach(spark, name, partial(self._attached, at))
+
+    def _attached(self, at: Any, engine: Engine) -> Attached:
+        head = self._instant(at)
+        past = None if head is None else PastLake(self._catalog, engine, self._environment, head)
+        return Attached(self._catalog, engine, self._environment, past)
+
+    def _source(self, name: str, at: Any) -> Source:
+        """A table with its files, at an instant or at the newest one."""
+        found = self._attached(at, self._engine).source(name, 0)
+        if found is None:
+            raise self._catalog.missing(name, Meter(), None)
+        return found
 
     def restore(
         self,
@@ -342,7 +367,7 @@ class Lake(Verbs, Upkeep):
         readers without LakeVilla see all tables at one instant too. `at` as in `lake.tag`; the default is the
         newest instant (`lake.sync` adopts what other clients have written)."""
         head = self._instant(at)
-        return export(self._catalog, head if head is not None else Cuts(self._catalog.log(Meter())).now)
+        return export(self._catalog, head if head is not None else Instants(self._catalog.log(Meter())).now)
 
     def doctor(self, *, probe: bool = True, files: bool = True) -> Diagnosis:
         """Look for everything that can be wrong with the lake, its store and this machine, and say what to

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from lakevilla.display import brief, html_lines, html_table, told
+from lakevilla.display import brief, cells_text, html_lines, html_table
 from lakevilla.predicates import Column, Predicate
 from lakevilla.timestamps import utc_text
 
@@ -225,9 +225,8 @@ class Change:
     """What a statement wants to do to one table: files in, files out, or new metadata.
 
     `metadata` and `protocol` belong to the format. A blind change appends and has read nothing. An inverse
-    undoes a published change: it restores what was there, so rules about new changes, such as append-only, do
-    not apply to it. `once` is the batch that the version names as committed, for other clients of the format;
-    a negative number names none.
+    undoes a published change, so rules such as append-only do not apply to it. `once` is the batch that the
+    version names as committed (negative: none). `replaces`: definition and rows are replaced as a whole.
     """
 
     operation: str
@@ -241,6 +240,7 @@ class Change:
     notice: Notice | None = None
     inverse: bool = False
     once: Batch | None = None
+    replaces: bool = False
 
     @property
     def blind(self) -> bool:
@@ -283,7 +283,7 @@ class HistoryEntry:
     removed: tuple[str, ...] = field(default=(), repr=False)
 
     def __repr__(self) -> str:
-        return told(self)
+        return cells_text(self)
 
     def cells(self) -> dict[str, str]:
         """The entry as a row of a table for people, by titles."""
@@ -298,9 +298,8 @@ class LakeEntry:
 
     `kind` is `commit`, `adopt` (versions that other clients wrote became part of the lake's instant),
     `create`, `register`, `rename`, `drop`, `tag`, `untag`, `expire` or `void`; `published` is False if it was
-    rolled back. `tables` are those that it changed, by name, with their versions; None where that is
-    not known, and for a name that was dropped. `tags` are the tags that it set, with their entries; None for
-    one that it deleted.
+    rolled back. `tables` are the versions of tables that it changed, by name; None if not known, dropped, or
+    a view. `tags` are the entries of tags that it set; None for deleted ones.
     """
 
     seq: int
@@ -312,7 +311,7 @@ class LakeEntry:
     tags: Mapping[str, int | None] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return told(self)
+        return cells_text(self)
 
     def cells(self) -> dict[str, str]:
         """The entry as a row of a table for people, by titles."""
@@ -356,7 +355,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Outcome:
-    """What became of a transaction, as far as its lake tells.
+    """The outcome of a transaction, as far as its lake shows it.
 
     `state` is `committed`, `aborted` or `torn` (part of it is visible and could not be rolled back), which
     are final; `live`, if its client is alive; `undecided`: no log says that it is committed, and

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
-from bench.jars import EVERY, JarsMissing
-from bench.seaweed import S3Server, running_server
+from bench.spark.jars import EVERY, JarsMissing
+from bench.stores.seaweed import S3Server, running_server
 from lakevilla.store.open import open_store
 from lakevilla.store.port import Store
 from tests.support.extent import is_left_to_long
@@ -68,12 +68,12 @@ def s3() -> Iterator[S3Server]:
 @pytest.fixture(scope="session")
 def spark() -> "Iterator[SparkSession]":
     """A plain Spark session for all tests; where jars cannot be had, only tests that need them fail."""
-    from bench import sparks
+    from bench.spark import sessions
 
     try:
-        session = sparks.start(_QUICK, EVERY)
+        session = sessions.start(_QUICK, EVERY)
     except JarsMissing:
-        session = sparks.start(_QUICK, ())
+        session = sessions.start(_QUICK, ())
     yield session
     session.stop()
 
@@ -89,20 +89,20 @@ def quick(spark: "SparkSession") -> "SparkSession":
 
 @pytest.fixture(scope="session")
 def spark_delta(spark: "SparkSession") -> "SparkSession":
-    """Spark + Delta, unmodified, in a session beside the plain one."""
-    from bench import sparks
+    """Spark + Delta, unmodified, in its own session of the same JVM."""
+    from bench.spark import sessions
 
-    return sparks.with_delta(spark, INTERPRETED)
+    return sessions.with_delta(spark, INTERPRETED)
 
 
 @pytest.fixture(scope="session")
 def spark_iceberg(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> "SparkSession":
     """Spark + Iceberg, unmodified, with a Hadoop catalog that asks for the newest version each time."""
-    from bench import sparks
+    from bench.spark import sessions
 
     fresh = {"spark.sql.catalog.iceberg.cache-enabled": "false"}
     warehouse = str(tmp_path_factory.mktemp("warehouse"))
-    return sparks.with_iceberg(spark, warehouse, {**INTERPRETED, **fresh})
+    return sessions.with_iceberg(spark, warehouse, {**INTERPRETED, **fresh})
 
 
 @pytest.fixture(params=["memory", "directory", "s3"])

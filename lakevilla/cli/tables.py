@@ -1,4 +1,4 @@
-"""The commands that name tables or a transaction: list, register, and what became of it."""
+"""The commands that name tables or a transaction: list, register, and outcome."""
 
 import argparse
 import sys

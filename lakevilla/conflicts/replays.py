@@ -1,7 +1,8 @@
-"""Which operations of a transaction still stand after other commits came first. Pure.
+"""Which operations of a transaction are still valid after other commits came first. Pure.
 
-An operation stands if no commit that came between concerns it, and no earlier operation that was redone now
-does something else that it would have seen. One that stands keeps its files; one that does not is redone.
+An operation is still valid if no other commit since concerns it, and if no earlier operation that was redone
+now has another effect that this one would have seen. A valid operation keeps its files; the others are
+redone.
 """
 
 from collections.abc import Iterable
@@ -24,8 +25,8 @@ class Shift:
     restored: bool
 
 
-def decide_standing(change: Change, foreign: Iterable[Footprint], shifts: Iterable[Shift]) -> Hit | None:
-    """Why the operation has to be redone, or None if it stands."""
+def decide_redo(change: Change, foreign: Iterable[Footprint], shifts: Iterable[Shift]) -> Hit | None:
+    """Why the operation has to be redone, or None if it is still valid."""
     for footprint in foreign:
         hit = decide_conflict(change, footprint)
         if hit is not None:

@@ -1,6 +1,6 @@
 """Cursors: statements and their rows."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
@@ -8,7 +8,7 @@ import pyarrow as pa
 from lakevilla import Counts
 from lakevilla.dbapi.exceptions import InterfaceError, ProgrammingError, translated
 from lakevilla.dbapi.types import type_code
-from lakevilla.sql.parameters import with_names
+from lakevilla.sql.parameters import marks, with_names
 from lakevilla.sql.parser import plain_insert
 
 if TYPE_CHECKING:
@@ -55,25 +55,32 @@ class Cursor:
     def execute(self, operation: str, parameters: Parameters | None = None) -> Self:
         """Run one statement: with `:name` and a mapping, or with `?` and a sequence."""
         self._begin()
+        _refuse_odd(operation)
         with translated():
-            text, named = with_names(operation, parameters or {})
+            text, named = with_names(operation, () if parameters is None else parameters)
         self._take(self.connection._run(text, named))
         return self
 
-    def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> Self:
-        """Run a statement for each set of parameters. An INSERT of them as plain values is one write."""
+    def executemany(self, operation: str, seq_of_parameters: Iterable[Parameters]) -> Self:
+        """Run a statement for each set of parameters, all of them as one transaction. An INSERT of them as
+        plain values is one write."""
         self._begin()
+        _refuse_odd(operation)
         with translated():
-            given = [with_names(operation, parameters) for parameters in seq_of_parameters]
-            insert = plain_insert(given[0][0]) if given else None
-        if insert is not None and all(set(insert.values.values()) == set(named) for _, named in given):
-            rows = [{column: named[name] for column, name in insert.values.items()} for _, named in given]
-            self._counts.append(self.connection._append(insert.table, rows))
-            return self
-        for text, named in given:
-            self._take(self.connection._run(text, named))
-        if self.description is not None:
-            raise ProgrammingError("executemany is for statements that give no rows")
+            marked = marks(operation)
+            given = [marked.named(parameters) for parameters in seq_of_parameters]
+            insert = plain_insert(marked.text) if given else None
+        with self.connection._as_one():
+            if insert is not None and all(set(insert.values.values()) == set(named) for named in given):
+                rows = [{column: named[name] for column, name in insert.values.items()} for named in given]
+                counts = self.connection._append(insert.table, rows)
+                if counts is not None:
+                    self._counts.append(counts)
+                    return self
+            for named in given:
+                self._take(self.connection._run(marked.text, named))
+                if self.description is not None:
+                    raise ProgrammingError("executemany is for statements that give no rows")
         return self
 
     def fetchone(self) -> tuple[Any, ...] | None:
@@ -83,7 +90,10 @@ class Cursor:
 
     def fetchmany(self, size: int | None = None) -> list[tuple[Any, ...]]:
         """The next rows, `arraysize` of them if no size is given."""
-        return _tuples(self._next(self.arraysize if size is None else size))
+        wanted = self.arraysize if size is None else size
+        if wanted < 0:
+            raise ProgrammingError(f"fetchmany takes a number of rows; found {wanted}")
+        return _tuples(self._next(wanted))
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """All rows that are left."""
@@ -144,6 +154,11 @@ class Cursor:
         if self._closed:
             raise InterfaceError("the cursor is closed")
         self.connection._check_open()
+
+
+def _refuse_odd(operation: object) -> None:
+    if not isinstance(operation, str):
+        raise ProgrammingError(f"a statement is a text; found {operation!r}")
 
 
 def _tuples(rows: pa.Table) -> list[tuple[Any, ...]]:

@@ -14,10 +14,10 @@ from sqlalchemy import exc, types
 from sqlalchemy.engine import URL, Connection
 from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.engine.interfaces import ReflectedColumn
-from sqlalchemy.sql import compiler
 
 import lakevilla
 from lakevilla import dbapi
+from lakevilla.dbapi.compilers import DDLCompiler, Preparer, SQLCompiler, TypeCompiler
 
 _LEVELS = {"SERIALIZABLE": "serializable", "SNAPSHOT": "snapshot", "AUTOCOMMIT": "serializable"}
 
@@ -38,80 +38,12 @@ _TYPES: dict[str, type[types.TypeEngine[Any]]] = {
 }
 
 
-class Preparer(compiler.IdentifierPreparer):
-    """Names in back quotes."""
-
-    def __init__(self, dialect: Any, **settings: Any) -> None:
-        super().__init__(dialect, initial_quote="`", final_quote="`", escape_quote="`", **settings)
-
-
-class SQLCompiler(compiler.SQLCompiler):
-    """Statements in Spark's dialect."""
-
-    def visit_empty_set_expr(self, element_types: Any, **_: Any) -> str:
-        return f"SELECT {', '.join('1' for _ in element_types or [None])} WHERE 1 <> 1"
-
-
-class DDLCompiler(compiler.DDLCompiler):
-    """Definitions in Spark's dialect. Keys and unique columns do not exist there, and are left out."""
-
-    def visit_primary_key_constraint(self, constraint: Any, **_: Any) -> str:
-        return ""
-
-    def visit_foreign_key_constraint(self, constraint: Any, **_: Any) -> str:
-        return ""
-
-    def visit_unique_constraint(self, constraint: Any, **_: Any) -> str:
-        return ""
-
-    def visit_create_index(self, create: Any, *_: Any, **__: Any) -> str:
-        raise exc.CompileError(f"a lake has no indexes: leave out the index {create.element.name!r}")
-
-    def get_column_specification(self, column: Any, **_: Any) -> str:
-        name = self.preparer.format_column(column)
-        data_type = self.dialect.type_compiler_instance.process(column.type, type_expression=column)
-        return f"{name} {data_type}{'' if column.nullable else ' NOT NULL'}"
-
-
-class TypeCompiler(compiler.GenericTypeCompiler):
-    """Types in Spark's dialect."""
-
-    def visit_INTEGER(self, type_: Any, **_: Any) -> str:
-        return "INT"
-
-    def visit_FLOAT(self, type_: Any, **_: Any) -> str:
-        return "DOUBLE"
-
-    visit_REAL = visit_DOUBLE = visit_DOUBLE_PRECISION = visit_FLOAT
-
-    def visit_NUMERIC(self, type_: Any, **_: Any) -> str:
-        return f"DECIMAL({type_.precision or 38}, {10 if type_.scale is None else type_.scale})"
-
-    visit_DECIMAL = visit_NUMERIC
-
-    def visit_VARCHAR(self, type_: Any, **_: Any) -> str:
-        return "STRING"
-
-    visit_CHAR = visit_TEXT = visit_CLOB = visit_NVARCHAR = visit_NCHAR = visit_VARCHAR
-    visit_string = visit_text = visit_unicode = visit_unicode_text = visit_enum = visit_uuid = visit_VARCHAR
-
-    def visit_DATETIME(self, type_: Any, **_: Any) -> str:
-        return "TIMESTAMP"
-
-    visit_TIMESTAMP = visit_DATETIME
-
-    def visit_BLOB(self, type_: Any, **_: Any) -> str:
-        return "BINARY"
-
-    visit_BINARY = visit_VARBINARY = visit_large_binary = visit_BLOB
-
-
 class LakeVillaDialect(DefaultDialect):
     """LakeVilla for SQLAlchemy."""
 
     name = "lakevilla"
     driver = "dbapi"
-    default_paramstyle = "named"
+    default_paramstyle = "qmark"
     statement_compiler = SQLCompiler
     ddl_compiler = DDLCompiler
     type_compiler_cls = TypeCompiler
@@ -124,12 +56,16 @@ class LakeVillaDialect(DefaultDialect):
     supports_default_metavalue = False
     supports_sane_multi_rowcount = True
     supports_alter = False
+    supports_comments = True
+    inline_comments = True
+    div_is_floordiv = False
     postfetch_lastrowid = False
     use_insertmanyvalues = False
     max_identifier_length = 200
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
+        # Columns may have any name, and so would parameters that are named after them.
+        super().__init__(**{"paramstyle": "qmark", **settings})
         self._lake: lakevilla.Lake | None = None
 
     @classmethod
@@ -213,6 +149,9 @@ class LakeVillaDialect(DefaultDialect):
         return {"constrained_columns": [], "name": None}
 
     def get_foreign_keys(self, connection: Any, table_name: str, schema: Any = None, **_: Any) -> Any:
+        return []
+
+    def get_unique_constraints(self, connection: Any, table_name: str, schema: Any = None, **_: Any) -> Any:
         return []
 
     def get_indexes(self, connection: Any, table_name: str, schema: Any = None, **_: Any) -> Any:

@@ -54,6 +54,9 @@ class AutoEngine:
     def query(self, query: exp.Query, sources: Mapping[str, Source], now_ms: int) -> Any:
         return self._run(sources.values(), lambda engine: engine.query(query, sources, now_ms))
 
+    def columns_of(self, query: exp.Query, sources: Mapping[str, Source], now_ms: int) -> pa.Schema:
+        return self._run((), lambda engine: engine.columns_of(query, sources, now_ms))
+
     def accepts(self, data: object) -> bool:
         return self._owner(data).accepts(data)
 

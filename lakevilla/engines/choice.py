@@ -1,7 +1,7 @@
 """Which engine a lake works with. Engines are imported when they are wanted."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from threading import Lock
 from typing import Any
@@ -63,6 +63,15 @@ class EngineChoice:
             with self._lock:
                 self._engine = self._engine or self._made()
         return self._engine
+
+    def attach(self, spark: Any, name: str, tables: Callable[[Engine], Any]) -> None:
+        """Show tables, which are made for a Spark engine, to this session as a catalog; without a session, to
+        the one that the lake would use."""
+        engine = _spark(self._options if spark is None else replace(self._options, spark=spark))
+        from lakevilla.engines.spark.engine import SparkEngine
+
+        assert isinstance(engine, SparkEngine)
+        engine.attach(name, tables(engine))
 
     def _made(self) -> Engine:
         local = _local(self._options)

@@ -3,21 +3,28 @@ table's columns by name, without loss. Both engines take what is not their own t
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
+from math import isfinite
 from numbers import Integral, Number
 from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 import pyarrow.interchange
 
-from lakevilla.engines.lossless import comment_of, conformed, matched, table_type
+from lakevilla.engines.lossless import comment_of, conformed, matched, refuse_unheld, table_type
 from lakevilla.engines.port import Engine, Source
 from lakevilla.engines.row_files import RowFile, is_path
 from lakevilla.errors import InvalidInput
 from lakevilla.files.row_checks import together
 from lakevilla.model import DataFile
+from lakevilla.sql.parameters import plain
 from lakevilla.sql.types import TIMESTAMP, TIMESTAMP_NTZ
 from lakevilla.store.port import Store
+
+_CONTAINERS = (list, tuple, Mapping)
+_DEEPEST = 100
+_LARGEST_FLOAT = 3.4028234663852886e38
 
 
 @runtime_checkable
@@ -50,10 +57,20 @@ def readable(data: object) -> object:
     if is_path(data):
         return RowFile(data)  # type: ignore[arg-type] # a path is text or a path object
     if _is_lazy(data):
-        lazy: Any = data
-        return lazy.collect()
+        return _computed(data)
     is_rows = isinstance(data, Iterator) and not hasattr(data, "__arrow_c_stream__")
     return _checked_rows(list(data)) if is_rows else data  # type: ignore[call-overload] # an iterator
+
+
+def _computed(data: Any) -> object:
+    """The rows of a polars LazyFrame. What fails in a function of the user comes as it is."""
+    try:
+        return data.collect()
+    except Exception as error:
+        of_polars = type(error).__module__.partition(".")[0] == "polars"
+        if not of_polars and not isinstance(error, OSError):
+            raise
+        raise InvalidInput(f"the polars LazyFrame cannot be computed: {error}") from error
 
 
 def _checked_rows(rows: list[Any]) -> list[Any]:
@@ -81,6 +98,7 @@ def schema_of(data: object, besides: Collection[str] = ()) -> pa.Schema:
         if field.name.lower() in besides:
             continue
         data_type = table_type(field.type, field.name)
+        refuse_unheld(data_type, field.name)
         if of_python and data_type == TIMESTAMP_NTZ:
             data_type = TIMESTAMP
         fields.append(pa.field(field.name, data_type, field.nullable, comment_of(field)))
@@ -89,10 +107,20 @@ def schema_of(data: object, besides: Collection[str] = ()) -> pa.Schema:
 
 def arrow_of(data: object) -> pa.Table | pa.RecordBatchReader:
     """The data as Arrow. A reader stays one: it can be read once. InvalidInput for what Arrow cannot hold."""
-    try:
+    with _explained():
         return _arrow_of(data)
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    try:
+        yield
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise InvalidInput(f"cannot read these rows as a table: {_told(error)}") from error
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] not in ("duckdb", "_duckdb"):
+            raise
+        raise InvalidInput(f"the DuckDB relation cannot be computed: {_told(error)}") from error
 
 
 def _told(error: Exception) -> str:
@@ -129,7 +157,8 @@ def _unreadable(data: object) -> str:
 def batches_of(data: object, schema: pa.Schema) -> Iterator[pa.Table]:
     """The data with exactly the columns of the schema, piece by piece."""
     if isinstance(data, list) and _is_rows(data):
-        data = _from_rows(data, schema)
+        with _explained():
+            data = _from_rows(data, schema)
     if isinstance(data, RowFile):
         pieces: Iterable[Any]
         given, pieces = data.fitting(schema)
@@ -145,10 +174,10 @@ def batches_of(data: object, schema: pa.Schema) -> Iterator[pa.Table]:
 
 
 def _read(pieces: Iterable[Any]) -> Iterator[Any]:
-    """The pieces; what their source fails with while it is read is InvalidInput."""
+    """The pieces; what Arrow or the files behind them fail with while they are read is InvalidInput."""
     try:
         yield from pieces
-    except pa.ArrowException as error:
+    except (pa.ArrowException, OSError) as error:
         raise InvalidInput(f"these rows cannot be read: {_told(error)}") from error
 
 
@@ -236,14 +265,51 @@ def _from_rows(rows: Any, schema: pa.Schema | None = None) -> pa.Table:
         values = [row.get(name) for row in rows]
         wanted = known.get(str(name).lower())
         try:
-            if wanted is not None:
-                _refuse_cuts(values, wanted, str(name))
-            columns.append(pa.array(values, wanted))
+            columns.append(_column(values, wanted, str(name)))
+        except pa.ArrowNotImplementedError as error:
+            raise InvalidInput(
+                f"column {name!r}: Arrow cannot build such values from dicts ({error}); give an Arrow table",
+                column=name,
+            ) from error
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise InvalidInput(f"column {name!r}: {error}", column=name) from error
     if not names:
         return pa.table({}) if schema is None else together([], schema)
     return pa.table(columns, names=[str(name) for name in names])
+
+
+def _column(values: list[Any], wanted: pa.DataType | None, name: str) -> pa.Array:
+    """The values as Arrow. Those that Arrow does not know are given as what they are in SQL, such as members
+    of enumerations and UUIDs."""
+    try:
+        return _array(values, wanted, name)
+    except (InvalidInput, pa.ArrowException, TypeError, ValueError, OverflowError):
+        _refuse_depths(values, name)
+        plainer = [plain(value) for value in values]
+        if all(one is other for one, other in zip(plainer, values, strict=True)):
+            raise
+        return _array(plainer, wanted, name)
+
+
+def _array(values: list[Any], wanted: pa.DataType | None, name: str) -> pa.Array:
+    if wanted is not None:
+        _refuse_cuts(values, wanted, name)
+    else:
+        _refuse_depths(values, name)
+    return pa.array(values, wanted)
+
+
+def _refuse_depths(values: Iterable[Any], name: str) -> None:
+    """InvalidInput for values inside values without end, or nearly: Arrow would exhaust the stack."""
+    level = [value for value in values if isinstance(value, _CONTAINERS)]
+    for _ in range(_DEEPEST):
+        if not level:
+            return
+        inside = (value.values() if isinstance(value, Mapping) else value for value in level)
+        level = [item for items in inside for item in items if isinstance(item, _CONTAINERS)]
+        # Each is looked at once on its level, so that a value that holds itself twice does not grow.
+        level = list({id(value): value for value in level}.values())
+    raise InvalidInput(f"column {name!r}: a value has more than {_DEEPEST} levels inside it", column=name)
 
 
 def _refuse_cuts(values: Iterable[Any], data_type: pa.DataType, name: str) -> None:
@@ -266,6 +332,8 @@ def _refuse_cuts(values: Iterable[Any], data_type: pa.DataType, name: str) -> No
     elif pa.types.is_list(data_type):
         _refuse_cuts((item for value in present for item in value), data_type.value_type, name)
     else:
+        if data_type == pa.float32() and any(abs(v) > _LARGEST_FLOAT for v in present if _is_finite(v)):
+            raise InvalidInput(f"column {name!r}: a value is too large for a float", column=name)
         odd = [kind for kind in set(map(type, present)) if _is_cut(kind, data_type)]
         if odd:
             raise InvalidInput(
@@ -280,3 +348,7 @@ def _is_cut(kind: type, data_type: pa.DataType) -> bool:
     if pa.types.is_date(data_type):
         return issubclass(kind, Number | datetime)
     return bool(pa.types.is_timestamp(data_type) and issubclass(kind, Number))
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, float) and isfinite(value)

@@ -8,6 +8,9 @@ from lakevilla.errors import InvalidInput
 from lakevilla.files.column_mapping import COMMENT
 from lakevilla.sql.types import TIMESTAMP, TIMESTAMP_NTZ
 
+_DIGITS = 38
+"""How many digits a decimal of Spark SQL may have."""
+
 
 def table_type(data_type: pa.DataType, name: str) -> pa.DataType:
     """The type of a table's column that holds such values."""
@@ -21,6 +24,10 @@ def table_type(data_type: pa.DataType, name: str) -> pa.DataType:
         return TIMESTAMP_NTZ if data_type.tz is None else TIMESTAMP
     if pa.types.is_date64(data_type):
         return pa.date32()
+    if pa.types.is_float16(data_type):
+        return pa.float32()
+    if pa.types.is_decimal(data_type) and _is_sql_decimal(data_type):
+        return pa.decimal128(data_type.precision, data_type.scale)
     if pa.types.is_time(data_type):
         return pa.time64("us")
     if pa.types.is_unsigned_integer(data_type):
@@ -44,6 +51,30 @@ def table_type(data_type: pa.DataType, name: str) -> pa.DataType:
             column=name,
         )
     return data_type
+
+
+def refuse_unheld(data_type: pa.DataType, name: str) -> None:
+    """InvalidInput for a column of a type that no table and no query has."""
+    unheld = (
+        pa.types.is_duration(data_type)
+        or pa.types.is_union(data_type)
+        or pa.types.is_run_end_encoded(data_type)
+        or pa.types.is_list_view(data_type)
+        or pa.types.is_large_list_view(data_type)
+        or (pa.types.is_struct(data_type) and data_type.num_fields == 0)
+        or (pa.types.is_decimal(data_type) and not _is_sql_decimal(data_type))
+    )
+    if unheld:
+        raise InvalidInput(
+            f"column {name!r} has type {data_type}, which neither tables nor queries support; cast it",
+            column=name,
+        )
+    for position in range(data_type.num_fields):
+        refuse_unheld(data_type.field(position).type, name)
+
+
+def _is_sql_decimal(data_type: pa.DataType) -> bool:
+    return bool(data_type.precision <= _DIGITS and 0 <= data_type.scale <= data_type.precision)
 
 
 def comment_of(field: pa.Field) -> dict[bytes, bytes] | None:
@@ -73,8 +104,19 @@ def conformed(piece: pa.Table | pa.RecordBatch, order: Sequence[int | None], sch
         if position is None:
             columns.append(pa.nulls(piece.num_rows, field.type))
         else:
-            columns.append(_casted(piece.column(position), field))
+            columns.append(_sound(_casted(piece.column(position), field), field))
     return pa.Table.from_arrays(columns, schema=pa.schema([f.with_nullable(True) for f in schema]))
+
+
+def _sound(column: pa.Array | pa.ChunkedArray, field: pa.Field) -> pa.Array | pa.ChunkedArray:
+    """The column, whose texts are UTF-8: Arrow takes any bytes for a text, and other clients of the table
+    could not read it."""
+    if pa.types.is_string(field.type) or pa.types.is_nested(field.type):
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise InvalidInput(f"column {field.name!r}: {error}", column=field.name) from error
+    return column
 
 
 def _casted(column: pa.Array | pa.ChunkedArray, field: pa.Field) -> pa.Array | pa.ChunkedArray:
@@ -87,13 +129,21 @@ def _casted(column: pa.Array | pa.ChunkedArray, field: pa.Field) -> pa.Array | p
         )
     try:
         if pa.types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
+            column = _decoded(column)
         if pa.types.is_integer(column.type) and pa.types.is_decimal(field.type):
             # Arrow judges this cast by the types alone; through a wide decimal the values are judged.
             column = column.cast(pa.decimal256(76, field.type.scale))
         return column.cast(field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InvalidInput(f"column {field.name!r}: {error}", column=field.name) from error
+
+
+def _decoded(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """The values of a dictionary column. Those of polars are views, which Arrow does not take from there."""
+    kind = table_type(column.type.value_type, "")
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    values = [chunk.dictionary.cast(kind).take(chunk.indices) for chunk in chunks]
+    return pa.chunked_array(values, kind)
 
 
 def _lossless(given: pa.DataType, wanted: pa.DataType) -> bool:

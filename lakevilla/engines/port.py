@@ -132,6 +132,10 @@ class Engine(Protocol):
         """The result of a SELECT. `now_ms` is what current_timestamp() and its kin give."""
         ...
 
+    def columns_of(self, query: exp.Query, sources: Mapping[str, Source], now_ms: int) -> pa.Schema:
+        """The columns that a SELECT gives. Reads no rows."""
+        ...
+
     def accepts(self, data: object) -> bool:
         """Whether `data` is something that this engine can append or merge from."""
         ...

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,14 +29,27 @@ def is_path(data: object) -> bool:
 
 def is_file(data: object) -> bool:
     """Whether this names a file that is there. Text may mean something else too, such as a table."""
-    return is_path(data) and Path(str(data)).expanduser().is_file()
+    return is_path(data) and ("://" in str(data) or _local(str(data)).is_file())
+
+
+def _local(path: str | PurePath) -> Path:
+    """The path of a file on this machine, from a path or a URL `file://`."""
+    if isinstance(path, str) and "://" in path:
+        url = urlsplit(path)
+        if url.scheme.lower() != "file" or url.netloc not in ("", "localhost"):
+            raise InvalidInput(
+                f"cannot read rows from {path!r}: only files on this machine are read. Register it as a "
+                "table, or give its rows as a DataFrame"
+            )
+        return Path(unquote(url.path))
+    return Path(path).expanduser()
 
 
 class RowFile:
     """The rows of one file. InvalidInput, with the file's name, for what cannot be read as a table."""
 
     def __init__(self, path: str | PurePath) -> None:
-        self._path = Path(path).expanduser()
+        self._path = _local(path)
         if self._path.suffix.lower() not in SUFFIXES:
             raise InvalidInput(f"cannot read rows from {str(path)!r}: a file ends in .parquet or .csv")
         self._seen = self._state()

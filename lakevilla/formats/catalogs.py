@@ -56,7 +56,7 @@ class KnownCatalogs:
         self._opened: Catalogs | None = None
 
     def location(self, place: CatalogPlace) -> str:
-        """The URL of the folder in which a table of a catalog lies; InvalidInput if it is not there."""
+        """The URL of the folder of a catalog's table; InvalidInput if it is not there."""
         with needed_packages():
             from lakevilla.formats.iceberg.metadata.paths import url_of
         current = self.opened.table(place.catalog, place.table).current()

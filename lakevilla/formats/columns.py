@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from lakevilla.errors import InvalidInput
+from lakevilla.files.column_mapping import COMMENT
 
 
 def check_columns(fields: Iterable[pa.Field], inside: str = "") -> None:
@@ -20,6 +21,18 @@ def check_columns(fields: Iterable[pa.Field], inside: str = "") -> None:
             )
         seen.add(field.name.lower())
         _check_type(field.type, where)
+
+
+def comment_of(field: pa.Field) -> str:
+    """What people say of a column; empty if nothing."""
+    return bytes((field.metadata or {}).get(COMMENT, b"")).decode()
+
+
+def commented(field: pa.Field, comment: str) -> pa.Field:
+    """The column with this comment, unless it already has one."""
+    if not comment or comment_of(field):
+        return field
+    return field.with_metadata({**(field.metadata or {}), COMMENT: comment.encode()})
 
 
 def _check_type(data_type: pa.DataType, where: str) -> None:

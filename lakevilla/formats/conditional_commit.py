@@ -13,7 +13,7 @@ from lakevilla.store.port import Ambiguous, Created, Meta, Object, Replaced, Sto
 
 
 class Damaged(Corrupt):
-    """The object that holds a version cannot be parsed: it is another client's, and stays in the way."""
+    """The object that holds a version cannot be parsed: it is another client's, and blocks this number."""
 
 
 def create_version(store: Store, key: str, data: bytes, version: int, txn: str) -> bytes | None:

@@ -22,7 +22,7 @@ SLOW_SECONDS = 10.0
 
 
 class Recreated(Conflict):
-    """The table that was read was deleted, and another one may lie in its place."""
+    """The table that was read was deleted, and another one may be in its place."""
 
 
 def must_look(environment: Environment, seen_at: float) -> bool:
@@ -57,7 +57,7 @@ def confirm_published(
     has_base: Callable[[], bool],
     retract: Callable[[], bool],
 ) -> None:
-    """After a slow publish on version `base` as `version`. Recreated if another table lies there by now, and
+    """After a slow publish on version `base` as `version`. Recreated if another table is there by now, and
     our log entry was taken out of its log again; CommitUnknown if it was not there, or was built on, or if
     the store stopped answering before that was clear."""
     try:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from lakevilla.errors import LakeVillaError, Unsupported
 from lakevilla.formats.coordination import Coordination
+from lakevilla.formats.needed_files import References
 from lakevilla.model import (
     Author,
     Change,
@@ -116,7 +117,7 @@ S = TypeVar("S", bound=Snapshot)
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The change is version `snapshot.version` of the table. `before` is the version that it stands on; None
+    """The change is version `snapshot.version` of the table. `before` is the version that it builds on; None
     if that is the base."""
 
     snapshot: Snapshot
@@ -124,7 +125,7 @@ class Published:
 
 
 class CatalogRefusal(Unsupported):
-    """A catalog refuses a change for good, whichever client sends it. Nothing was changed."""
+    """A catalog refuses a change permanently, whichever client sends it. Nothing was changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +167,7 @@ class MarkerEntries(Protocol):
     def encode(self, version: int, record: Mapping[str, Any]) -> bytes:
         """The entry that is this marker: valid and empty for every client that knows no markers.
 
-        May read what lies below it, where an entry holds the whole state of the table.
+        May read the versions below it, where an entry holds the whole state of the table.
         """
         ...
 
@@ -196,26 +197,6 @@ class LogMarkers:
 
     entries: MarkerEntries
     fill: Callable[[Change, Author, str], Published | Displaced]
-
-
-class References(Protocol):
-    """Which files a table's log names, for vacuum. Keys are relative to the table's root."""
-
-    def needed(self, keys: pa.Array) -> pa.BooleanArray:
-        """Which of these files a version needs that was current at the moment that was asked for, or later.
-
-        A file that the log spells in another way counts as needed too, wherever its name ends alike.
-        """
-        ...
-
-    def removed(self, keys: pa.Array) -> pa.BooleanArray:
-        """Which of these files the log removed, as far as it still records that; only for files not
-        needed."""
-        ...
-
-    def named_since(self, keys: pa.Array) -> pa.BooleanArray:
-        """Which of these files a version names that was published since: one GET that misses if none was."""
-        ...
 
 
 class FormatTable(Protocol[S]):
@@ -287,12 +268,24 @@ class FormatTable(Protocol[S]):
         """The change that alters columns, properties or constraints."""
         ...
 
+    def replace(
+        self,
+        snapshot: S,
+        schema: pa.Schema,
+        partition_by: Sequence[PartitionField],
+        properties: Mapping[str, str] | None,
+        comment: str | None,
+    ) -> Change:
+        """The change that gives the table another definition, without the files that it removes. Without
+        `properties` its own stay, and its comment."""
+        ...
+
     def publish(self, base: S, change: Change, author: Author) -> Published | Taken:
         """Create the version after `base`, which is `base.version + 1`, or `first_version` if `base` only
         describes a table. One create on the happy path.
 
         An ambiguous answer is resolved by reading back; if that fails too, CommitUnknown.
-        Taken reads the entry in the way, and `Taken.snapshot` is base advanced by it. Also an entry that is
+        Taken reads the conflicting entry, and `Taken.snapshot` is base advanced by it. Also an entry that is
         damaged, or needs a newer client, is Taken.
         """
         ...
@@ -350,7 +343,8 @@ class FormatTable(Protocol[S]):
 
     def retract(self, version: int, put: str | None, orphaned: bool = False, displaced: bool = False) -> bool:
         """Delete the log entry of this version if it is ours, by its put-id where one is given, and the
-        number had been used before and was cleaned away: then the table does not have it. False if it stands.
+        number had been used before and was cleaned away: then the table does not have it. False if it is
+        still there.
 
         For a client that created it long after it had seen that the number was free. `orphaned` says that
         the lake has no table here any more: then an entry that is alone goes too. `displaced` says that the

@@ -1,11 +1,11 @@
-"""The table properties that LakeVilla gives a meaning of its own, in whatever format."""
+"""The table properties that LakeVilla defines, the same for each format."""
 
 from collections.abc import Mapping
 
 from lakevilla.errors import InvalidInput, Unsupported
 
 MARKERS = "lakevilla.markers"
-"""Where the markers of the table's writers lie: `side` (outside of the log) or `log` (in it)."""
+"""Where the markers of the table's writers are: `side` (outside of the log) or `log` (in it)."""
 EXCLUSIVE = "lakevilla.exclusive"
 """Whether only transactions that the global log decides change the table."""
 

@@ -11,6 +11,7 @@ from lakevilla.environment import Environment
 from lakevilla.errors import Unsupported
 from lakevilla.formats.catalogs import CatalogPlace, KnownCatalogs, needed_packages
 from lakevilla.formats.delta.log.paths import LOG
+from lakevilla.sql.words.suggestions import did_you_mean
 from lakevilla.store.port import Store
 
 if TYPE_CHECKING:
@@ -25,7 +26,10 @@ MARKS = {"delta": (LOG,), "iceberg": ("metadata/v", "metadata/0")}
 def check_format(name: str) -> None:
     """Raise Unsupported if there is no format of this name."""
     if name not in FORMATS:
-        raise Unsupported(f"unknown table format {name!r}; available: 'delta', 'iceberg'")
+        hint = did_you_mean(name, FORMATS, "available: 'delta', 'iceberg'")
+        error = Unsupported(f"unknown table format {name!r}; {hint}")
+        error.unknown = name
+        raise error
 
 
 def open_table(

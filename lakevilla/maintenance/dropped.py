@@ -37,8 +37,8 @@ Delete = Callable[[str, Store, Sequence[str]], object]
 
 @dataclass(frozen=True)
 class DroppedFolders:
-    """The folders of dropped tables. `since_ms` tells where the retention begins for one of them, by the
-    store's clock; `below` which folders below it belong to other tables."""
+    """The folders of dropped tables. `since_ms` gives the begin of the retention for one of them, by the
+    store's clock; `below` gives the folders below it that belong to other tables."""
 
     view: LakeView
     kept: Kept

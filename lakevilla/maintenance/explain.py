@@ -116,10 +116,10 @@ def _places(waits: _Waits, only: set[str] | None = None) -> Iterator[Finding]:
     for places in waits.queues.values():
         for number, place in enumerate(places):
             if only is None or place.txn in only:
-                yield _told(waits, place, places[:number], len(places) - number - 1)
+                yield _explain_place(waits, place, places[:number], len(places) - number - 1)
 
 
-def _told(waits: _Waits, place: _Place, before: Sequence[_Place], behind: int) -> Finding:
+def _explain_place(waits: _Waits, place: _Place, before: Sequence[_Place], behind: int) -> Finding:
     since = f"ticket {place.ticket}, for about {age_text(place.seconds)}"
     seconds = f"{waits.lease_seconds:g} seconds"
     life = f"is dead: its lease did not change for {seconds}" if place.silent else "is alive"
@@ -158,12 +158,12 @@ def _coming_first(place: _Place, behind: int) -> str:
 def _rings(waits: _Waits, only: set[str] | None = None) -> Iterator[Finding]:
     """Transactions that wait for each other."""
     edges = waits.edges()
-    told: set[frozenset[str]] = set()
+    reported: set[frozenset[str]] = set()
     for start in sorted(edges):
         ring = _ring(edges, start)
-        if ring is None or frozenset(ring) in told or (only is not None and not only & set(ring)):
+        if ring is None or frozenset(ring) in reported or (only is not None and not only & set(ring)):
             continue
-        told.add(frozenset(ring))
+        reported.add(frozenset(ring))
         steps = [(txn, ring[(number + 1) % len(ring)]) for number, txn in enumerate(ring)]
         waiting = "; ".join(f"{a} waits for {b} on {edges[a][b]!r}" for a, b in steps)
         tables = tuple(sorted({edges[a][b] for a, b in steps}))

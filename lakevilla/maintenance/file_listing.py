@@ -1,4 +1,4 @@
-"""The data files that lie in a table's folder, in columns, and how old they are by the store's own clock."""
+"""The data files in a table's folder, in columns, and how old they are by the store's own clock."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,7 +26,7 @@ def data_files(files: pa.Table, partition_fields: Sequence[str], others: Iterabl
     """Those that may be data files of this table.
 
     Left out is what Delta hides, names and folders that begin with `_` or `.` (but not those of partition
-    fields), and what lies below `others`: folders that belong to another table.
+    fields), and what is below `others`: folders that belong to another table.
     """
     paths = files.column("key")
     if partition_fields:
@@ -36,14 +36,14 @@ def data_files(files: pa.Table, partition_fields: Sequence[str], others: Iterabl
 
 
 def without(files: pa.Table, folders: Iterable[str]) -> pa.Table:
-    """The files that lie in none of these folders."""
+    """The files that are in none of these folders."""
     for folder in folders:
         files = files.filter(pc.invert(pc.starts_with(files.column("key"), folder)))
     return files
 
 
 def tables_below(files: pa.Table, log_folders: Iterable[str]) -> set[str]:
-    """The folders below the root that have a log of their own: other tables, whose files are not ours."""
+    """The folders below the root that have their own log: other tables, whose files are not ours."""
     found: set[str] = set()
     for folder in log_folders:
         logs = pc.filter(files.column("key"), pc.match_substring(files.column("key"), f"/{folder}"))

@@ -27,7 +27,7 @@ from lakevilla.maintenance.retention import FLOOR_MS, HOUR_MS
 from lakevilla.model import Author
 from lakevilla.store import keys
 from lakevilla.store.port import Meta
-from lakevilla.versions.instants import Cuts
+from lakevilla.versions.instants import Instants
 from lakevilla.versions.log import ReadHead
 from lakevilla.versions.records import Head
 from lakevilla.versions.tags import Expire
@@ -71,7 +71,7 @@ def keep_instants(view: LakeView, since_ms: int, dry_run: bool) -> Kept:
 
 
 def find_leftovers(view: LakeView, kept: Kept, since_ms: int) -> Leftovers:
-    """Entries and states that no kept instant needs, nor any client that asks what became of a
+    """Entries and states that neither a kept instant needs nor a client that asks for the outcome of a
     transaction."""
     read = view.log.read_head()
     if read is None:
@@ -121,10 +121,10 @@ def _slots(view: LakeView) -> dict[int, Meta]:
 
 
 def _kept(view: LakeView, head: Head, horizon: int) -> Kept:
-    cuts = Cuts(view.log)
-    tagged = {name: cuts.at_tag(name) for name in head.tags if name in cuts.tags}
+    instants = Instants(view.log)
+    tagged = {name: instants.at_tag(name) for name in head.tags if name in instants.tags}
     versions: dict[str, set[int]] = {}
-    for instant in (cuts.earliest(horizon), head, *tagged.values()):
+    for instant in (instants.earliest(horizon), head, *tagged.values()):
         for location, version in instant.versions.items():
             versions.setdefault(location, set()).add(version)
     needing: dict[str, list[str]] = {}

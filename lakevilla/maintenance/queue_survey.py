@@ -18,7 +18,7 @@ from lakevilla.sublogs.finder import read_sublogs
 from lakevilla.sublogs.records import Ran
 from lakevilla.tables.catalog import Catalog
 from lakevilla.tables.pinned import Pinned
-from lakevilla.transaction.redo.restoration import standing
+from lakevilla.transaction.redo.restoration import current_records
 from lakevilla.transaction.redo.resume import why_not
 from lakevilla.versions.log import GlobalLog
 from lakevilla.versions.records import Entry
@@ -151,7 +151,7 @@ def open_transactions(
 ) -> tuple[OpenTransaction, ...]:
     """What these transactions had done when they last wrote a sublog. One GET for each sublog."""
     now_ms = view.environment.now_ms()
-    told = view.environment.fan_out([partial(_done, view, folder.txn) for folder in folders])
+    answers = view.environment.fan_out([partial(_done, view, folder.txn) for folder in folders])
     return tuple(
         OpenTransaction(
             folder.txn,
@@ -161,7 +161,7 @@ def open_transactions(
             lives,
             done.obstacle,
         )
-        for folder, done, lives in zip(folders, told, alive, strict=True)
+        for folder, done, lives in zip(folders, answers, alive, strict=True)
     )
 
 
@@ -196,7 +196,7 @@ def _done(view: LakeView, txn: str) -> _Done:
     if not left:
         return _Done(obstacle="it has left no records")
     tables: dict[str, None] = {}
-    records, statements = standing(left[-1].records)
+    records, statements = current_records(left[-1].records)
     for record in records:
         if isinstance(record, Ran):
             tables |= dict.fromkeys(touched.table.name for touched in record.touched)

@@ -18,7 +18,7 @@ def register_all(
     prefix: str,
     register: Callable[[str, str], None],
 ) -> RegisterReport:
-    """Register what lies below a URL; `register` gives one table its name."""
+    """Register the tables below a URL; `register` gives one table its name."""
     meter, registered, skipped = Meter(), {}, {}
     for name, location in tables_below(catalog, environment, url, meter).items():
         reason = _known_as(catalog, catalog.head(meter, fresh=True), location)

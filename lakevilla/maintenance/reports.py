@@ -1,4 +1,4 @@
-"""What vacuum, recover, status and explain tell: small frozen values that print as text for people."""
+"""The reports of vacuum, recover, status and explain: small frozen values that print as text for people."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -97,8 +97,8 @@ class VacuumReport(Report):
         for table in self.tables:
             yield from _table_lines(table, verb)
         for folder in self.dropped:
-            told = f"kept: {folder.kept}" if folder.kept else f"{verb} {folder.files}"
-            yield f"dropped table in {folder.location}: {told}"
+            shown = f"kept: {folder.kept}" if folder.kept else f"{verb} {folder.files}"
+            yield f"dropped table in {folder.location}: {shown}"
         if self.transactions:
             yield f"{verb} the records of {count_text(len(self.transactions), 'transaction')} that ended"
         if self.leftovers != Leftovers():
@@ -298,12 +298,12 @@ def begun_text(txn: str) -> str:
 def _table_lines(table: TableVacuum, verb: str) -> Iterator[str]:
     about = f"version {table.version}, retention {table.retention_hours:g} hours"
     yield f"{table.table} ({about}): {verb} {table.files}"
-    told = {
+    shown = {
         "removed by the log": table.expired,
         "left by transactions that ended without them": table.orphans,
         "of unknown origin": table.foreign,
     }
-    for what, files in told.items():
+    for what, files in shown.items():
         if files.count:
             yield f"  {what}: {files}"
     if table.tickets:

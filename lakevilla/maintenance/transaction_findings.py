@@ -55,7 +55,7 @@ def torn(view: LakeView) -> Iterator[Finding]:
 
 
 def _in_folder(view: LakeView, location: str) -> TableRef:
-    """A table that lies in the lake's root: it has the name of its folder."""
+    """A table in the lake's root: it has the name of its folder."""
     found = view.catalog.format_at(location, view.meter)
     return TableRef(location, location, found or next(iter(FORMATS)))
 
@@ -77,7 +77,7 @@ def newest_versions(view: LakeView, name: str) -> list[Finding]:
 
 
 def _of_entry(view: LakeView, evidence: Evidence, entry: Entry) -> Finding:
-    """What became of one entry of the global log."""
+    """The outcome of one entry of the global log."""
     match entry.change:
         case Void():
             return Finding(
@@ -89,7 +89,7 @@ def _of_entry(view: LakeView, evidence: Evidence, entry: Entry) -> Finding:
             )
         case Commit() as commit if evidence.is_settled(entry):
             if evidence.is_whole(entry) is False:
-                return _taken_back(view, evidence, entry, commit)
+                return _rolled_back(view, evidence, entry, commit)
             return _committed(view, evidence, entry, commit)
         case _ if evidence.is_settled(entry):
             return Finding(
@@ -128,8 +128,8 @@ def _committed(view: LakeView, evidence: Evidence, entry: Entry, commit: Commit)
     )
 
 
-def _taken_back(view: LakeView, evidence: Evidence, entry: Entry, commit: Commit) -> Finding:
-    """Finds the commit in the way by the same walk as settling."""
+def _rolled_back(view: LakeView, evidence: Evidence, entry: Entry, commit: Commit) -> Finding:
+    """Finds the conflicting commit by the same walk as settling."""
     tasks = [partial(_in_the_way, view, write, entry.attempt) for write in commit.writes]
     reasons, winners, files = [], list[str](), list[str]()
     for write, refused in zip(commit.writes, view.environment.fan_out(tasks), strict=True):
@@ -144,12 +144,12 @@ def _taken_back(view: LakeView, evidence: Evidence, entry: Entry, commit: Commit
         for seen in evidence.tables.values()
         if (done := seen.of(entry.attempt)) and (back := seen.of(entry.attempt + INVERSE))
     ]
-    told = "; ".join(reasons) or "the log entries that show the conflicting commit were cleaned up"
+    causes = "; ".join(reasons) or "the log entries that show the conflicting commit were cleaned up"
     again = f" Already published parts were rolled back: {', '.join(undone)}." if undone else ""
     return Finding(
         "rolled back",
         f"Transaction {entry.txn} was refused at {utc_text(entry.time_ms)}, as entry {entry.seq} of the "
-        f"global log: {told}.{again}",
+        f"global log: {causes}.{again}",
         "nothing of this attempt is visible; with recovery (R) the transaction is redone as another "
         "attempt, without it the client got a Conflict and can run it again",
         _tables(entry),

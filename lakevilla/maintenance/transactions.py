@@ -1,20 +1,20 @@
-"""Which transactions may still commit, and how vacuum takes hold of one that will not.
+"""Which transactions may still commit, and how vacuum fences one that is dead.
 
 A transaction leaves its id in the names of its data files, and while it is open perhaps a marker, a lease,
-and sublogs. Vacuum takes it for dead if none of its markers is live, no entry of the global log that is yet
-to be settled is its own, none of its records is younger than the retention, and its lease does not move
-while we watch. Then vacuum **takes hold** of it, because another client could resume it, or its own client
-wake up and commit it, at that very moment:
+and sublogs. Vacuum counts it as dead if none of its markers is live, no entry of the global log that is yet
+to be settled is its own, none of its records is younger than the retention, and its lease does not move while
+we watch. Then vacuum **takes hold** of it (fences it), because another client could resume it, or its own
+client wake up and commit it, at that very moment:
 
 1. It writes the lease, on the condition that it is still the one that was watched, and so fences the owner.
 2. It deletes the sublogs.
-3. It looks whether the lease is still its own. Only then may the data files go, and the lease last.
+3. It looks whether the lease is still its own. Only then are the data files deleted, and last the lease.
 
-A client that resumes takes the lease over before it reads the sublogs. If that was before 3, vacuum lets go,
+A client that resumes takes the lease over before it reads the sublogs. If that was before 3, vacuum stops,
 and every data file is still there; if it was after, there are no sublogs left to resume from. A client that
 commits files older than an hour writes its lease first and then looks for the files
-(`transaction.commit.premises`): if its lease came before 1, vacuum lets go; if it came after, the client
-finds the lease of vacuum, or no files.
+(`transaction.commit.premises`): if its lease came before 1, vacuum stops; if it came after, the client finds
+the lease of vacuum, or no files.
 """
 
 import logging
@@ -86,7 +86,7 @@ class Transactions:
         return [Dead(folder.txn, folder) for folder in folders if folder.empty] + gone
 
     def take_hold(self, dead: Dead) -> bool:
-        """Make sure that no client goes on with the transaction; see above. False if one does."""
+        """Make sure that no client continues the transaction; see above. False if one does."""
         etag = self._fence(dead)
         if etag is None:
             logger.info("transaction %s is alive again: its files are kept", dead.txn)

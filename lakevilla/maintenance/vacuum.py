@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput, Unavailable, Unsupported
-from lakevilla.formats.port import Published, References, Snapshot, Table
+from lakevilla.formats.needed_files import References
+from lakevilla.formats.port import Published, Snapshot, Table
 from lakevilla.formats.registry import FORMATS
 from lakevilla.maintenance.dropped import DroppedFolders, own_retention_ms
 from lakevilla.maintenance.file_listing import data_files, list_files, store_now_ms, tables_below
@@ -182,7 +183,7 @@ class Vacuum:
 
     def _refuse_foreign(self, ref: TableRef, store: Store) -> None:
         """A table of another lake is vacuumed from there: we do not know which instants that lake keeps, nor
-        which of its transactions are at work."""
+        which of its transactions are running."""
         owner, head = owner_of(store), self._catalog.head(self._meter)
         if owner is not None and (head is None or owner.lake != head.lake):
             raise Unsupported(

@@ -35,7 +35,7 @@ _log = logging.getLogger("lakevilla.markers")
 class _Holder:
     """One transaction of this client. `attempt` is None until it holds tickets.
 
-    `etag` is that of our last beat. `doubtful` says that a beat went wrong and may lie there all the same;
+    `etag` is that of our last beat. `doubtful` says that a beat failed and may be stored all the same;
     `writing` that one is on its way.
     """
 
@@ -192,7 +192,7 @@ class Leases:
     def release(self, txn: str) -> None:
         """The transaction ended: deletes its lease if one was written.
 
-        Never raises `Unavailable`: a lease that stays behind is stale soon.
+        Never raises `Unavailable`: a lease that is left is stale soon.
         """
         state = self._state()
         with state.lock:
@@ -208,8 +208,8 @@ class Leases:
             self._delete(txn)
 
     def give_back(self, txn: str, attempt: str) -> None:
-        """We took the transaction over, and do not go on with it: its lease names this attempt again, so that
-        a client which still works on it is not fenced by us. Never raises `Unavailable`."""
+        """We took the transaction over, but do not continue it: its lease names this attempt again, so that a
+        client which still works on it is not fenced by us. Never raises `Unavailable`."""
         self._leave_fence(txn, attempt, delete=False)
 
     def lift(self, txn: str) -> None:

@@ -1,4 +1,4 @@
-"""Markers as they lie on the store: read with their tags, and freed by tombstones (placement `side`).
+"""Markers as they are stored: read with their tags, and released by tombstones (placement `side`).
 
 Requests only. A marker that cannot be understood (`Corrupt`) is reported in the log and taken for absent:
 order is fairness, so damage to the queue costs order and never a commit. One of a newer record format is

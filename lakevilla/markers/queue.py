@@ -1,4 +1,4 @@
-"""The writer queue of one table, wherever its markers lie (module 1; docs/protocol.md, section 3).
+"""The writer queue of one table, wherever its markers are (module 1; docs/protocol.md, section 3).
 
 A marker at ticket k says that its owner wants to publish after the owners of all live tickets below k. Where
 markers lie, in the table's log or outside of it, is up to the subclasses. These errors leave a queue:
@@ -139,7 +139,7 @@ class Queue(ABC):
         held, self._held, self._ahead = self._held, None, {}
         return held
 
-    # Where the markers lie.
+    # Where the markers are.
 
     @abstractmethod
     def _key(self, ticket: int) -> str: ...
@@ -180,11 +180,12 @@ class Queue(ABC):
         self._take(max([latest, self._dead, *listed]) + 1)
 
     def _precedes(self, found: ReadMarker) -> bool:
-        """A ticket of one's own never precedes, whichever attempt holds it."""
+        """Tickets of the same transaction never precede, whichever attempt holds them."""
         return found.marker.live and found.marker.txn != self._txn
 
     def _adopt(self, found: ReadMarker) -> bool:
-        """Go on at the place of an earlier attempt of this transaction; False if another client freed it.
+        """Continue with the ticket of an earlier attempt of this transaction; False if another client
+        released it.
 
         Otherwise we would queue behind clients that wait for that ticket, whose lease we renew ourselves.
         """
@@ -256,7 +257,7 @@ class Queue(ABC):
     def _refuse_if_fenced(self) -> None:
         if self._leases.fenced(self._txn):
             raise Fenced(
-                f"another client resumed transaction {self._txn} and goes on with it", transaction=self._txn
+                f"another client resumed transaction {self._txn} and continues it", transaction=self._txn
             )
 
     def _is_lost(self, held: ReadMarker) -> bool:
@@ -287,7 +288,7 @@ class Queue(ABC):
                 self._free_stale(found)
 
     def _free_stale(self, found: ReadMarker) -> None:
-        # If another waiter was faster, or the owner came back, the next look tells.
+        # If another waiter was faster, or the owner is alive again, the next look shows it.
         if self._bury(found):
             _log.warning(
                 "freed ticket %d: its owner, transaction %s, is dead",
@@ -320,8 +321,9 @@ class _Watch:
         self.moved_at = now
 
     def pause(self, ahead: int, environment: Environment) -> None:
-        """A part of what we waited already. A client that is far behind looks again when half of those ahead
-        can have had their turn at the earliest: so a long queue asks hardly more than a short one."""
+        """Sleep for a part of the time that we waited already. A client far behind looks again at the
+        earliest when half of those ahead can have had their turn: so a long queue sends hardly more requests
+        than a short one."""
         waited = environment.elapsed() - self.moved_at
         near = min(max(_FIRST_PAUSE_SECONDS, waited / 4), _LONGEST_NEAR_SECONDS)
         far = min((ahead - 0.5) * max(self.turn, _FIRST_PAUSE_SECONDS) / 2, _LONGEST_FAR_SECONDS)

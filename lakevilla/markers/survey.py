@@ -27,8 +27,8 @@ _log = logging.getLogger("lakevilla.markers")
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One marker of a table. `modified_ms` is the store's clock, for people. `entries` is the log that it
-    lies in; None if it lies outside of the log."""
+    """One marker of a table. `modified_ms` is the store's clock, for people. `entries` is the log that it is
+    in; None if it is outside of the log."""
 
     ticket: int
     marker: Marker

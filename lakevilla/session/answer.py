@@ -40,9 +40,9 @@ def counts_text(counts: Counts) -> str:
 
 def receipt_text(receipt: Receipt) -> str:
     """A commit for people."""
-    if not receipt.versions:
-        return "committed: nothing was changed"
-    versions = ", ".join(f"{name} version {version}" for name, version in sorted(receipt.versions.items()))
     entry = "" if receipt.seq is None else f" as entry {receipt.seq}"
+    if not receipt.versions:
+        return f"committed{entry}" if entry else "committed: nothing was changed"
+    versions = ", ".join(f"{name} version {version}" for name, version in sorted(receipt.versions.items()))
     again = f" ({receipt.redone} redone)" if receipt.redone else ""
     return f"committed{entry}: {versions}{again}"

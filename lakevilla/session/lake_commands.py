@@ -9,18 +9,23 @@ from lakevilla.engines.local.result import Result
 from lakevilla.session.answer import Answer
 from lakevilla.session.port import SessionLake
 from lakevilla.sql.script import commands as c
+from lakevilla.transaction.views.stored import TemporaryView
 
 _TIME = pa.timestamp("us", "UTC")
 _TEXT = pa.string()
 
 
 def run_lake_command(
-    lake: SessionLake, command: c.LakeCommand, statement: str, parameters: dict[str, Any]
+    lake: SessionLake,
+    command: c.LakeCommand,
+    statement: str,
+    parameters: dict[str, Any],
+    temporary: Mapping[str, TemporaryView],
 ) -> Answer:
     """Run a statement that is about the lake. Rows of reports are in this process on every engine."""
     match command:
         case c.AtQuery(text=text, at=at):
-            return Answer(statement, _past(lake, at).sql(text, **parameters))
+            return Answer(statement, _past(lake, at)._sql(text, parameters, temporary=temporary))
         case c.TagInstant(name=name, at=at):
             seq = lake.tag(name, None if at is None else _past(lake, at))
             return Answer(statement, None, f"tag {name!r} names entry {seq}")

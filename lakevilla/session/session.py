@@ -5,9 +5,9 @@ nothing else; everything is done by calls of the lake and of its transactions.
 """
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 from lakevilla.errors import Aborted, CommitUnknown, InvalidInput, LakeVillaError
 from lakevilla.model import Receipt
@@ -15,14 +15,19 @@ from lakevilla.session.answer import Answer, receipt_text
 from lakevilla.session.lake_commands import run_lake_command, setting_rows
 from lakevilla.session.port import SessionLake
 from lakevilla.session.settings import Settings
+from lakevilla.session.temporary_views import TemporaryViews, refuse_inside
 from lakevilla.sql.parameters import plain
 from lakevilla.sql.parser import parse
 from lakevilla.sql.script import commands as c
 from lakevilla.sql.script.command_parser import command_of
 from lakevilla.sql.script.options import option
-from lakevilla.sql.script.places import move, point_at
+from lakevilla.sql.script.places import move, point_at, showing
 from lakevilla.sql.script.splitter import Piece, split
+from lakevilla.sql.statements import CreateView
 from lakevilla.transaction.transaction import Transaction
+from lakevilla.transaction.views.stored import TemporaryView
+
+R = TypeVar("R")
 
 State = Literal["idle", "open", "aborted"]
 
@@ -63,6 +68,7 @@ class Session:
         self._settings = settings
         self._transaction: Transaction | None = None
         self._is_aborted = False
+        self._temporary = TemporaryViews()
 
     def __enter__(self) -> Self:
         return self
@@ -156,6 +162,7 @@ class Session:
                     error, piece.text, inner.start - piece.start, inner.lexemes[0].end - piece.start
                 )
             with _placed(piece.text, inner, piece.start):
+                refuse_inside(inner)
                 parse(inner.text, _own(inner, given))
         found = command_of(piece, given)
         if found is None:
@@ -193,18 +200,29 @@ class Session:
         if isinstance(found, c.Restore) and self._transaction is not None:
             raise InvalidInput("RESTORE is a transaction of its own: COMMIT or ROLLBACK the open one first")
         own = _own(piece, given, found) if isinstance(found, c.AtQuery) else {}
-        return run_lake_command(self._lake, found, piece.text, own)
+        run = showing(piece.text, run_lake_command)
+        return run(self._lake, found, piece.text, own, self._temporary.views)
 
     def _statement(self, piece: Piece, given: Mapping[str, Any]) -> Answer:
         """A statement of Spark SQL, in the open transaction or in one of its own."""
         own = _own(piece, given)
+        told = showing(piece.text, self._temporary.run)(piece, own, self._defined)
+        if told is not None:
+            return Answer(piece.text, None, told)
+        temporary = self._temporary.views
+        result = self._in_transaction(lambda tx: tx._sql(piece.text, own, temporary=temporary))
+        return Answer(piece.text, result, "done" if result is None else "")
+
+    def _in_transaction(self, work: Callable[[Transaction], R]) -> R:
+        """Work in the open transaction, or in one of its own."""
         if self._transaction is not None:
             with self._failing(self._transaction):
-                result = self._transaction.sql(piece.text, **own)
-        else:
-            with self._new() as tx:
-                result = tx.sql(piece.text, **own)
-        return Answer(piece.text, result, "done" if result is None else "")
+                return work(self._transaction)
+        with self._new() as tx:
+            return work(tx)
+
+    def _defined(self, statement: CreateView) -> TemporaryView:
+        return self._in_transaction(lambda tx: tx._define(statement, self._temporary.views))
 
     def _atomic(self, piece: Piece, given: Mapping[str, Any]) -> Answer:
         """BEGIN ATOMIC: one transaction, which runs again if a value that it read has changed."""
@@ -216,7 +234,7 @@ class Session:
         def work(tx: Transaction) -> None:
             for inner in piece.body:
                 with _placed(piece.text, inner, piece.start):
-                    tx.sql(inner.text, **_own(inner, given))
+                    tx._sql(inner.text, _own(inner, given), temporary=self._temporary.views)
 
         s = self._settings
         receipt = self._lake.run(work, features=s.features, isolation=s.isolation, slack=s.slack)
@@ -272,7 +290,7 @@ class Session:
 
 
 class _Failing:
-    """While a statement runs in an open transaction: an error says what becomes of the transaction."""
+    """While a statement runs in an open transaction: an error says whether the transaction stays open."""
 
     def __init__(self, session: Session, transaction: Transaction) -> None:
         self._session, self._transaction = session, transaction

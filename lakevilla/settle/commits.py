@@ -1,13 +1,13 @@
 """Settling a commit on several tables: publish all of it, or roll back what was published.
 
-Rounds, each in parallel. First the tables on which an outside writer could be in the way, all of them,
-never stopping early: a helper that stopped at the first refusal while another goes on would publish a
-commit that is aborted. Only when every one of them is published, blind appends, tables that have no outside
-writers, and new tables: no client is in their way but one that alters the table, or makes one in the same
-place. If one is refused, each table that was published gets an inverse commit by the same walk, and a new one
-a notice that it is dropped. When all is published, tables that the commit drops get theirs. Every walk's
-result is fixed by logs that are never rewritten, so all clients that settle an entry reach the same outcome,
-at whatever time and in whatever order.
+Rounds, each in parallel. First the tables on which an outside writer could be in the way, all of them, never
+stopping early: if one helper stopped at the first refusal while another continued, an aborted commit would be
+published. Only when every one of them is published, blind appends, tables that have no outside writers, and
+new tables: no client is in their way but one that alters the table, or makes one in the same place. If one is
+refused, each table that was published gets an inverse commit by the same walk, and a new one a notice that it
+is dropped. When all is published, tables that the commit drops get theirs. Every walk's result is fixed by
+logs that are never rewritten, so all clients that settle an entry reach the same outcome, at whatever time
+and in whatever order.
 """
 
 import logging
@@ -22,7 +22,7 @@ from lakevilla.formats.identity import recreated
 from lakevilla.formats.port import Snapshot, Table
 from lakevilla.model import Author, Batch, Change, Notice, TableRef
 from lakevilla.settle.places import Places, claim
-from lakevilla.settle.publish_walk import FOR_GOOD, OutOfReach, PublishedAt, Refused, tell, walk
+from lakevilla.settle.publish_walk import FOR_GOOD, OutOfReach, PublishedAt, Refused, publish_notice, walk
 from lakevilla.versions.commits import Commit, Drop, Settled, Write
 
 logger = logging.getLogger("lakevilla.settle")
@@ -52,7 +52,7 @@ class _Walked:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of settling a commit: the tables after it by location, or the commit in the way, or the
+    """The result of settling a commit: the tables after it by location, or the conflicting commit, or the
     locations of its tables that are out of reach."""
 
     settled: Settled
@@ -93,12 +93,12 @@ class CommitSettler:
             # With a table out of reach all others are published before they are rolled back: a client that
             # does not know yet may be about to publish any of them, and must find that done.
             if refused is not None and not lost:
-                return Outcome(self._take_back(walked), {}, refused)
+                return Outcome(self._roll_back(walked), {}, refused)
         if lost:
-            settled = self._take_back(walked)
+            settled = self._roll_back(walked)
             torn = lost - self._find_untouched([w for w in commit.writes if w.table.location in lost])
             return Outcome(replace(settled, torn=settled.torn | torn), {}, refused, lost)
-        self.environment.fan_out([partial(self._tell, drop) for drop in commit.drops])
+        self.environment.fan_out([partial(self._announce, drop) for drop in commit.drops])
         published = {w.location: w.outcome.after for w in walked if isinstance(w.outcome, PublishedAt)}
         versions = {location: snapshot.version for location, snapshot in published.items()}
         return Outcome(Settled(True, versions, owned=_owned(walked)), published, None)
@@ -172,15 +172,15 @@ class CommitSettler:
             # A table that was given up may be one that no client reaches: that must not stop the entry.
             return False
 
-    def _tell(self, drop: Drop) -> None:
-        """A table below the root that is dropped says so in its own log."""
+    def _announce(self, drop: Drop) -> None:
+        """Publish a notice in the log of a dropped table below the root."""
         if drop.base is not None and drop.table.location not in self.given_up:
             self._notice(self.places.open(drop.table), drop.base, self.attempt)
 
     def _notice(self, table: Table, base: int, attempt: str) -> None:
-        tell(table, base, Notice(self.lake, self.seq, dropped=True), self.txn, attempt)
+        publish_notice(table, base, Notice(self.lake, self.seq, dropped=True), self.txn, attempt)
 
-    def _take_back(self, walked: Sequence[_Walked]) -> Settled:
+    def _roll_back(self, walked: Sequence[_Walked]) -> Settled:
         """Inverse commits for all that was published; new tables are dropped, even if
         another client has used them."""
         made = [w for w in walked if w.write.creates and isinstance(w.outcome, PublishedAt)]
@@ -222,13 +222,13 @@ class CommitSettler:
 
 
 def _is_certain(write: Write) -> bool:
-    """Whether only a client that alters the table, or makes one in the same place, can be in the way."""
+    """Whether only a client that alters the table, or makes one in the same place, can conflict."""
     return write.blind or write.exclusive or write.creates
 
 
 def _met(walked: Sequence[_Walked]) -> dict[str, int]:
-    """The versions that were in the way, written without the global log: they are part of it from here on,
-    so that the transaction can be redone on them."""
+    """The conflicting versions, which were written without the global log: this entry adopts them, so that
+    the transaction can be redone on them."""
     refused = {
         w.location: w.outcome.winner for w in walked if isinstance(w.outcome, Refused) and not w.write.creates
     }

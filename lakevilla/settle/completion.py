@@ -57,7 +57,7 @@ def complete(
         if moved is not None:
             return moved, settled
         read = log.read_head_of(lake)
-    return read, _as_told(log, read, entry, settled)
+    return read, _as_head_says(log, read, entry, settled)
 
 
 def _is_before(read: ReadHead, entry: Entry) -> bool:
@@ -72,7 +72,7 @@ def _is_before(read: ReadHead, entry: Entry) -> bool:
 
 
 def give_up(log: GlobalLog, environment: Environment, name: str) -> None:
-    """Record, on an operator's word, that a table of the entry after HEAD is lost for good.
+    """Record, on an operator's word, that a table of the entry after HEAD is lost permanently.
 
     InvalidInput if no entry waits to be completed, or if it does not write this table.
     """
@@ -104,7 +104,7 @@ def move_head(
     return log.replace_head(read, head, entry, settled.published)
 
 
-def _as_told(log: GlobalLog, read: ReadHead, entry: Entry, settled: Settled | None) -> Settled:
+def _as_head_says(log: GlobalLog, read: ReadHead, entry: Entry, settled: Settled | None) -> Settled:
     """The result of an entry that another client moved HEAD past: as HEAD records it, if that differs from
     what we found. It does if a table was given up after we had published on it."""
     step = log.step_of(read, entry.seq)
@@ -117,6 +117,6 @@ def _as_told(log: GlobalLog, read: ReadHead, entry: Entry, settled: Settled | No
             transaction=entry.txn,
             entry=entry.seq,
         )
-    told = step.maps.get("versions", {}).items()
-    versions = {location: version for location, version in told if version is not None}
+    moved = step.maps.get("versions", {}).items()
+    versions = {location: version for location, version in moved if version is not None}
     return Settled(step.published, versions, step.added.get("torn", frozenset()))

@@ -20,10 +20,10 @@ from lakevilla.settle.commits import CommitSettler
 from lakevilla.settle.completion import complete
 from lakevilla.settle.places import Places, claim
 from lakevilla.settle.premise import GuardedPlaces, Premise
-from lakevilla.settle.publish_walk import FOR_GOOD, OutOfReach, tell
+from lakevilla.settle.publish_walk import FOR_GOOD, OutOfReach, publish_notice
 from lakevilla.store.port import Ambiguous, Created
 from lakevilla.versions.commits import Adopt, Commit, Settled, Void
-from lakevilla.versions.log import GlobalLog, LakeRecreated, ReadHead, lost_with_its_lake, untold
+from lakevilla.versions.log import GlobalLog, LakeRecreated, ReadHead, lost_with_its_lake, unknown_outcome
 from lakevilla.versions.records import GONE, AnyChange, CreateTable, DropTable, Entry, Head, RenameTable
 
 logger = logging.getLogger("lakevilla.settle")
@@ -65,7 +65,7 @@ def decide_entry(
 
 
 def help_next(log: GlobalLog, environment: Environment, read: ReadHead, places: Places) -> ReadHead:
-    """HEAD beyond the entry that lies in the slot after `read`: moved by its owner, else by us. If HEAD was
+    """HEAD after the entry in the next slot after `read` was settled: by its owner, else by us. If HEAD was
     set back meanwhile, HEAD as it is now."""
     seq = read.head.seq + 1
     now = _wait_for_owner(log, environment, read.head.lake, seq)
@@ -95,8 +95,8 @@ def help_next(log: GlobalLog, environment: Environment, read: ReadHead, places: 
 def _wait_for_owner(log: GlobalLog, environment: Environment, lake: str, seq: int) -> ReadHead:
     """HEAD as soon as the owner of the entry moved it, or when its time is up.
 
-    A random time in all, so that a crowd does not settle the same entry at once; looked at in between, so
-    that no client waits much longer than the owner takes.
+    The time is random, so that many clients do not settle the same entry at once. HEAD is read several times
+    meanwhile, so that no client waits much longer than the owner takes.
     """
     left, pause = HELP_AFTER_SECONDS * (1 + environment.random()), FIRST_LOOK_SECONDS
     while True:
@@ -141,7 +141,7 @@ def settle(
         case DropTable(table=ref, base=base) | RenameTable(table=ref, base=base) if base is not None:
             if ref.location not in given_up and base != GONE:
                 notice = Notice(lake, entry.seq, dropped=isinstance(entry.change, DropTable))
-                tell(places.open(ref), base, notice, entry.txn, entry.attempt)
+                publish_notice(places.open(ref), base, notice, entry.txn, entry.attempt)
             return Settled(True)
         case Commit() as commit:
             return _settle_commit(lake, entry, commit, environment, places, given_up)
@@ -194,8 +194,8 @@ def _open_at(places: Places, ref: TableRef, version: int) -> tuple[Table, Snapsh
 def hold_slot(log: GlobalLog, environment: Environment, entry: Entry) -> bool:
     """Create the entry's slot: whether this entry now holds it, and is decided.
 
-    A create that stays unanswered is resolved by a void entry in the same slot: what lies there then has
-    won, and a late copy of ours finds the slot taken.
+    A create that stays unanswered is resolved by a void entry in the same slot: the entry that is there then
+    has won, and a late copy of ours finds the slot taken.
     """
     try:
         return isinstance(log.create_slot(entry), Created)
@@ -222,8 +222,8 @@ def hold_slot(log: GlobalLog, environment: Environment, entry: Entry) -> bool:
         return found.attempt == entry.attempt and not isinstance(found.change, Void)
     # It was settled, and its slot was cleaned up: what HEAD kept of it shows whose it was.
     if passed is None or passed.step is None:
-        raise untold(entry)
-    return passed.tells_of(entry)
+        raise unknown_outcome(entry)
+    return passed.shows(entry)
 
 
 def _finish(

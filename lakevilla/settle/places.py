@@ -16,7 +16,7 @@ class Places(Protocol):
 
     @property
     def url(self) -> str:
-        """Where the lake lies, for people."""
+        """The location of the lake, for people."""
         ...
 
     def open(self, ref: TableRef) -> Table: ...

@@ -142,7 +142,7 @@ class _Guarded:
         self._table.renew_hint(snapshot)
 
     def _confirm(self, version: int, put: str | None) -> None:
-        """What we have published stands, or is deleted again because its number had been used."""
+        """Confirm what we have published, or delete it again because its number had been used."""
         if not self._premise.found and not self._premise.is_old:
             return
         try:

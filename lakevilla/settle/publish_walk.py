@@ -29,7 +29,7 @@ class PublishedAt:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Another client's commit is in the way for good."""
+    """Another client's commit prevents the publish permanently."""
 
     winner: Footprint
     hit: Hit
@@ -49,7 +49,7 @@ FOR_GOOD = (Corrupt, InvalidInput, CatalogRefusal, Recreated)
 """Errors that every client meets alike, however often it tries."""
 
 
-def tell(table: Table, base: int, notice: Notice, txn: str, attempt: str) -> None:
+def publish_notice(table: Table, base: int, notice: Notice, txn: str, attempt: str) -> None:
     """Publish a notice about the table's name in its log, at the first version after `base` that is free.
 
     A log that cannot take it is left as it is: the name is decided already, and no client can write there.
@@ -63,7 +63,7 @@ def tell(table: Table, base: int, notice: Notice, txn: str, attempt: str) -> Non
 
 
 def _unanswered(error: CommitUnknown) -> Unavailable:
-    """Whether the entry stands is decided elsewhere; an unanswered request of ours does not decide it."""
+    """The outcome of the entry is decided elsewhere, not by an unanswered request of ours."""
     return Unavailable(str(error))
 
 

@@ -1,4 +1,4 @@
-"""Which commit was in the way of a decided change: the walk of `publish_walk`, read and not written."""
+"""Which commit conflicted with a decided change: the walk of `publish_walk`, without writing."""
 
 from lakevilla.conflicts.files import decide_conflict
 from lakevilla.formats.port import Snapshot, Table

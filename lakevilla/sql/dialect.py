@@ -34,6 +34,9 @@ class SparkAsWritten(Spark):
         }
         STRICT_CAST = True
 
+        def _warn_unsupported(self) -> None:
+            """What is not read is an error of ours (see `syntax_errors`), and no warning."""
+
     class Generator(SparkGenerator):
         def not_sql(self, expression: exp.Not) -> str:
             """`x IS NOT NULL` as one test: from its text Spark makes the name of a column."""

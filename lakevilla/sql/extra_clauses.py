@@ -57,7 +57,7 @@ def refuse_extra_clauses(tree: exp.Expr) -> None:
                 raise Unsupported(f"{name} with a version is not supported")
     for when in _actions(tree):
         then = when.args.get("then")
-        if type(then) in _OF_ACTIONS:
+        if isinstance(then, exp.Expr) and type(then) in _OF_ACTIONS:
             _refuse(then, "an action of MERGE", _OF_ACTIONS[type(then)])
 
 

@@ -1,6 +1,7 @@
 """Parameters: `:name` in a text becomes a literal of the value's exact type, never a piece of text."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -37,21 +38,45 @@ def bind(tree: exp.Expr, parameters: Mapping[str, Any]) -> exp.Expr:
     return tree
 
 
-def with_names(text: str, parameters: Mapping[str, Any] | Sequence[Any]) -> tuple[str, Mapping[str, Any]]:
-    """A text with `:name` and its parameters, from one that may have `?` and a sequence of values."""
-    if isinstance(parameters, Mapping):
-        return text, parameters
-    if isinstance(parameters, str | bytes) or not isinstance(parameters, Sequence):
-        raise InvalidInput(f"parameters are a mapping or a sequence; found {parameters!r}")
+@dataclass(frozen=True)
+class Marks:
+    """A text in which every `?` has become a `:name`."""
+
+    text: str
+    names: tuple[str, ...]
+
+    def named(self, parameters: Mapping[str, Any] | Sequence[Any]) -> Mapping[str, Any]:
+        """The parameters by name; values of a sequence belong to the marks in order."""
+        if isinstance(parameters, Mapping):
+            if self.names:
+                raise InvalidInput(f"the text has {len(self.names)} marks '?', whose values are a sequence")
+            return parameters
+        if isinstance(parameters, str | bytes) or not isinstance(parameters, Sequence):
+            raise InvalidInput(f"parameters are a mapping or a sequence; found {parameters!r}")
+        if len(self.names) != len(parameters):
+            raise InvalidInput(
+                f"the text has {len(self.names)} marks '?', and {len(parameters)} values are given"
+            )
+        return dict(zip(self.names, parameters, strict=True))
+
+
+def marks(text: str) -> Marks:
+    """A text that may have `?` for its parameters."""
+    if "?" not in text:
+        return Marks(text, ())
     try:
         places = [token.start for token in DIALECT.tokenize(text) if token.text == "?" and _is_mark(token)]
     except TokenError as error:
         raise InvalidInput(f"SQL syntax error: {error}; is a quote not closed?") from error
-    if len(places) != len(parameters):
-        raise InvalidInput(f"the text has {len(places)} marks '?', and {len(parameters)} values are given")
     for number, place in reversed(list(enumerate(places))):
         text = f"{text[:place]}:{_MARK}{number}{text[place + 1 :]}"
-    return text, {f"{_MARK}{number}": value for number, value in enumerate(parameters)}
+    return Marks(text, tuple(f"{_MARK}{number}" for number in range(len(places))))
+
+
+def with_names(text: str, parameters: Mapping[str, Any] | Sequence[Any]) -> tuple[str, Mapping[str, Any]]:
+    """A text with `:name` and its parameters, from one that may have `?` and a sequence of values."""
+    marked = marks(text)
+    return marked.text, marked.named(parameters)
 
 
 def _is_mark(token: Token) -> bool:
@@ -83,6 +108,8 @@ def plain(value: Any) -> Any:
         case datetime() if type(value) is not datetime:
             # Of pandas: with nanoseconds, which Spark does not have, or not a moment at all.
             return None if value != value else _without_nanoseconds(value)
+        case bytearray() | memoryview():
+            return bytes(value)
         case UUID():
             # Spark has no type for them, and shows those of Iceberg as text.
             return str(value)

@@ -14,8 +14,8 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token
 
 from lakevilla.errors import InvalidInput, LakeVillaError, Unsupported
-from lakevilla.sql.alter import alter_table, unset_properties
-from lakevilla.sql.create import create_table
+from lakevilla.sql.ddl.alter import alter_table, unset_properties
+from lakevilla.sql.ddl.create import create_table
 from lakevilla.sql.dialect import DIALECT, spark_text
 from lakevilla.sql.extra_clauses import refuse_extra_clauses
 from lakevilla.sql.letters import refuse_surrogates
@@ -25,7 +25,7 @@ from lakevilla.sql.script import show
 from lakevilla.sql.script.command_parser import WORDS, command
 from lakevilla.sql.script.commands import SessionCommand
 from lakevilla.sql.script.lexer import first_word
-from lakevilla.sql.script.places import move, point_at
+from lakevilla.sql.script.places import mark, move, point_at
 from lakevilla.sql.script.places import show as show_place
 from lakevilla.sql.script.splitter import only_piece
 from lakevilla.sql.statements import (
@@ -36,10 +36,21 @@ from lakevilla.sql.statements import (
     Statement,
     Update,
 )
-from lakevilla.sql.syntax_errors import syntax_error, unclosed, unknown_statement
+from lakevilla.sql.syntax_errors import (
+    misspelt_definition,
+    refuse_doubled,
+    syntax_error,
+    unclosed,
+    unknown_statement,
+    unread_definition,
+)
 from lakevilla.sql.tables import table_name, tables_of
+from lakevilla.sql.views.statements import is_about_views, view_statement
+from lakevilla.sql.words.function_names import is_function
+from lakevilla.sql.words.suggestions import unknown_function
 
 _SELECT = "SELECT "
+_VIEWS = ("CREATE", "DROP")
 
 _SMALLEST = {
     exp.DataType.Type.TINYINT: str(2**7),
@@ -55,6 +66,8 @@ def parse(text: str, parameters: Mapping[str, Any] | None = None) -> Statement:
         _refuse_command(text, first)
     if first in show.WORDS:
         return show.shown(text)
+    if first in _VIEWS and is_about_views(piece := only_piece(text)):
+        return view_statement(piece, parameters or {}, parse)
     tokens = _tokens(text)
     if first == "ALTER" and "UNSET" in (token.text.upper() for token in tokens):
         return unset_properties(tokens)
@@ -64,7 +77,14 @@ def parse(text: str, parameters: Mapping[str, Any] | None = None) -> Statement:
         error = Unsupported(f"the statement {tokens[0].text.upper()} is not supported")
         raise point_at(error, text, tokens[0].start, tokens[0].end + 1)
     try:
-        return _statement(bind(_tree(tokens, text), parameters or {}))
+        refuse_doubled(tokens, text)
+        tree = _tree(tokens, text)
+        if isinstance(tree, exp.Command):
+            raise unread_definition(tokens, text)
+        return _statement(bind(tree, parameters or {}))
+    except Unsupported as error:
+        # The grammar takes some misspelt keywords for names.
+        raise misspelt_definition(tokens, text) or error from None
     except LakeVillaError as error:
         show_place(error, text)
         raise
@@ -167,6 +187,7 @@ def _tree(tokens: list[Token], text: str) -> exp.Expr:
     tree: exp.Expr = trees[0]
     _unfold_negations(tree)
     _sign_smallest(tree)
+    _refuse_odd_tests(tree, text)
     return tree
 
 
@@ -176,6 +197,26 @@ def _unfold_negations(tree: exp.Expr) -> None:
         if node.args.pop("negate", None):
             whole = node.parent if isinstance(node.parent, exp.Escape) else node
             whole.replace(exp.Not(this=whole.copy()))
+
+
+def _refuse_odd_tests(tree: exp.Expr, text: str) -> None:
+    """InvalidInput for `x IS y` where y is not a keyword that may stand there, and for `f(x AS y)` where no
+    function f exists: CAST misspelt, as a rule."""
+    for call in tree.find_all(exp.Anonymous):
+        name = str(call.this)
+        if any(isinstance(part, exp.Alias) for part in call.expressions) and not is_function(name):
+            wrong = unknown_function(name)
+            show_place(wrong, text)
+            raise wrong
+    for node in tree.find_all(exp.Is):
+        tested = node.expression.this if isinstance(node.expression, exp.Not) else node.expression
+        if isinstance(tested, exp.Column):
+            error = InvalidInput(
+                f"SQL syntax error: IS wants NULL, TRUE or FALSE, found {tested.sql()!r}; <=> compares values"
+            )
+            mark(error, tested)
+            show_place(error, text)
+            raise error
 
 
 def _sign_smallest(tree: exp.Expr) -> None:
@@ -268,6 +309,10 @@ def _assigned(column: exp.Column, target: exp.Table) -> str:
 def _delete(tree: exp.Delete) -> Delete:
     if tree.args.get("using") or tree.args.get("with_"):
         raise InvalidInput("DELETE takes no USING and no WITH in Spark SQL; use a subquery or MERGE")
+    if not isinstance(tree.this, exp.Table):
+        raise InvalidInput(
+            "SQL syntax error: expected FROM and a table; write DELETE FROM table WHERE condition"
+        )
     where = _condition(tree)
     return Delete(table_name(tree.this), tree.this.alias_or_name, where, tables_of(where))
 

@@ -15,18 +15,21 @@ Star = Literal["*"]
 
 @dataclass(frozen=True, slots=True)
 class TableName:
-    """A table that a statement reads, at a version or a time if it says so."""
+    """A table that a statement reads, at a version or a time if it says so. `in_view` says that the text of a
+    view of the lake names it: there it means a table of the lake, whatever else has its name."""
 
     name: str
     version: int | None = None
     timestamp_ms: int | None = None
+    in_view: bool = False
 
     @property
     def key(self) -> str:
         """The name under which engines look for the source: distinct for each version of a table."""
+        name = f"{self.name} in a view" if self.in_view else self.name
         if self.version is not None:
-            return f"{self.name}@v{self.version}"
-        return self.name if self.timestamp_ms is None else f"{self.name}@{self.timestamp_ms}"
+            return f"{name}@v{self.version}"
+        return name if self.timestamp_ms is None else f"{name}@{self.timestamp_ms}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +117,8 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """CREATE TABLE. `columns` is empty when they come from `as_query`; `checks` are Spark SQL texts."""
+    """CREATE [OR REPLACE] TABLE. `columns` is empty when they come from `as_query`; `checks` are Spark SQL
+    texts."""
 
     name: str
     columns: pa.Schema
@@ -127,6 +131,29 @@ class CreateTable:
     checks: Mapping[str, str] = field(default_factory=dict)
     as_query: exp.Query | None = None
     tables: tuple[TableName, ...] = ()
+    replace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateView:
+    """CREATE [OR REPLACE] [TEMPORARY] VIEW. `columns` are names and comments, empty where they are those of
+    the query; `text` is the query as the user wrote it, its parameters bound."""
+
+    name: str
+    text: str
+    query: exp.Query
+    tables: tuple[TableName, ...]
+    columns: tuple[tuple[str, str], ...] = ()
+    comment: str = ""
+    replace: bool = False
+    if_not_exists: bool = False
+    temporary: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropView:
+    name: str
+    if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +236,14 @@ class ShowTables:
 
 
 @dataclass(frozen=True, slots=True)
+class ShowViews:
+    """SHOW VIEWS, as `ShowTables`."""
+
+    schema: str | None = None
+    pattern: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ShowColumns:
     table: str
 
@@ -250,9 +285,12 @@ Statement = (
     | Delete
     | Merge
     | CreateTable
+    | CreateView
     | DropTable
+    | DropView
     | AlterTable
     | ShowTables
+    | ShowViews
     | ShowColumns
     | ShowCreateTable
     | ShowProperties

@@ -1,10 +1,11 @@
 """What is wrong with a text that the parser cannot read, in the user's words and at the user's place."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from sqlglot.errors import ParseError
-from sqlglot.tokenizer_core import Token
+from sqlglot.tokenizer_core import Token, TokenType
 
 from lakevilla.errors import InvalidInput, LakeVillaError, Unsupported
 from lakevilla.sql.script.lexer import Unclosed, lex
@@ -21,7 +22,8 @@ STATEMENTS = (
 _LATER = {
     "OPTIMIZE": "OPTIMIZE is not supported",
     "RELEASE": "RELEASE SAVEPOINT is not supported, nor needed: the same name again moves a savepoint",
-    "USE": "USE is not supported: a lake has no current schema; write schema.table",
+    "USE": "USE is not supported, because a lake has no current schema: write schema.table, and SET for the "
+    "settings of a session",
     "END": "END closes BEGIN ATOMIC, and nothing is open here; COMMIT ends a transaction",
 }
 _KEYWORDS = (
@@ -42,6 +44,30 @@ _KEYWORDS = (
     *("ON", "USING", "UNION", "EXCEPT", "INTERSECT", "SET", "INTO", "VALUES", "TABLE", "WHEN", "MATCHED"),
     *("THEN", "PARTITIONED", "AND", "OR", "BETWEEN", "DISTINCT", "OVER", "PARTITION"),
 )
+_NEVER_TWICE = frozenset(("SELECT", "FROM", "WHERE", "GROUP", "ORDER", "HAVING", "JOIN", "INTO", "VALUES"))
+_NAME_FOLLOWS = ("TABLE", "COLUMN", "TO", "CONSTRAINT", "EXISTS", "VIEW", ".", "USING")
+_DEFINITIONS: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "CREATE": (
+        (
+            *("CREATE", "OR", "REPLACE", "TABLE", "VIEW", "TEMPORARY", "IF", "NOT", "EXISTS", "USING", "AS"),
+            *("PARTITIONED", "BY", "COMMENT", "LOCATION", "TBLPROPERTIES"),
+        ),
+        "CREATE [OR REPLACE] TABLE name (columns) [USING format] [PARTITIONED BY (...)] [COMMENT '...'] "
+        "[LOCATION '...'] [TBLPROPERTIES (...)], or ... AS query",
+    ),
+    "ALTER": (
+        (
+            *("ALTER", "TABLE", "ADD", "DROP", "RENAME", "SET", "UNSET", "COLUMN", "COLUMNS", "TO", "IF"),
+            *("EXISTS", "CONSTRAINT", "CHECK", "TBLPROPERTIES"),
+        ),
+        "ALTER TABLE name ADD COLUMNS (...) | RENAME COLUMN a TO b | DROP COLUMNS (...) | RENAME TO name | "
+        "SET TBLPROPERTIES (...) | UNSET TBLPROPERTIES (...) | ADD CONSTRAINT name CHECK (...) | "
+        "DROP CONSTRAINT name",
+    ),
+    "DROP": (("DROP", "TABLE", "VIEW", "IF", "EXISTS"), "DROP TABLE [IF EXISTS] name, or DROP VIEW name"),
+    "TRUNCATE": (("TRUNCATE", "TABLE"), "TRUNCATE TABLE name"),
+}
+"""The keywords of definitions, and how they are written."""
 _TOKEN = re.compile(r"<Token token_type: \S+, text: (?P<text>.*?), line: .*")
 _MISSING = re.compile(r"Required keyword: '(?P<key>\w+)' missing for .*\.(?P<node>\w+)'?>")
 
@@ -55,10 +81,46 @@ def unknown_statement(tokens: Sequence[Token], text: str) -> LakeVillaError | No
         return _at(Unsupported(_LATER[word]), first, text)
     if word in STATEMENTS or not word.isidentifier() or text[first.start : first.start + 1] == "`":
         return None
-    hint = did_you_mean(word, STATEMENTS)
-    if not hint:
-        return None
-    return _at(InvalidInput(f"unknown statement {first.text}; {hint.replace(chr(39), '')}"), first, text)
+    hint = did_you_mean(word, STATEMENTS, cutoff=0.6).replace(chr(39), "")
+    hint = hint or f"statements start with {', '.join(STATEMENTS)}"
+    return _at(InvalidInput(f"unknown statement {first.text}; {hint}"), first, text)
+
+
+def unread_definition(tokens: Sequence[Token], text: str) -> LakeVillaError:
+    """The error for a CREATE, ALTER, DROP or TRUNCATE that the grammar does not know."""
+    kind = tokens[0].text.upper()
+    usage = _DEFINITIONS[kind][1] if kind in _DEFINITIONS else ""
+    what = f"SQL syntax error: this {kind} cannot be read"
+    error = InvalidInput(f"{what}; write {usage}" if usage else what)
+    return misspelt_definition(tokens, text) or _at(error, tokens[0], text)
+
+
+def misspelt_definition(tokens: Sequence[Token], text: str) -> LakeVillaError | None:
+    """The error for a keyword of such a statement that is misspelt or stands twice; None if none is."""
+    words, _ = _DEFINITIONS.get(tokens[0].text.upper(), ((), ""))
+    depth = 0
+    for before, token in pairwise(tokens):
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
+        word = token.text.upper()
+        if depth or not word.isidentifier() or token.token_type in (TokenType.IDENTIFIER, TokenType.STRING):
+            continue
+        if word == before.text.upper():
+            return _at(InvalidInput(f"SQL syntax error: {word} stands here twice"), token, text)
+        hint = "" if word in words else did_you_mean(word, words).replace(chr(39), "")
+        # What stands behind TABLE, COLUMN or TO is a name.
+        if hint and before.text.upper() not in _NAME_FOLLOWS:
+            error = InvalidInput(f"SQL syntax error: unexpected {token.text!r}; {hint}")
+            return _at(error, token, text)
+    return None
+
+
+def refuse_doubled(tokens: Sequence[Token], text: str) -> None:
+    """InvalidInput for a keyword that stands twice: the grammar takes some of them for names."""
+    for before, token in pairwise(tokens):
+        word = token.text.upper()
+        quoted = TokenType.IDENTIFIER in (token.token_type, before.token_type)
+        if word in _NEVER_TWICE and word == before.text.upper() and not quoted:
+            raise _at(InvalidInput(f"SQL syntax error: {word} stands here twice"), token, text)
 
 
 def syntax_error(error: ParseError, tokens: Sequence[Token], text: str) -> LakeVillaError:

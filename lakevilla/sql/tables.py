@@ -10,6 +10,10 @@ from lakevilla.errors import InvalidInput
 from lakevilla.sql.dialect import spark_text
 from lakevilla.sql.statements import TableName
 
+IN_VIEW = "in_view"
+"""In the `meta` of a node that names a table: it comes from the text of a view; true for a view of the lake,
+false for a temporary one."""
+
 _PLAIN = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
 
 
@@ -27,33 +31,37 @@ def sql_name(name: str) -> str:
 def table_name(table: exp.Expr) -> str:
     """`db.table` as one text; back quotes are only spelling."""
     if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
-        raise InvalidInput(f"expected the name of a table, found {spark_text(table)}")
+        found = f", found {spark_text(table)}" if isinstance(table, exp.Expr) else ""
+        raise InvalidInput(f"expected the name of a table{found}")
     return ".".join(part.name for part in table.parts)
 
 
 def read_table(table: exp.Table) -> TableName:
     """The table and the version of it that a FROM clause names."""
-    name, version = table_name(table), table.args.get("version")
+    name, version, in_view = table_name(table), table.args.get("version"), bool(table.meta.get(IN_VIEW))
     alias = table.args.get("alias")
     if alias is not None and isinstance(alias.this, exp.Parameter):
         # The grammar takes the version of `t@v1` for an alias.
         raise InvalidInput(f"{name}@{alias.this.name}: write {name} VERSION AS OF or TIMESTAMP AS OF")
     if version is None:
-        return TableName(name)
+        return TableName(name, in_view=in_view)
     if version.args.get("kind") != "AS OF":
         raise InvalidInput(f"time travel is VERSION AS OF or TIMESTAMP AS OF, found {spark_text(version)}")
     value = version.expression
     while isinstance(value, exp.Cast):
         value = value.this
     if version.name == "VERSION" and isinstance(value, exp.Literal) and value.name.isdecimal():
-        return TableName(name, version=int(value.name))
+        return TableName(name, version=int(value.name), in_view=in_view)
     if version.name == "TIMESTAMP" and isinstance(value, exp.Literal) and value.is_string:
-        return TableName(name, timestamp_ms=_milliseconds(value.name))
+        return TableName(name, timestamp_ms=_milliseconds(value.name), in_view=in_view)
     raise InvalidInput(f"cannot read the version of table {name}: {spark_text(version)}", table=name)
 
 
 def is_common(table: exp.Table, common: frozenset[str]) -> bool:
-    """Whether the name in a FROM clause means one of these common table expressions."""
+    """Whether the name in a FROM clause means one of these common table expressions. One in the text of a
+    view means none of those around the view."""
+    if IN_VIEW in table.meta:
+        return False
     return not table.args.get("db") and table.name.lower() in common
 
 

@@ -1,7 +1,6 @@
 """A view of a store below a prefix: a table's folder seen as a root of its own."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from lakevilla.store.keys import check_key
 from lakevilla.store.port import Changed, Created, Exists, Meta, Object, Replaced, Store
@@ -51,4 +50,4 @@ class Prefixed:
         self._store.delete(self._prefix + key)
 
     def _below(self, meta: Meta) -> Meta:
-        return replace(meta, key=meta.key[len(self._prefix) :])
+        return Meta(meta.key[len(self._prefix) :], meta.size, meta.etag, meta.modified_ms)

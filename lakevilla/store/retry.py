@@ -137,16 +137,16 @@ class Retrying:
             raise Ambiguous(f"it is not known whether {key} was written: {failure}") from failure
 
     def _budget(self) -> "_Budget":
-        return _Budget(self._environment, self._store.url, self._tries, self._seconds)
+        return _Budget(self._environment, self._store, self._tries, self._seconds)
 
 
 class _Budget:
     """What one request may still spend, and whether a try of it went unanswered (`doubtful`)."""
 
-    def __init__(self, environment: Environment, url: str, tries: int, seconds: float) -> None:
+    def __init__(self, environment: Environment, store: Store, tries: int, seconds: float) -> None:
         self.doubtful = False
         self._environment = environment
-        self._url = url
+        self._store = store
         self._tries = tries
         self._done = 0
         self._end = environment.elapsed() + seconds
@@ -164,6 +164,7 @@ class _Budget:
         self._done += 1
         pause = self._environment.random() * min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2**self._done)
         if self._done >= self._tries or self._environment.elapsed() + pause > self._end:
-            raise Unavailable(f"{self._url} did not answer {self._done} times; last: {failure}") from failure
+            url = self._store.url
+            raise Unavailable(f"{url} did not answer {self._done} times; last: {failure}") from failure
         _log.info("try %d went unanswered, again in %.2f s: %s", self._done, pause, failure)
         self._environment.sleep(pause)

@@ -148,7 +148,7 @@ class Journal:
             return (self._new_key(), self._records[self._stored :]) if self._writing else None
 
     def _new_key(self) -> str:
-        """Each try has a key of its own: a late copy of one never replaces another."""
+        """Each try has its own key: a late copy of one never replaces another."""
         self._keys.append(keys.sublog(self._txn, self._attempt, len(self._keys)))
         return self._keys[-1]
 

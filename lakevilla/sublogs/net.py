@@ -42,6 +42,7 @@ def net(changes: Sequence[Change]) -> Change | None:
         protocol=protocol,
         read=read,
         metrics=metrics,
+        replaces=any(change.replaces for change in changes),
     )
     return total if _does_something(total) else None
 

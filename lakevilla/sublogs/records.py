@@ -4,8 +4,8 @@ A sublog holds records of one attempt in the order in which things happened: sta
 their physical change and the SQL text that can redo them, statements that failed, savepoints, and rollbacks
 to them; or all of that anew, after the transaction moved to newer versions of its tables. It is written once
 and never changed. JSON with a format number and a put-id, like all our records: format 1 for transactions
-with R alone, format 2, which has their terms too, for those that a slot decides, and format 3 for those that
-commit a batch.
+with R alone, format 2, which has their terms too, for those that a slot decides, format 3 for those that
+commit a batch, and format 4 for those that use views or replace a table.
 
 A result that was handed out is not kept: neither what its reader may have asked of it later, nor whether
 the reader has looked at a number of rows. The client that resumes must assume that the user knows both.
@@ -24,6 +24,8 @@ SLOT_FORMAT = 2
 """Older clients must not take a transaction that a slot decides for one with R alone."""
 BATCH_FORMAT = 3
 """Nor may they commit one that has a batch without it."""
+VIEW_FORMAT = 4
+"""Nor leave views out, nor take a table that is replaced for one that is altered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,9 @@ class Ran:
     client may read whenever it likes. `change` is what it does to the table at `target`, in the terms of the
     table's format: it makes that table if `makes`. If `drops`, it drops the table at `target`. `seq` is, with
     isolation, the entry whose instant the transaction had pinned after it. `over` says that nothing is left
-    of it, but for what its client has learned: it failed, or it was rolled back.
+    of it, but for what its client has learned: it failed, or it was rolled back. `view` is the view that it
+    makes or drops. `seen` are the views that the transaction had used by then, as they were stored; None for
+    a name that was free.
     """
 
     touched: tuple[Touched, ...] = ()
@@ -77,6 +81,14 @@ class Ran:
     makes: bool = False
     drops: bool = False
     seq: int | None = None
+    view: Mapping[str, Any] | None = None
+    seen: Mapping[str, Mapping[str, Any] | None] = field(default_factory=dict)
+
+    @property
+    def needs_views(self) -> bool:
+        """Whether a client must know views, or tables that are replaced, to resume from here."""
+        replaces = self.change is not None and bool(self.change.get("replaces"))
+        return self.view is not None or bool(self.seen) or replaces
 
     def changing(self, change: Mapping[str, Any]) -> "Ran":
         """The same with what it does to its target."""
@@ -101,7 +113,7 @@ class RolledBack:
 class Anew:
     """All that was done, as it is after the transaction moved to newer versions of its tables.
 
-    It stands in the place of the records before it, of which `statements` had finished.
+    It replaces the records before it, of which `statements` had finished.
     """
 
     records: tuple[Ran | Saved, ...]
@@ -127,7 +139,7 @@ class Sublog:
     terms: Terms = Terms()
 
     def encode(self) -> bytes:
-        told = {
+        fields = {
             "txn": self.txn,
             "attempt": self.attempt,
             "put": self.put,
@@ -135,14 +147,15 @@ class Sublog:
             "first": self.first,
             "records": [_encode_record(record) for record in self.records],
         }
-        if not self.terms.by_slots:
-            return encode(told)
-        own = SLOT_FORMAT if self.terms.once is None else BATCH_FORMAT
-        return encode({**told, "terms": _encode_terms(self.terms)}, own)
+        views = any(_needs_views(record) for record in self.records)
+        if not self.terms.by_slots and not views:
+            return encode(fields)
+        own = VIEW_FORMAT if views else SLOT_FORMAT if self.terms.once is None else BATCH_FORMAT
+        return encode({**fields, "terms": _encode_terms(self.terms)}, own)
 
     @staticmethod
     def decode(data: bytes, where: str) -> "Sublog":
-        record = decode(data, where, BATCH_FORMAT)
+        record = decode(data, where, VIEW_FORMAT)
         try:
             return Sublog(
                 txn=text(record["txn"]),
@@ -155,6 +168,12 @@ class Sublog:
             )
         except (KeyError, TypeError, AttributeError, ValueError, Corrupt) as error:
             raise Corrupt(f"{where} is not a valid sublog: {error!r}") from error
+
+
+def _needs_views(record: Record) -> bool:
+    if isinstance(record, Anew):
+        return any(isinstance(kept, Ran) and kept.needs_views for kept in record.records)
+    return isinstance(record, Ran) and record.needs_views
 
 
 def join(sublogs: Sequence[Sublog]) -> list[Record]:
@@ -212,6 +231,9 @@ def _encode_record(record: Record) -> dict[str, Any]:
                 **({"makes": True} if record.makes else {}),
                 **({"drops": True} if record.drops else {}),
                 **({} if record.seq is None else {"seq": record.seq}),
+                # Only in format 4.
+                **({} if record.view is None else {"view": dict(record.view)}),
+                **({"seen": dict(record.seen)} if record.seen else {}),
             }
 
 
@@ -270,6 +292,8 @@ def _decode_ran(record: Mapping[str, Any]) -> Ran:
         makes=flag(record.get("makes", False)),
         drops=drops,
         seq=optional_number(record.get("seq")),
+        view=record.get("view"),
+        seen=dict(record.get("seen", {})),
     )
 
 

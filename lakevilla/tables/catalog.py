@@ -30,6 +30,7 @@ from lakevilla.tables.pinned import Pinned
 from lakevilla.tables.snapshot_cache import Seen, SnapshotCache
 from lakevilla.tables.table_errors import log_gone, no_such_table
 from lakevilla.versions import registry
+from lakevilla.versions.commits import Commit
 from lakevilla.versions.log import PREMISE_SECONDS, GlobalLog, ReadHead, States
 from lakevilla.versions.records import CreateTable, Entry, Head, RegistryChange
 from lakevilla.versions.tags import TagChange
@@ -80,7 +81,7 @@ class Catalog:
         self._snapshots = SnapshotCache()
 
     def head(self, meter: Meter, fresh: bool = False) -> Head | None:
-        """The registry, read anew if ours is too old or `fresh` is asked for."""
+        """The registry, read again if ours is too old or `fresh` is asked for."""
         now = self._environment.elapsed()
         with self._lock:
             read_at = self._head_read_at
@@ -101,14 +102,14 @@ class Catalog:
             head = self.head(meter, fresh)
             ref = self.resolve(name, meter, head, fresh)
             pinned = None if ref is None else self.newest(ref, meter)
-            news = None if pinned is None else _news(pinned.snapshot, head, fresh)
-            if pinned is not None and (news is None or (fresh and not news.dropped)):
+            notice = None if pinned is None else _unseen_notice(pinned.snapshot, head, fresh)
+            if pinned is not None and (notice is None or (fresh and not notice.dropped)):
                 return pinned
         raise self.missing(name, meter, registry.find(head, name) if pinned is None else None)
 
     def registered(self, name: str, meter: Meter) -> TableRef | None:
-        """The table of this name that HEAD has, or in whose folder of the root something lies, without a look
-        at its log; None if there is none."""
+        """The table of this name that HEAD has, or whose folder in the root is not empty, without a look at
+        its log; None if there is none."""
         head = self.head(meter, fresh=True)
         return self.resolve(name, meter, head)
 
@@ -133,7 +134,7 @@ class Catalog:
             return None
         ref, newest = known
         is_old = self._environment.elapsed() - newest.at > REGISTRY_SECONDS
-        if is_old or _news(newest.snapshot, self._head, False):
+        if is_old or _unseen_notice(newest.snapshot, self._head, False):
             return None
         return Pinned(ref, self.open(ref, meter), newest.snapshot, newest.at)
 
@@ -143,8 +144,8 @@ class Catalog:
         head = self.head(meter, fresh=True)
         ref = self.resolve(name, meter, head)
         pinned = None if ref is None else self.newest(ref, meter)
-        news = None if pinned is None else _news(pinned.snapshot, head, fresh=True)
-        return None if news is not None and news.dropped else pinned
+        notice = None if pinned is None else _unseen_notice(pinned.snapshot, head, fresh=True)
+        return None if notice is not None and notice.dropped else pinned
 
     def remember(self, ref: TableRef, snapshot: Snapshot, seen_at: float) -> None:
         """Keep the newest snapshot of a table, and when it was seen to be so, for the next transaction."""
@@ -161,13 +162,13 @@ class Catalog:
         return Metered(self._store, meter)
 
     def store_of(self, location: str, meter: Meter) -> Store:
-        """The store of a location: below the lake's root, or a URL of its own."""
+        """The store of a location: below the lake's root, or by a full URL."""
         inside = "://" not in location
         return Metered(Prefixed(self._store, location) if inside else self._open_location(location), meter)
 
     def place_of(self, location: str) -> str:
         """A location as the registry keeps it, so that one place has one spelling: relative to the lake's
-        root for what lies below it, else a URL."""
+        root for locations below it, else a URL."""
         return stored_location(self._store.url, location)
 
     def real_place(self, location: str) -> str:
@@ -175,7 +176,7 @@ class Catalog:
         return real_place(self._store.url, location)
 
     def in_catalog(self, name: str, place: CatalogPlace) -> TableRef:
-        """A table of a catalog under this name. It belongs to the catalog, wherever its folder lies."""
+        """A table of a catalog under this name. It belongs to the catalog, wherever its folder is."""
         url = canonical_location(self._catalogs.location(place))
         if "/" not in self.place_of(url):
             raise InvalidInput(
@@ -186,7 +187,7 @@ class Catalog:
         return TableRef(name, url, place.format)
 
     def detect(self, location: str, meter: Meter) -> str:
-        """The format of the table that lies at a location; InvalidInput if there is none."""
+        """The format of the table at a location; InvalidInput if there is none."""
         found = self.format_at(location, meter)
         if found is None:
             raise InvalidInput(
@@ -196,7 +197,7 @@ class Catalog:
         return found
 
     def decide(
-        self, change: Callable[[Head], RegistryChange | TagChange], author: Author, meter: Meter
+        self, change: Callable[[Head], RegistryChange | TagChange | Commit], author: Author, meter: Meter
     ) -> Decided:
         """Bring a change of names into the global log; `change` makes it for the HEAD that it follows."""
         log = self.log(meter)
@@ -222,7 +223,7 @@ class Catalog:
         return decided
 
     def resolve(self, name: str, meter: Meter, head: Head | None, fresh: bool = True) -> TableRef | None:
-        """Where this name leads: a registered table, else a folder in which one may lie."""
+        """What this name stands for: a registered table, else a folder that may hold one."""
         ref = registry.find(head, name)
         if ref is not None or not registry.may_lie_at(head, name):
             return ref
@@ -237,7 +238,7 @@ class Catalog:
 
     def _in_folder(self, name: str) -> TableRef:
         """The table in the folder of this name, which HEAD does not know: of the format that was seen there.
-        Where none was, it is a guess, and a reader that finds nothing there asks anew."""
+        If none was seen, it is a guess, and a reader that finds nothing there asks again."""
         refs = [TableRef(name, name, format_name) for format_name in FORMATS]
         return next((ref for ref in refs if self._snapshots.newest(ref) is not None), refs[0])
 
@@ -246,7 +247,7 @@ class Catalog:
         return [f for f in folders if f != name and f.casefold() == name.casefold()]
 
     def newest(self, ref: TableRef, meter: Meter) -> Pinned | None:
-        """The newest version of a table; None if nothing lies there."""
+        """The newest version of a table; None if there is none."""
         table, now = self.open(ref, meter), self._environment.elapsed()
         known = self._snapshots.newest(ref)
         # A miss on the next version proves nothing if that version may have been cleaned away meanwhile.
@@ -292,14 +293,15 @@ class Catalog:
         return Pinned(ref, table, known.snapshot, known.at)
 
     def format_at(self, location: str, meter: Meter) -> str | None:
-        """The format of the table that lies there; None if none does."""
+        """The format of the table there; None if there is none."""
         return format_of(self.store_of(location, meter))
 
     def missing(self, name: str, meter: Meter, gone: TableRef | None = None) -> LakeVillaError:
         """The error for a table that is not there: of no such name, or one whose log is `gone`."""
+        views = () if self._head is None else sorted(self._head.views)
         if gone is not None:
             return log_gone(name, self.store_of(gone.location, meter).url)
-        return no_such_table(name, self.names(meter))
+        return no_such_table(name, [*self.names(meter), *views])
 
     def log(self, meter: Meter) -> GlobalLog:
         """The lake's global log, whose requests this meter counts."""
@@ -342,7 +344,7 @@ class Catalog:
     def _remember_head(self, head: Head | None, read_at: float) -> Head | None:
         """Keep the newest HEAD; a slower thread never brings an older one back.
 
-        If it is another lake's, the directory was deleted and used anew: nothing that we know of its
+        If it is another lake's, the directory was deleted and used again: nothing that we know of its
         tables holds any more, and to build on it would leave a gap in their logs.
         """
         with self._lock:
@@ -357,8 +359,8 @@ class Catalog:
             return self._head
 
 
-def _news(snapshot: Snapshot, head: Head | None, fresh: bool) -> Notice | None:
-    """A notice in the table's log that this HEAD is too old to have heard of.
+def _unseen_notice(snapshot: Snapshot, head: Head | None, fresh: bool) -> Notice | None:
+    """A notice in the table's log that is newer than this HEAD.
 
     A notice of another lake, from where the table was moved here, does not count; but where we know no HEAD
     yet, only a fresh look shows whose it is.

@@ -1,4 +1,4 @@
-"""Tables that lie below a folder: of a warehouse, or of a lake that another system made.
+"""Tables below a folder: of a warehouse, or of a lake that another system made.
 
 A folder in which a table lies is not looked into. Others are, a few levels deep, as warehouses have them:
 `warehouse/orders`, `warehouse/sales/orders`, `warehouse/sales.db/orders`.
@@ -14,7 +14,7 @@ from lakevilla.store.metered import Meter
 from lakevilla.tables.catalog import Catalog
 
 LEVELS = 3
-"""How deep tables may lie below the folder."""
+"""How deep tables may be below the folder."""
 
 _DATABASE = ".db"
 """What Hive puts at the end of the folder of a database."""

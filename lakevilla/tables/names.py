@@ -42,7 +42,7 @@ def table_names(store: Store, head: Head | None, environment: Environment) -> li
 
 
 def format_of(store: Store) -> str | None:
-    """The format of the table at the root of this store; None if none lies there."""
+    """The format of the table at the root of this store; None if there is none."""
     for name, marks in MARKS.items():
         if any(next(iter(store.list(mark)), None) is not None for mark in marks):
             return name

@@ -13,7 +13,7 @@ from lakevilla.versions.owner import Owner
 from lakevilla.versions.records import Head
 
 
-class Owning:
+class TableOwnership:
     """Ensures for one transaction that its lake owns the tables which it changes.
 
     HEAD lists the owned tables, so that this is asked once in the life of a table.

@@ -1,4 +1,4 @@
-"""The snapshots that a client has read, by where their tables lie.
+"""The snapshots that a client has read, by the locations of their tables.
 
 A warm transaction starts from the newest one and asks for the next version and nothing else. Safe to use from
 many threads.

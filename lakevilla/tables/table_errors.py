@@ -11,11 +11,12 @@ from lakevilla.sql.tables import sql_name
 def no_such_table(name: str, names: Sequence[str]) -> InvalidInput:
     """The error for a name that the lake does not have; `names` are those that it has."""
     close = get_close_matches(name, names, n=3)
-    hint = (
-        f"did you mean {' or '.join(repr(found) for found in close)}?"
-        if close
-        else f"available: {', '.join(map(repr, names)) or 'none'}"
-    )
+    if name in names:
+        hint = "its folder has a log without any version: restore the log, or delete the folder"
+    elif close:
+        hint = f"did you mean {' or '.join(repr(found) for found in close)}?"
+    else:
+        hint = f"available: {', '.join(map(repr, names)) or 'none'}"
     error = InvalidInput(f"unknown table {name!r}; {hint}", table=name)
     error.unknown = name
     return error

@@ -24,7 +24,7 @@ from lakevilla.transaction.commit.commit_strategy import CommitStrategy
 from lakevilla.transaction.commit.parts import CommitParts
 from lakevilla.transaction.commit.queued_commit import QueuedCommit
 from lakevilla.transaction.commit.slot_commit import Committed
-from lakevilla.transaction.lifecycle.call_guard import Serial
+from lakevilla.transaction.lifecycle.call_guard import CallGuard
 from lakevilla.transaction.lifecycle.once import look_for, unknown_batch
 from lakevilla.transaction.lifecycle.process import OwnProcess
 from lakevilla.transaction.lifecycle.start import TransactionStart
@@ -60,7 +60,7 @@ class Transaction(Verbs):
         self.receipt: Receipt | None = None
         self.statements = start.statements
         """How many statements have finished, also those that were rolled back since: after `lake.resume` the
-        client goes on with the next."""
+        client continues with the next."""
         self._start = start
         self._guarantees = guarantees
         self._done = start.done
@@ -78,7 +78,7 @@ class Transaction(Verbs):
         self._publisher = CommitStrategy(parts)
         self._may_rewind = False
         self._process = OwnProcess(self.id)
-        self._serial = Serial()
+        self._call_guard = CallGuard()
         self._state = State.OPEN
 
     def __enter__(self) -> Self:
@@ -110,7 +110,7 @@ class Transaction(Verbs):
         Raises Conflict if another commit came first and concerns it: without R always, with R only if
         something that the client was given has changed.
         """
-        with self._serial.running(COMMIT, self._abort):
+        with self._call_guard.running(COMMIT, self._abort):
             try:
                 return self._commit()
             except Fenced:
@@ -127,8 +127,8 @@ class Transaction(Verbs):
         A client from which `lake.resume` took the transaction over is not stopped by that, if it still lives.
         While a statement runs in another thread, the transaction is aborted when that statement ends.
         """
-        if not self._serial.abort_after(STATEMENT):
-            with self._serial.running("an abort", self._abort):
+        if not self._call_guard.abort_after(STATEMENT):
+            with self._call_guard.running("an abort", self._abort):
                 self._abort()
 
     def _abort(self) -> None:
@@ -147,7 +147,7 @@ class Transaction(Verbs):
 
     def savepoint(self, name: str) -> None:
         """A place to which `rollback_to` can return. The same name again moves it here."""
-        with self._serial.running("a savepoint", self._abort):
+        with self._call_guard.running("a savepoint", self._abort):
             self._check_open()
             self._require_recovery("a savepoint")
             self._operations.savepoint(name)
@@ -156,7 +156,7 @@ class Transaction(Verbs):
 
     def rollback_to(self, name: str) -> None:
         """Undo what the transaction did since the savepoint, which stays."""
-        with self._serial.running("a rollback", self._abort):
+        with self._call_guard.running("a rollback", self._abort):
             self._check_open()
             self._operations.roll_back_to(name)
             self._operations.show(self._workspace)
@@ -237,17 +237,17 @@ class Transaction(Verbs):
         if self._state in (State.ABORTED, State.COMMITTING):
             self.abort()
             raise InvalidInput("lake.run has nothing to commit: the function aborted its transaction")
-        with self._serial.running(COMMIT, self._abort):
+        with self._call_guard.running(COMMIT, self._abort):
             return self.receipt or self._commit()
 
     def rewind(self) -> None:
         """Start again from the beginning as a new attempt; our tickets stay."""
-        if self._serial.abort_after(STATEMENT):
+        if self._call_guard.abort_after(STATEMENT):
             raise InvalidInput(
                 "a statement of the transaction is still running in another thread, so the transaction "
                 "cannot run again: it is aborted. Let the function wait for the threads that it starts"
             )
-        with self._serial.running("a new attempt", self._abort):
+        with self._call_guard.running("a new attempt", self._abort):
             self._rewind()
 
     def _rewind(self) -> None:
@@ -270,7 +270,7 @@ class Transaction(Verbs):
         self._done = look_for(self._workspace, self._guarantees.once)
 
     def _run(self, statement: Statement) -> Any:
-        with self._serial.running(STATEMENT, self._abort):
+        with self._call_guard.running(STATEMENT, self._abort):
             return self._execute(statement)
 
     def _execute(self, statement: Statement) -> Any:
@@ -304,7 +304,8 @@ class Transaction(Verbs):
         return operation.hand_out()
 
     def _add(self, operation: Operation) -> None:
-        """A statement has ended. If others made us redo what came before it, all of that is noted anew."""
+        """A statement has ended. If other commits made us redo earlier ones, all records are written
+        again."""
         self._operations.add(operation)
         if not self._guarantees.recovers:
             return
@@ -323,8 +324,8 @@ class Transaction(Verbs):
         if isinstance(operation.pending, TableChange) and self._guarantees.is_alone:
             ref = operation.pending.pinned.ref
             self._table = ref.name
-            standing = operation.standing_on(ref.location)
-            self._queues.wrote(self._workspace.base(ref.location), standing is not None and standing.blind)
+            change = operation.change_and_reads(ref.location)
+            self._queues.wrote(self._workspace.base(ref.location), change is not None and change.blind)
 
     def _kept(self, data: object) -> object:
         return frozen(data) if self._guarantees.recovers else data
@@ -340,10 +341,10 @@ class Transaction(Verbs):
             self._queued.enter(name)
 
     def _change_table(self, name: str) -> None:
-        """All changes were rolled back, and now comes another table.
+        """All changes were rolled back, and the next change is to another table.
 
-        A client that goes on with the transaction from its records would publish on the old one, and neither
-        client would meet the other's commit.
+        A client that resumes the transaction from its records would publish on the old table, and neither
+        client would see the other's commit.
         """
         refuse_table_after_resume(self._start.table, name)
         self._leave_records()
@@ -366,7 +367,7 @@ class Transaction(Verbs):
                 f"transaction {self.id} was resumed by another client, which continues it",
                 transaction=self.id,
             )
-        # A client that has committed what it took over may have deleted its lease.
+        # A client that took the transaction over and committed it may have deleted its lease.
         self._start.fence.check_newest(self._workspace.catalog.log(self._workspace.meter))
 
     def _check_open(self) -> None:

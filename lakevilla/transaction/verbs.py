@@ -20,9 +20,9 @@ from lakevilla.model import Counts
 from lakevilla.sql.parameters import plain
 from lakevilla.sql.parser import parse
 from lakevilla.sql.script.places import showing
-from lakevilla.sql.statements import Insert
+from lakevilla.sql.statements import CreateView, Insert
 from lakevilla.sql.tables import tables_of
-from lakevilla.transaction.statements import ddl, dml, queries
+from lakevilla.transaction.statements import ddl, dml, queries, replacement
 from lakevilla.transaction.statements.dispatch import defined_by, named_by, orders_rows, run_statement
 from lakevilla.transaction.statements.effect import Effect
 from lakevilla.transaction.statements.inputs import (
@@ -32,14 +32,19 @@ from lakevilla.transaction.statements.inputs import (
     merge_clauses,
     merge_source,
     partition_fields,
+    refuse_where,
     table_schema,
     update_text,
     why_once,
     widens_by,
 )
 from lakevilla.transaction.statements.statement import Defines, Statement
-from lakevilla.transaction.statements.views import Views
+from lakevilla.transaction.views.definitions import temporary_view
+from lakevilla.transaction.views.given import Views
+from lakevilla.transaction.views.stored import TemporaryView
 from lakevilla.transaction.workspace import Workspace
+
+_NONE: Mapping[str, Any] = {}
 
 
 class Verbs(ABC):
@@ -70,18 +75,48 @@ class Verbs(ABC):
 
         A query gives a result, a change gives counts of rows, a definition gives None.
         """
-        parameters = {name: plain(value) for name, value in parameters.items()}
+        return self._sql(text, {name: plain(value) for name, value in parameters.items()}, views or {})
+
+    def _sql(
+        self,
+        text: str,
+        parameters: Mapping[str, Any],
+        views: Mapping[str, object] = _NONE,
+        temporary: Mapping[str, TemporaryView] = _NONE,
+    ) -> Any:
+        """Run one statement; `temporary` are the views of its session, by names in lower case."""
         parsed = parse(text, parameters)
-        run = showing(text, partial(run_statement, statement=parsed))
         defines, ordered = defined_by(parsed), orders_rows(parsed)
-        if views:
-            # Without its text: a client that resumes the transaction does not have the views.
-            shown = Views(views, parsed)
-            return self._run(Statement(shown.run, defines=defines, ordered=ordered, tables=shown.tables))
+        if views or temporary:
+            shown = Views(views, parsed, temporary)
+            run = showing(text, shown.run)
+            # Without its text if it reads them: a client that resumes the transaction does not have them.
+            known_text = text if not shown.covered else None
+            tables = shown.tables
+            return self._run(
+                Statement(run, known_text, parameters, defines=defines, ordered=ordered, tables=tables)
+            )
+        run = showing(text, partial(run_statement, statement=parsed))
         tables, blind = named_by(parsed), isinstance(parsed, Insert) and dml.is_blind(parsed)
         return self._run(
             Statement(run, text, parameters, defines=defines, ordered=ordered, tables=tables, blind=blind)
         )
+
+    def _define(self, statement: CreateView, temporary: Mapping[str, TemporaryView]) -> TemporaryView:
+        """The temporary view that a statement of a session makes."""
+        made: list[TemporaryView] = []
+
+        def run(workspace: Workspace) -> Effect:
+            workspace.stored_views.temporary = temporary
+            try:
+                made.append(temporary_view(workspace, statement))
+            finally:
+                workspace.stored_views.temporary = {}
+            return Effect(None)
+
+        tables = tuple(table.name for table in statement.tables if table.name.casefold() not in temporary)
+        self._run(Statement(run, once="it made a temporary view", tables=tables))
+        return made[-1]
 
     def read(self, name: str, *, version: int | None = None, at: Any = None) -> Result:
         """A table as it is now, or as it was at a version or a time."""
@@ -107,8 +142,13 @@ class Verbs(ABC):
         self, name: str, data: object, where: str | None = None, *, schema: str | None = None
     ) -> Counts:
         """Replace the rows for which `where` is true, or all rows, by the data. `schema="merge"` as in
-        `append`."""
-        rows, replaced, widens = self._kept(readable(data)), condition(where), widens_by(schema)
+        `append`. With `schema="replace"` the columns of the data replace those of the table too; its
+        partitioning, properties and constraints stay."""
+        rows, replaced = self._kept(readable(data)), condition(where)
+        if schema == "replace":
+            refuse_where(where)
+            return self._change(lambda w: replacement.overwrite(w, name, rows), rows, name)
+        widens = widens_by(schema)
         return self._change(lambda w: dml.overwrite(w, name, rows, replaced, widens), rows, name)
 
     def update(self, name: str, set: Mapping[str, Any], where: str | None = None) -> Counts:
@@ -164,17 +204,21 @@ class Verbs(ABC):
         location: str | None = None,
         properties: Mapping[str, str] | None = None,
         comment: str | None = None,
+        replace: bool = False,
     ) -> Counts:
         """Make a table from an Arrow schema, columns as DDL text (`"id BIGINT, day DATE"`), or data.
 
-        `format` is `"delta"` or `"iceberg"`; left out, it is the lake's `default_format`.
+        `format` is `"delta"` or `"iceberg"`; left out, it is the lake's `default_format`. With `replace=True`
+        a table of this name may exist: its next version has these columns, properties and rows, and nothing
+        of what it had. Earlier versions stay readable. Its format stays.
         """
         given = self._kept(readable(schema_or_data))
         once = "" if isinstance(given, pa.Schema) else why_once(given)
 
         def run(workspace: Workspace) -> Effect:
             schema, data = table_schema(workspace.engine, given)
-            return ddl.create(
+            make = replacement.create_or_replace if replace else ddl.create
+            return make(
                 workspace,
                 name,
                 schema,
@@ -197,8 +241,8 @@ class Verbs(ABC):
         catalog: str | None = None,
         table: str | None = None,
     ) -> None:
-        """Give an existing table a name in this lake: one that lies at a location, or an Iceberg table that a
-        catalog keeps (`catalog="prod", table="sales.orders"`).
+        """Give an existing table a name in this lake: one at a location, or an Iceberg table that a catalog
+        keeps (`catalog="prod", table="sales.orders"`).
 
         A location is a URL (`s3://bucket/orders`, `file:///data/orders`) or a path on this machine, absolute,
         below a home (`~/orders`), or relative to the working directory. A relative path in which there is no

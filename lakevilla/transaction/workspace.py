@@ -30,6 +30,9 @@ from lakevilla.transaction.guarantees import Guarantees
 from lakevilla.transaction.instants.instant import PinnedInstant
 from lakevilla.transaction.lifecycle.uploads import Uploads
 from lakevilla.transaction.statements.own_tables import OwnTables
+from lakevilla.transaction.statements.sources import table_source
+from lakevilla.transaction.views.information_schema import information, is_own_schema
+from lakevilla.transaction.views.stored import StoredViews
 
 BeforeChange = Callable[[str, bool], None]
 """Called with a table's name before a statement changes it, and whether it reads nothing."""
@@ -39,7 +42,7 @@ class Workspace:
     """The transaction's view of the lake.
 
     Each table is pinned when it is first touched, or all at one (`instant`), and stays at that version;
-    what the transaction wrote since lies over it. `reads` is where the statement that runs notes what it
+    what the transaction wrote since is added to it. `reads` is where the statement that runs notes what it
     reads. `begun_ms` is when the transaction began, if another client began it; `meter` counts its requests.
     """
 
@@ -71,20 +74,23 @@ class Workspace:
         self._places: dict[str, str] = {}
         self._bases: dict[str, Pinned] = {}
         self._views: dict[str, Snapshot] = {}
-        self._unseen: dict[str, list[Change]] = {}
-        """Appends that no statement has looked for yet: most transactions never read what they append."""
+        self._unseen: dict[str, list[Change]] = {}  # Appends that no statement has looked for yet.
         self._rewritten: set[str] = set()
-        self._targets: set[str] = set()
-        """Where statements change tables."""
+        self._targets: set[str] = set()  # Where statements change tables.
         self._guessed: str | None = None
         self.own = OwnTables()
-        self.views: Mapping[str, Source] = {}
-        """Data that the statement reads as tables, by names in lower case."""
+        self.views: Mapping[str, Source] = {}  # Data that the statement reads, by names in lower case.
+        self.stored_views = StoredViews(self)
+
+    @property
+    def reads_count(self) -> bool:
+        """Whether what it only read must be true when it commits."""
+        return self._guarantees.isolation != "snapshot"
 
     @property
     def by_slots(self) -> bool:
         """Whether the global log can decide the commit: then it may be on several tables, and tables are made
-        and dropped as part of the transaction, not as one of their own."""
+        and dropped as part of the transaction, not in a separate one."""
         return self._guarantees.by_slots
 
     @property
@@ -95,7 +101,7 @@ class Workspace:
     @contextmanager
     def statement(self, before_change: BeforeChange) -> Iterator[Reads]:
         """While a statement runs: where it notes what it reads, and what it calls before it changes a table.
-        That may lead to a redo of earlier statements, each with reads of its own."""
+        That may lead to a redo of earlier statements, each of which has its own reads."""
         outer = self.reads, self._before_change
         self.reads, self._before_change = Reads(), before_change
         try:
@@ -107,7 +113,7 @@ class Workspace:
         """The one place that pins the instant, with these tables. A statement names its tables before it
         runs; only DROP and CREATE come to theirs later. `blind` if it only appends to them."""
         if self.instant is not None:
-            named = [check_table_name(name) for name in names if not self._is_outside(name)]
+            named = [check_table_name(name) for name in names if not self.reads_outside(name)]
             new = [n for n in named if not self.own.concerns(n) and self.pinned(n) is None]
             self.instant.pin_instant(list(dict.fromkeys(new)), self._found, blind)
 
@@ -146,6 +152,7 @@ class Workspace:
         check_table_name(name)
         self._before_change(name, blind)
         self._guessed = None
+        self.stored_views.refuse(name)
         known = self.own.concerns(name) or self.pinned(name) is not None
         if blind and self.overlaps and self._bases and not known and self.instant is None:
             recent = self.catalog.recent(name, self.meter)
@@ -211,7 +218,7 @@ class Workspace:
         return [pinned for pinned in self.touched if pinned.ref.location not in left]
 
     def is_free(self, location: str) -> bool:
-        """Whether nothing of this transaction lies there: no table of the lake, and none that we made."""
+        """Whether nothing of this transaction is there: no table of the lake, and none that we made."""
         places = [location, *self._same_place(location, self._bases)]
         return not any(
             self.own.uses(at) or (at in self._bases and not self.own.was_made(at)) for at in places
@@ -275,8 +282,8 @@ class Workspace:
             return self._views[location]
 
     def move(self, location: str, base: Snapshot) -> None:
-        """Stand on a newer version of a table, without our own writes. The pin is as old as before: that the
-        log was followed up to there does not show what was cleaned away."""
+        """Move to a newer version of a table, without our own writes. The pin is as old as before: to follow
+        the log up to there does not show which entries were deleted."""
         with self._lock:
             self._bases[location] = replace(self._bases[location], snapshot=base)
             self._views[location] = base
@@ -284,7 +291,7 @@ class Workspace:
             self._rewritten.discard(location)
 
     def write(self, location: str, change: Change) -> None:
-        """Lay a change over what the next statements see of the table."""
+        """Add a change to what the next statements see of the table."""
         if change.added or change.removed:
             self._rewritten.add(location)
         # Values of partitions are checked where files become entries of the log: that must not come later.
@@ -302,8 +309,9 @@ class Workspace:
         return pinned.ref.location in self._rewritten
 
     def forget(self) -> None:
-        """Pin everything anew: the transaction starts from the beginning."""
+        """Pin everything again: the transaction starts from the beginning."""
         self.own = OwnTables()
+        self.stored_views.seen.clear()
         if self.instant is not None:
             self.instant.forget()
         with self._lock:
@@ -314,7 +322,11 @@ class Workspace:
             self._rewritten.clear()
             self._targets.clear()
 
-    def _is_outside(self, name: str) -> bool:
+    def pin_all(self, tables: Iterable[TableName]) -> None:
+        """Pin these tables at one instant, those of views too, which no statement names."""
+        self.pin_instant([table.name for table in tables if not is_own_schema(table.name)])
+
+    def reads_outside(self, name: str) -> bool:
         """Whether the name means something that the engine can read outside of the lake. Tables of the lake
         come first; one that this client has seen before costs no look."""
         if not isinstance(name, str):
@@ -332,10 +344,11 @@ class Workspace:
     def sources(self, tables: Iterable[TableName]) -> Mapping[str, Source]:
         """The tables and views that a query reads, by the names under which it calls them. What the engine
         reads outside of the lake is not among them."""
-        named = {table: self.views.get(table.name.casefold()) for table in tables}
+        given = {**self.views, **information(self, tables)}
+        named = {t: None if t.in_view else given.get(t.name.casefold()) for t in tables}
         views = {table.key: source for table, source in named.items() if source is not None}
         rest = [table for table, source in named.items() if source is None]
-        wanted = [table for table in rest if not self._is_outside(table.name)]
+        wanted = [table for table in rest if not self.reads_outside(table.name)]
         if len(wanted) < len(rest):
             self.reads.outside = True
         pins = self.environment.fan_out([partial(self.pin, table) for table in wanted])
@@ -349,27 +362,15 @@ class Workspace:
         DELETE or MERGE rewrites, a file in which nothing matched does not count as a dependency: if it goes,
         nothing would have matched either, and whatever comes in its place is caught by the predicate.
         """
-        snapshot, reads, location = pinned.snapshot, self.reads, pinned.ref.location
+        reads, location = self.reads, pinned.ref.location
         past = pinned.fixed or location not in self._bases
 
-        def files(predicate: Predicate) -> Sequence[DataFile]:
-            found = snapshot.files(predicate)
+        def note(predicate: Predicate, found: Sequence[DataFile]) -> None:
             if not past:
                 reads.note(location, predicate, found, keeps_files)
             self.uploads.wait_for(found)
-            return found
 
-        return Source(
-            pinned.ref.name,
-            snapshot.schema,
-            snapshot.partition_columns,
-            files,
-            pinned.table.open,
-            snapshot.about_bytes,
-            snapshot.has_deletes,
-            snapshot.formats,
-            snapshot.unstored,
-        )
+        return table_source(pinned, note)
 
     def target(self, pinned: Pinned) -> Target:
         """Where a statement on this table writes; refuses tables that we must not write."""

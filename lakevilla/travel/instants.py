@@ -9,7 +9,7 @@ from lakevilla.model import Author
 from lakevilla.store.metered import Meter
 from lakevilla.tables.catalog import Catalog
 from lakevilla.transaction.statements.queries import milliseconds
-from lakevilla.versions.instants import Cuts
+from lakevilla.versions.instants import Instants
 from lakevilla.versions.records import Entry, Head
 from lakevilla.versions.tags import Tag, TagChange, Untag, check_tag_name
 
@@ -22,18 +22,18 @@ def find(catalog: Catalog, when: Any = None, seq: int | None = None, tag: str | 
     """
     if sum(value is not None for value in (when, seq, tag)) != 1:
         raise InvalidInput("expected exactly one of a time, seq=... and tag=...")
-    cuts = Cuts(catalog.log(Meter()))
+    instants = Instants(catalog.log(Meter()))
     if tag is not None:
-        return cuts.at_tag(check_tag_name(tag))
+        return instants.at_tag(check_tag_name(tag))
     if seq is not None:
-        return cuts.at_seq(_whole(seq))
+        return instants.at_seq(_whole(seq))
     if isinstance(when, str) and when.isdecimal():
-        return cuts.at_seq(int(when))
-    if isinstance(when, str) and when in cuts.tags:
-        return cuts.at_tag(when)
+        return instants.at_seq(int(when))
+    if isinstance(when, str) and when in instants.tags:
+        return instants.at_tag(when)
     if isinstance(when, str) and not any(character.isdecimal() for character in when):
-        return cuts.at_tag(check_tag_name(when))
-    return cuts.at_seq(_whole(when)) if isinstance(when, int) else cuts.at_time(milliseconds(when))
+        return instants.at_tag(check_tag_name(when))
+    return instants.at_seq(_whole(when)) if isinstance(when, int) else instants.at_time(milliseconds(when))
 
 
 def tag_instant(catalog: Catalog, environment: Environment, name: str, at: Head | None) -> int:

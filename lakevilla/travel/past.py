@@ -61,6 +61,11 @@ class PastLake(Verbs):
         return self._head.seq
 
     @property
+    def head(self) -> Head:
+        """The record of this instant."""
+        return self._head
+
+    @property
     def time(self) -> datetime:
         """When that entry was written."""
         return datetime.fromtimestamp(self._head.time_ms / 1000, UTC)
@@ -79,6 +84,10 @@ class PastLake(Verbs):
         """The names of the tables of this instant."""
         return list(self.versions)
 
+    def views(self) -> dict[str, str]:
+        """The views of this instant, with the texts of their queries."""
+        return {view.name: view.text for _, view in sorted(self._head.views.items())}
+
     def export(self) -> Export:
         """This instant as a list of tables and versions, and as SQL for other engines."""
         return export(self._catalog, self._head)
@@ -89,7 +98,9 @@ class PastLake(Verbs):
         ref = registry.find(self._head, name)
         version = None if ref is None else self._head.versions.get(ref.location)
         if ref is None or version is None:
-            raise InvalidInput(self._missing(name, ref is not None), table=name, entry=self.seq)
+            missing = InvalidInput(self._missing(name, ref is not None), table=name, entry=self.seq)
+            missing.unknown = name
+            raise missing
         with self._lock:
             known = self._pinned.get(ref.location)
         if known is None:
@@ -144,8 +155,12 @@ class PastLake(Verbs):
         )
         return f"unknown table {name!r} at {at}; {hint}"
 
+    def workspace(self) -> Workspace:
+        """What a statement at this instant works with."""
+        return _PastWorkspace(self, self._catalog, self._engine, self._environment)
+
     def _run(self, statement: Statement) -> Any:
-        workspace = _PastWorkspace(self, self._catalog, self._engine, self._environment)
+        workspace = self.workspace()
         try:
             effect = statement.run(workspace)
         except RecursionError as error:
@@ -162,6 +177,7 @@ class _PastWorkspace(Workspace):
     def __init__(self, past: PastLake, catalog: Catalog, engine: Engine, environment: Environment) -> None:
         super().__init__(catalog, engine, environment, environment.new_id(), Guarantees(Features.NONE))
         self._past = past
+        self.stored_views.past = past._head.views
 
     def pin(self, table: TableName) -> Pinned:
         if table.version is not None or table.timestamp_ms is not None:

@@ -11,14 +11,18 @@ from lakevilla.model import Receipt, TableRef
 from lakevilla.store.metered import Meter
 from lakevilla.tables.catalog import Catalog
 from lakevilla.transaction.statements.restore import restore
-from lakevilla.transaction.statements.statement import Statement
+from lakevilla.transaction.statements.statement import Defines, Statement
+from lakevilla.transaction.views.definitions import restore_view
 from lakevilla.travel.instants import find
 from lakevilla.travel.past import PastLake
+from lakevilla.versions import registry
 from lakevilla.versions.records import Head
+from lakevilla.versions.views import View, find_view
 
 DROPPED = "it was dropped since"
 RECREATED = "it was deleted since, and another table was created in its location"
 UNKNOWN = "no version of it was part of that instant"
+TAKEN = "it was a view then, and a table has its name now"
 LATER = "it was created or registered later, and is left as it is"
 
 
@@ -26,18 +30,21 @@ LATER = "it was created or registered later, and is left as it is"
 class RestorePlan:
     """What to restore: the versions by the names that the tables have now, and why others are left alone.
 
-    `seq` is the instant, None where a version was given.
+    `seq` is the instant, None where a version was given. `views` are those that were other ones then.
     """
 
     seq: int | None
     versions: Mapping[str, int]
     skipped: Mapping[str, str] = field(default_factory=dict)
+    views: tuple[View, ...] = ()
 
     def statements(self) -> Iterator[Statement]:
         """One for each table. They belong to one transaction, which pins all of these tables first."""
         for name, version in self.versions.items():
             run = partial(restore, name=name, version=version, instant=self.seq)
             yield Statement(run, tables=tuple(self.versions))
+        for view in self.views:
+            yield Statement(partial(restore_view, view=view), defines=Defines.TABLES)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -46,7 +53,8 @@ class RestoreReport(Report):
 
     `seq` is the entry of the instant, None where a version was given. `restored` has the versions that tables
     were brought back to, by name, `unchanged` names those that had not changed since, and `skipped` says why
-    others were left alone. `receipt` is that of the one commit; None if nothing had to be changed.
+    others were left alone. `views` names the views that have their earlier queries again. `receipt` is that
+    of the one commit; None if nothing had to be changed.
     """
 
     seq: int | None
@@ -54,6 +62,7 @@ class RestoreReport(Report):
     unchanged: tuple[str, ...] = ()
     skipped: Mapping[str, str] = field(default_factory=dict)
     receipt: Receipt | None = None
+    views: tuple[str, ...] = ()
 
     def _lines(self) -> Iterator[str]:
         at = "" if self.seq is None else f" to the instant of entry {self.seq}"
@@ -61,6 +70,8 @@ class RestoreReport(Report):
         new = {} if self.receipt is None else self.receipt.versions
         for name, version in self.restored.items():
             yield f"{name}: version {new.get(name, '?')} has the rows of version {version}"
+        for name in self.views:
+            yield f"{name}: the view is as it was"
         for name in self.unchanged:
             yield f"{name}: has not changed since"
         for name, reason in self.skipped.items():
@@ -68,12 +79,14 @@ class RestoreReport(Report):
 
     @staticmethod
     def of(plan: RestorePlan, receipt: Receipt | None) -> "RestoreReport":
-        """What became of a plan."""
+        """The result of a plan."""
         written = {} if receipt is None else {name.casefold(): name for name in receipt.versions}
         asked = {written.get(name.casefold(), name): version for name, version in plan.versions.items()}
         restored = {name: version for name, version in asked.items() if name.casefold() in written}
         unchanged = tuple(name for name in asked if name not in restored)
-        return RestoreReport(plan.seq, restored, unchanged, plan.skipped, receipt if restored else None)
+        views = tuple(view.name for view in plan.views)
+        kept = receipt if restored or views else None
+        return RestoreReport(plan.seq, restored, unchanged, plan.skipped, kept, views)
 
 
 def plan_restore(
@@ -114,9 +127,18 @@ def plan_instant(catalog: Catalog, then: Head, names: Sequence[str] | None) -> R
     for ref in present.values():
         called.setdefault(ref.name.casefold(), ref.name)
         skipped.setdefault(ref.name, LATER)
+    views = {view.name: view for view in then.views.values() if find_view(now.views, view.name) != view}
+    for name in [name for name in views if registry.find(now, name) is not None]:
+        skipped[name] = TAKEN
+        del views[name]
     if names is None:
-        return RestorePlan(then.seq, versions, skipped)
-    return RestorePlan(then.seq, _chosen(then.seq, names, called, versions, skipped))
+        later = (v.name for v in now.views.values() if find_view(then.views, v.name) is None)
+        skipped |= {name: LATER for name in later if name not in skipped}
+        return RestorePlan(then.seq, versions, skipped, tuple(views.values()))
+    chosen = [find_view(then.views, name) for name in names]
+    named = {name for name, view in zip(names, chosen, strict=True) if view is not None}
+    tables = _chosen(then.seq, [n for n in names if n not in named], called, versions, skipped)
+    return RestorePlan(then.seq, tables, views=tuple(v for v in chosen if v is not None and v.name in views))
 
 
 def _why_not(then: Head, now: Head, ref: TableRef, current: TableRef | None) -> str:
@@ -141,11 +163,13 @@ def _chosen(
         name = called.get(wanted.casefold())
         if name is None or name not in versions:
             why = "the lake did not have it then" if name is None else skipped[name]
-            raise InvalidInput(
+            error = InvalidInput(
                 f"table {wanted!r} cannot be restored to entry {seq}: {why}. Nothing was changed",
                 table=wanted,
                 entry=seq,
             )
+            error.unknown = wanted
+            raise error
         chosen[name] = versions[name]
     return chosen
 

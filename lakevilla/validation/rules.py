@@ -29,9 +29,9 @@ ISOLATIONS: dict[str, Isolation] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Stand:
-    """Where a transaction stands on one table. `write` is None for a table that is only read, `written` is
-    how many versions the commit adds to it."""
+class TableVersions:
+    """The versions of one table that the rules compare. `write` is None for a table that is only read,
+    `written` is how many versions the commit adds to it."""
 
     table: str
     read: int
@@ -65,19 +65,25 @@ def is_lost(log: int, written: int, write: int) -> bool:
     return log + written != write
 
 
-def validate(stands: Iterable[Stand], isolation: Isolation, slack: int = 0) -> Failure | None:
+def validate(compared: Iterable[TableVersions], isolation: Isolation, slack: int = 0) -> Failure | None:
     """The first rule that is broken, or None: then the transaction may be decided now."""
-    return next((failure for stand in stands if (failure := _check(stand, isolation, slack))), None)
+    return next((failure for versions in compared if (failure := _check(versions, isolation, slack))), None)
 
 
-def _check(stand: Stand, isolation: Isolation, slack: int) -> Failure | None:
-    if stand.write is not None and is_taken(stand.write, stand.hidden):
-        return Failure(stand.table, "R2", f"version {stand.write} is taken, the newest is {stand.hidden}")
-    if stand.write is not None and is_lost(stand.log, stand.written, stand.write):
-        return Failure(stand.table, "R3", f"version {stand.write} does not follow HEAD's {stand.log}")
-    if isolation == "serializable" and is_outdated(stand.read, stand.hidden, slack):
+def _check(versions: TableVersions, isolation: Isolation, slack: int) -> Failure | None:
+    if versions.write is not None and is_taken(versions.write, versions.hidden):
+        return Failure(
+            versions.table, "R2", f"version {versions.write} is taken, the newest is {versions.hidden}"
+        )
+    if versions.write is not None and is_lost(versions.log, versions.written, versions.write):
+        return Failure(
+            versions.table, "R3", f"version {versions.write} does not follow HEAD's {versions.log}"
+        )
+    if isolation == "serializable" and is_outdated(versions.read, versions.hidden, slack):
         allowed = f", and {slack} versions between are allowed" if slack else ""
         return Failure(
-            stand.table, "R1", f"version {stand.read} was read, the newest is {stand.hidden}{allowed}"
+            versions.table,
+            "R1",
+            f"version {versions.read} was read, the newest is {versions.hidden}{allowed}",
         )
     return None

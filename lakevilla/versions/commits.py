@@ -11,6 +11,7 @@ from typing import Any
 from lakevilla.encoding import decode_reads, encode_reads
 from lakevilla.model import Batch, ReadSet, TableRef
 from lakevilla.store.records import number, optional_number, text
+from lakevilla.versions.views import ViewChange, decode_view_change, encode_view_change
 
 NEW = -1
 """The base version of a change that creates a table: there was nothing."""
@@ -20,11 +21,11 @@ NEW = -1
 class Write:
     """A change of one table, validated on version `base` together with what was read of that table.
 
-    Where `base` is `NEW` the change makes the table: nothing lay in its place. `blind` says that it only
-    appends and nothing was read of the table for it: no outside writer can be in its way except by altering
-    the table. `exclusive` says that the table has no outside writers. `ticket` is the ticket in the table's
-    writer queue that it uses up, if any. `table_id` is the id that the format gave the table which it was
-    validated on; empty if that is not known.
+    If `base` is `NEW`, the change makes the table: there was none. `blind` says that it only appends and
+    nothing was read of the table for it: no outside writer can conflict with it except by altering the table.
+    `exclusive` says that the table has no outside writers. `ticket` is the ticket in the table's writer queue
+    that it uses up, if any. `table_id` is the id that the format gave the table which it was validated on;
+    empty if that is not known.
     """
 
     table: TableRef
@@ -70,9 +71,10 @@ class Commit:
     """A commit on several tables, or on one with reads of others; it may make tables and drop some.
 
     `ticket` is the place in the queue for the lake's slots that it uses up, if any. `final` says that its
-    transaction ends if it is refused, and is not tried again. `behind` says that a table stands on a version
-    that was not seen to be the newest within the last hour: the log above it may be cleaned up at any time,
-    so a number that is free there may have been used. `once` is the batch that it commits, if it has one.
+    transaction ends if it is refused, and is not tried again. `behind` says that a table is pinned at a
+    version that was not seen to be the newest within the last hour: the log above it may be cleaned up at any
+    time, so a number that is free there may have been used. `once` is the batch that it commits, if it has
+    one. `views` are views that it makes, replaces and drops.
     """
 
     writes: tuple[Write, ...]
@@ -82,6 +84,12 @@ class Commit:
     final: bool = False
     behind: bool = False
     once: Batch | None = None
+    views: tuple[ViewChange, ...] = ()
+
+    @property
+    def replaces(self) -> bool:
+        """Whether it gives a table another definition and other rows."""
+        return any(write.change.get("replaces") for write in self.writes)
 
     @property
     def tables(self) -> list[TableRef]:
@@ -103,11 +111,11 @@ class Adopted:
 class Adopt:
     """Versions that were written without the global log, or before there was one, become part of it.
 
-    `mended` are locations of torn tables that are taken as they are: they are not torn any more.
+    `repaired` are locations of torn tables that are accepted as they are: they are not torn any more.
     """
 
     tables: tuple[Adopted, ...]
-    mended: frozenset[str] = frozenset()
+    repaired: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +171,7 @@ def encode_commit(commit: Commit) -> dict[str, Any]:
         **({"final": True} if commit.final else {}),
         **({"behind": True} if commit.behind else {}),
         **({} if commit.once is None else {"once": [commit.once.app, commit.once.number]}),
+        **({"views": [encode_view_change(change) for change in commit.views]} if commit.views else {}),
     }
 
 
@@ -190,6 +199,7 @@ def decode_commit(record: Mapping[str, Any]) -> Commit:
         bool(record.get("final")),
         bool(record.get("behind")),
         _decode_once(record.get("once")),
+        tuple(decode_view_change(change) for change in record.get("views", ())),
     )
 
 
@@ -207,7 +217,7 @@ def encode_adopt(adopt: Adopt) -> dict[str, Any]:
             {**_encode_ref(found.table), "version": found.version, **encode_id(found.table_id)}
             for found in adopt.tables
         ],
-        "mended": sorted(adopt.mended),
+        "mended": sorted(adopt.repaired),
     }
 
 

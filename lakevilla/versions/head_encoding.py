@@ -1,4 +1,4 @@
-"""HEAD as it lies on the store: a whole state, and the steps since (docs/protocol.md, section 2).
+"""HEAD as it is stored: a whole state, and the steps since (docs/protocol.md, section 2).
 
     HEAD.json          {"base": the state at an entry, or that entry's number alone, "steps": [...]}
     heads/<seq>.json   {"base": the state at an entry, "steps": [... up to seq]}
@@ -14,6 +14,7 @@ HEADs of format 1 were a whole state; they are read as one without steps.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from lakevilla.errors import Corrupt
@@ -42,7 +43,8 @@ STEPS_KEPT = 32
 HEAD_BYTES = 64 * 1024
 """A HEAD that would be larger rolls."""
 INLINE_BYTES = 32 * 1024
-"""A state up to this size lies in HEAD itself."""
+"""A state up to this size is stored in HEAD itself."""
+_HEADS_KEPT = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ def pack_past(packed: Packed) -> bytes:
 
 
 def is_small(state: Head) -> bool:
-    """Whether a state lies in HEAD itself."""
+    """Whether a state is stored in HEAD itself."""
     return len(encode(_encode_state(state), FORMAT)) <= INLINE_BYTES
 
 
@@ -103,8 +105,9 @@ def must_roll(packed: Packed, data: bytes) -> bool:
     return len(packed.steps) > STEPS_KEPT or len(data) > HEAD_BYTES
 
 
+@lru_cache(maxsize=_HEADS_KEPT)
 def unpack(data: bytes, where: str) -> Outline:
-    """HEAD.json of any format."""
+    """HEAD.json of any format. Most clients find the HEAD that this process has read before."""
     record = decode(data, where, NEWEST)
     try:
         if number(record["format"]) == 1:
@@ -161,10 +164,10 @@ def _is_told(state: Head, part: str) -> bool:
 
 def _decode_state(record: Mapping[str, Any], state: Mapping[str, Any]) -> Head:
     # The first releases stored less: what is not there is empty.
-    told = {*state, "tables", "dropped"}
-    parts: dict[str, Any] = {part: decode_map(part, state[part]) for part in MAPS if part in told}
-    parts |= {part: decode_set(state[part]) for part in SETS if part in told}
-    parts |= {part: number(state[part]) for part in NUMBERS if part in told}
+    present = {*state, "tables", "dropped"}
+    parts: dict[str, Any] = {part: decode_map(part, state[part]) for part in MAPS if part in present}
+    parts |= {part: decode_set(state[part]) for part in SETS if part in present}
+    parts |= {part: number(state[part]) for part in NUMBERS if part in present}
     return Head(
         text(record["lake"]), number(state["seq"]), put="", time_ms=number(state.get("time_ms", 0)), **parts
     )

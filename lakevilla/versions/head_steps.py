@@ -15,6 +15,7 @@ from lakevilla.store.records import number, text
 from lakevilla.versions.batches import Done
 from lakevilla.versions.commits import Commit
 from lakevilla.versions.records import Entry, Head
+from lakevilla.versions.views import decode_view, encode_view
 
 
 def _encode_ref(ref: TableRef) -> dict[str, str]:
@@ -55,16 +56,17 @@ MAPS: Mapping[str, tuple[Callable[[Any], Any], Callable[[str, Any], Any]]] = {
     "tags": (_as_it_is, _decode_number),
     "ids": (_as_it_is, _decode_text),
     "batches": (_encode_done, _decode_done),
+    "views": (encode_view, decode_view),
 }
 """The parts of a state that are mappings, with how their values are written and read."""
 
 SETS = ("dropped", "torn", "owned", "doomed")
 """The parts of a state that are sets of locations."""
 
-LATER = ("doomed", "ids", "batches")
+LATER = ("doomed", "ids", "batches", "views")
 """Parts that earlier releases do not have: they are left out where they are empty."""
 
-FORMATS = {"batches": 4}
+FORMATS = {"batches": 4, "views": 5}
 """Parts that no client may lose, with the format of a HEAD that has them: earlier releases refuse it."""
 
 NUMBERS = ("horizon", "ticket")

@@ -18,7 +18,7 @@ from lakevilla.versions.records import Head
 from lakevilla.versions.registry import refuse_expired
 
 
-class Cuts:
+class Instants:
     """The instants of one lake, as one look at HEAD finds them."""
 
     def __init__(self, log: GlobalLog) -> None:
@@ -59,8 +59,8 @@ class Cuts:
         if seq >= self._read.packed.base.seq:
             return self._read.packed.at(seq)
         number = next(self._log.past_numbers(seq), None)
-        told = (None if number is None else self._log.read_past(number)) or self._read.packed
-        return told.at(max(told.base.seq, seq))
+        packed = (None if number is None else self._log.read_past(number)) or self._read.packed
+        return packed.at(max(packed.base.seq, seq))
 
     def history(self, limit: int | None = None) -> list[LakeEntry]:
         """The entries of the lake that are kept, newest first."""
@@ -68,13 +68,13 @@ class Cuts:
         if self._look() is None:
             return found
         for packed in self._all():
-            for entry in reversed(_told(packed)):
+            for entry in reversed(_entries_of(packed)):
                 if len(found) == limit or entry.seq < self.now.horizon:
                     return found
                 found.append(entry)
         return found
 
-    def told(self) -> Iterator[Packed]:
+    def objects(self) -> Iterator[Packed]:
         """All objects that hold instants, newest first; nothing where no client has written to the lake
         yet."""
         return iter(()) if self._look() is None else self._all()
@@ -152,7 +152,7 @@ def _newest(packed: Packed, time_ms: int) -> Head | None:
     return packed.at(packed.base.seq + count)
 
 
-def _told(packed: Packed) -> list[LakeEntry]:
+def _entries_of(packed: Packed) -> list[LakeEntry]:
     """The entries of these steps, with the names that tables had then."""
     names = {ref.location: name for name, ref in packed.base.tables.items()}
     versions = dict(packed.base.versions)
@@ -163,6 +163,7 @@ def _told(packed: Packed) -> list[LakeEntry]:
         tables = {name: None if ref is None else versions.get(ref.location) for name, ref in named.items()}
         names |= {ref.location: name for name, ref in named.items() if ref is not None}
         tables |= {names.get(place, place): v for place, v in moved.items() if v is not None}
+        tables |= dict.fromkeys(step.maps.get("views", {}))
         tags = dict(step.maps.get("tags", {}))
         found.append(LakeEntry(step.seq, step.time_ms, step.txn, step.kind, step.published, tables, tags))
     return found

@@ -38,7 +38,7 @@ _SEEN_KEPT = 64
 
 
 class LakeRecreated(Conflict):
-    """The lake that was read was deleted, and another one may lie in its place."""
+    """The lake that was read was deleted, and another one may be in its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +55,12 @@ class ReadHead:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """An entry that HEAD has come past. `step` is its result; None if that is not kept any more."""
+    """An entry that HEAD has passed. `step` is its result; None if that is not kept any more."""
 
     read: ReadHead
     step: Step | None
 
-    def tells_of(self, entry: Entry) -> bool:
+    def shows(self, entry: Entry) -> bool:
         """Whether it was this transaction that decided the entry, by a change of this kind."""
         step = self.step
         return step is not None and (step.txn, step.kind) == (entry.txn, entry.kind)
@@ -170,13 +170,13 @@ class GlobalLog:
         return None if next(self._slots(), None) is None else self.first_head()
 
     def _slots(self) -> Iterator[int]:
-        """The numbers of the entries that lie here, in order."""
+        """The numbers of the entries in this log, in order."""
         numbers = (keys.seq_of(meta.key) for meta in self._store.list(keys.GLOBAL_LOG))
         return (number for number in numbers if number is not None)
 
     def _lake_of_the_log(self) -> str:
-        """The id of the lake whose entries lie here; empty if there are none, or if an earlier release wrote
-        them. One LIST, and one GET if there are any.
+        """The id of the lake whose entries are in this log; empty if there are none, or if an earlier release
+        wrote them. One LIST, and one GET if there are any.
 
         Vacuum leaves 16 entries at least. A single one that is not the first was written by a client of a
         lake that was deleted right before: it belongs to no lake that could be restored.
@@ -220,10 +220,10 @@ class GlobalLog:
     def step_of(self, read: ReadHead, seq: int) -> Step | None:
         """What this entry, up to which HEAD has come, changed; None if that is not kept any more. No request
         if HEAD itself holds it."""
-        told: Packed | None = read.packed
+        packed: Packed | None = read.packed
         if seq <= read.packed.base.seq:
-            told = self.read_past(next(self.past_numbers(seq), 0))
-        return None if told is None else next((step for step in told.steps if step.seq == seq), None)
+            packed = self.read_past(next(self.past_numbers(seq), 0))
+        return None if packed is None else next((step for step in packed.steps if step.seq == seq), None)
 
     def _pack(self, read: ReadHead, head: Head, entry: Entry, published: bool) -> tuple[Packed, bool, bytes]:
         """The new HEAD. If it rolls, what it is built on is put first."""
@@ -264,7 +264,7 @@ class GlobalLog:
             if isinstance(answer, Exists) or self._is_fresh(entry.seq):
                 return answer
             passed = self._passed_after_create(entry)
-            if passed is None or passed.tells_of(entry):
+            if passed is None or passed.shows(entry):
                 return answer
             # Ours, in the place of one that was cleaned away.
             logger.warning("entry %d of the global log was cleaned away and is not free", entry.seq)
@@ -279,7 +279,7 @@ class GlobalLog:
                 entry=entry.seq,
             ) from error
         if passed.step is None:
-            raise untold(entry)
+            raise unknown_outcome(entry)
         return Exists()
 
     def _is_fresh(self, seq: int) -> bool:
@@ -361,7 +361,7 @@ def lost_with_its_lake(entry: Entry) -> CommitUnknown:
     )
 
 
-def untold(entry: Entry) -> CommitUnknown:
+def unknown_outcome(entry: Entry) -> CommitUnknown:
     """The error for a client that was suspended until the result of its entry had expired."""
     return CommitUnknown(
         f"the outcome of transaction {entry.txn} is unknown: it may have been entry {entry.seq} of the "

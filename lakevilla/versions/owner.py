@@ -12,7 +12,7 @@ from lakevilla.store.records import decode, encode, text
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The lake by its id, and where it lies, for people."""
+    """The lake by its id, and its location, for people."""
 
     lake: str
     url: str

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lakevilla.errors import Corrupt
-from lakevilla.model import Batch, TableRef
+from lakevilla.model import TableRef
 from lakevilla.store.records import FORMAT, decode, encode, number, optional_number, text
 from lakevilla.versions.batches import Done
 from lakevilla.versions.commits import (
@@ -24,14 +24,15 @@ from lakevilla.versions.commits import (
     encode_id,
 )
 from lakevilla.versions.tags import Expire, Tag, TagChange, Untag, decode_tag, encode_tag
+from lakevilla.versions.views import View
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
     """The lake at one instant: its id, the last settled entry, and every registered table.
 
-    `dropped` holds locations below the root that are not tables any more, although their files still
-    lie there: such a folder is not found as a table, and its name gets a new folder. `versions` are the
+    `dropped` holds locations below the root that are not tables any more, although their files are still
+    there: such a folder is not found as a table, and its name gets a new folder. `versions` are the
     versions of this instant, by location: what entries made or adopted; `torn` are tables where a refused
     commit could not be rolled back, because another client had built on it. `owned` are locations of tables
     that are known to belong to this lake, so that no client has to ask them again. `time_ms` is when the last
@@ -41,9 +42,9 @@ class Head:
     whose files vacuum deletes, or has deleted: no table can be there any more. `ids` are the ids that formats
     gave the tables of `versions`, by location, where they are known: a location may hold another table later.
     On the store it is packed, see `head_encoding`; a new part is added in `head_steps` too. `batches` are the
-    newest batches that apps have committed, see `batches`. `given_up` is not
-    part of the instant: of the next entry, which is not settled yet, these locations were found out of reach
-    (see `settle.completion`).
+    newest batches that apps have committed, see `batches`; `views` are queries under names, see `views`.
+    `given_up` is not part of the instant: of the next entry, which is not settled yet, these locations were
+    found out of reach (see `settle.completion`).
     """
 
     lake: str
@@ -62,11 +63,16 @@ class Head:
     doomed: frozenset[str] = frozenset()
     ids: Mapping[str, str] = field(default_factory=dict)
     batches: Mapping[str, Done] = field(default_factory=dict)
+    views: Mapping[str, View] = field(default_factory=dict)
 
 
 BATCH_FORMAT = 2
 """The format of an entry that commits a batch. A client of an earlier release would settle it and forget the
 batch: it must refuse."""
+
+VIEW_FORMAT = 3
+"""The format of an entry that changes views, or replaces a table: a client of an earlier release would forget
+the views, and could not roll the table back."""
 
 GONE = -1
 """The version of a table below the root whose log cannot be read any more: it gets no notice."""
@@ -103,7 +109,7 @@ class DropTable:
     """A table loses its name.
 
     `base` is the version at which a table below the lake's root was seen: its log gets a notice, so that
-    clients which still know the old name do not go by it; `GONE` if it cannot be read. None for a table
+    clients which still know the old name do not use it; `GONE` if it cannot be read. None for a table
     elsewhere, which is not touched.
     """
 
@@ -144,7 +150,7 @@ class Entry:
     lake: str = ""
 
     def seen_from(self, lake: str) -> "Entry":
-        """What this entry is for the lake in whose log it lies: nothing, if it was made for another lake.
+        """What this entry is for the lake in whose log it is: nothing, if it was made for another lake.
 
         A folder may be deleted and used for another lake while a client is about to write its entry.
         """
@@ -178,12 +184,12 @@ class Entry:
                 "change": _encode_change(self.change),
                 **({"lake": self.lake} if self.lake else {}),
             },
-            FORMAT if _once(self.change) is None else BATCH_FORMAT,
+            _format_of(self.change),
         )
 
     @staticmethod
     def decode(data: bytes, where: str) -> "Entry":
-        record = decode(data, where, BATCH_FORMAT)
+        record = decode(data, where, VIEW_FORMAT)
         try:
             return Entry(
                 seq=number(record["seq"]),
@@ -198,8 +204,13 @@ class Entry:
             raise Corrupt(f"{where} is not a valid entry of the global log: {error!r}") from error
 
 
-def _once(change: AnyChange) -> Batch | None:
-    return change.once if isinstance(change, Commit) else None
+def _format_of(change: AnyChange) -> int:
+    """The least format that says what the change needs of the clients that settle it."""
+    if not isinstance(change, Commit):
+        return FORMAT
+    if change.views or change.replaces:
+        return VIEW_FORMAT
+    return FORMAT if change.once is None else BATCH_FORMAT
 
 
 def _encode_change(change: AnyChange) -> dict[str, Any]:

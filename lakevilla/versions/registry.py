@@ -23,6 +23,7 @@ from lakevilla.versions.records import (
     RenameTable,
 )
 from lakevilla.versions.tags import Expire, Tag, TagChange, Untag
+from lakevilla.versions.views import View, find_view, with_changes
 
 _MADE_UP = re.compile(r"-lv[0-9a-f]{8}$")
 
@@ -51,7 +52,7 @@ def may_lie_at(head: Head | None, location: str) -> bool:
     """
     if head is None:
         return True
-    if is_made_up(location) or location in head.dropped:
+    if is_made_up(location) or location in head.dropped or location in head.views:
         return False
     return all(ref.location != location for ref in head.tables.values())
 
@@ -73,15 +74,14 @@ def check(
 ) -> None:
     """Raise InvalidInput if this change makes no sense on this HEAD.
 
-    `place_of` tells what a location leads to: registries of earlier releases hold several spellings of one
-    place.
+    `place_of` resolves a location: registries of earlier releases hold several spellings of one place.
     """
     match change:
         case Commit(writes=writes, reads=reads, drops=drops):
             for drop in drops:
                 check(head, DropTable(drop.table, drop.base), place_of)
             # A name that the commit itself gives up is free.
-            left = replace(head, tables=_without(head, drops))
+            left = replace(head, tables=_without(head, drops), views=_left(head, change))
             for write in writes:
                 if write.creates:
                     check(left, CreateTable(write.table, ""), place_of)
@@ -89,6 +89,10 @@ def check(
                     _refuse_dropped(head, write.table)
             for read in reads:
                 _refuse_dropped(head, read.table)
+            made = [write.table.name for write in writes if write.creates]
+            for view in (one.view for one in change.views):
+                if view is not None:
+                    _refuse_table(left, view.name, made)
         case CreateTable(table=ref) | RegisterTable(table=ref):
             _refuse_taken(head, ref.name)
             refuse_doomed(head, ref.location)
@@ -121,7 +125,7 @@ def check(
 
 
 def refuse_doomed(head: Head | None, location: str) -> None:
-    """Raise InvalidInput if vacuum deletes what lies in this folder."""
+    """Raise InvalidInput if vacuum is deleting the contents of this folder."""
     if head is not None and location in head.doomed:
         raise InvalidInput(
             f"cannot use location {location!r}: vacuum has deleted, or is deleting, the files of the dropped "
@@ -168,10 +172,10 @@ def apply(head: Head, entry: Entry, settled: Settled, put: str) -> Head:
         return moved
     tables = dict(head.tables)
     match entry.change:
-        case Adopt(tables=adopted, mended=mended):
+        case Adopt(tables=adopted, repaired=repaired):
             refs = _unnamed(head, [found.table for found in adopted])
             ids = _ids(head, {found.table.location: found.table_id for found in adopted})
-            return replace(moved, tables={**tables, **refs}, torn=moved.torn - mended, ids=ids)
+            return replace(moved, tables={**tables, **refs}, torn=moved.torn - repaired, ids=ids)
         case CreateTable(table=ref, id=table_id):
             tables[ref.name] = ref
             ids = _ids(head, {ref.location: table_id})
@@ -202,7 +206,7 @@ def apply(head: Head, entry: Entry, settled: Settled, put: str) -> Head:
 
 
 def _after_commit(head: Head, commit: Commit, published: bool) -> Head:
-    """HEAD after a commit on several tables; `head` knows already what became of their versions.
+    """HEAD after a commit on several tables; `head` has their new versions already.
 
     A client that wrote a table made sure before that it belongs to this lake.
     """
@@ -223,6 +227,8 @@ def _after_commit(head: Head, commit: Commit, published: bool) -> Head:
         versions={**owned.versions, **{r.table.location: r.base for r in later}},
         ids=_ids(owned, {r.table.location: r.table_id for r in later}),
     )
+    if commit.views:
+        owned = replace(owned, views=with_changes(head.views, commit.views))
     if commit.once is not None:
         owned = replace(owned, batches=with_batch(head.batches, head.horizon, commit.once, head.seq))
     made = {write.table.name: write.table for write in commit.writes if write.creates}
@@ -246,7 +252,11 @@ def _unnamed(head: Head, refs: Sequence[TableRef]) -> dict[str, TableRef]:
     """
     inside = [ref for ref in refs if ref.is_inside]
     return {
-        ref.name: ref for ref in inside if find(head, ref.name) is None and may_lie_at(head, ref.location)
+        ref.name: ref
+        for ref in inside
+        if find(head, ref.name) is None
+        and find_view(head.views, ref.name) is None
+        and may_lie_at(head, ref.location)
     }
 
 
@@ -269,7 +279,31 @@ def _without(head: Head, drops: Sequence[Drop]) -> dict[str, TableRef]:
     return {name: ref for name, ref in head.tables.items() if name not in gone}
 
 
+def _left(head: Head, commit: Commit) -> Mapping[str, View]:
+    """HEAD's views but for those that the commit drops."""
+    return with_changes(head.views, [change for change in commit.views if change.view is None])
+
+
+def _refuse_table(head: Head, name: str, made: Sequence[str]) -> None:
+    """InvalidInput if a view's name is that of a table."""
+    known = [*head.tables, *made]
+    taken = next((table for table in known if table.casefold() == name.casefold()), None)
+    if taken is not None:
+        raise InvalidInput(f"table {taken!r} already exists: choose another name for the view", table=taken)
+
+
+def refuse_view(views: Mapping[str, View], name: str) -> None:
+    """InvalidInput if a table's name is that of a view."""
+    taken = find_view(views, name)
+    if taken is not None:
+        raise InvalidInput(
+            f"view {taken.name!r} already exists: DROP VIEW it first, or choose another name",
+            table=taken.name,
+        )
+
+
 def _refuse_taken(head: Head, name: str) -> None:
+    refuse_view(head.views, name)
     taken = find(head, name)
     if taken is not None:
         raise InvalidInput(

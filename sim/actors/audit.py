@@ -1,7 +1,8 @@
 """What must succeed when the faults are over: nothing that a storm left may stop those who come after.
 
-An auditor alone reads and changes every table. With recovery, several rivals fight first for the same rows,
-of whom nobody may give up; and when leases have run out and somebody has recovered, no ticket is live.
+An auditor alone reads and changes every table. With recovery, several rivals first fight for the same rows,
+and none of them may give up; and after all leases have expired and a client has run recover, no ticket is
+live.
 """
 
 from collections.abc import Callable
@@ -59,7 +60,7 @@ def audit_recovery(world: World, history: History, engine: EngineOf) -> None:
 
 
 def _ask_outcomes(world: World, history: History, engine: EngineOf) -> None:
-    """`lake.outcome` knows which transactions are committed, whatever became of their clients."""
+    """`lake.outcome` knows which transactions are committed, also of dead clients."""
     client = world.client("asker")
     begun = [op for op in history.operations if op.txn is not None]
     asked = world.random.sample(begun, min(ASKED, len(begun)))
@@ -102,7 +103,8 @@ def _all_succeed(
 
 
 def recover(world: World, engine: EngineOf) -> list[str]:
-    """Everybody is gone, and somebody recovers, twice: no ticket is live, and the second changes nothing."""
+    """All clients have ended. A new one runs recover twice: no ticket is live, and the second run changes
+    nothing."""
     client = world.client("recoverer")
     problems: list[str] = []
 

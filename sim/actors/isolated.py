@@ -1,8 +1,8 @@
 """What clients of the isolation suite do: transactions in every feature set, on the same tables.
 
 Contract: an actor writes down in a `Deed` what its transaction does and is shown, anew with each attempt of
-`lake.run`. Every value is the operation's own, so a list tells who wrote it; a transfer moves an amount
-between the two tables of the bank beside that, so that their sum tells whether somebody saw half of it.
+`lake.run`. Every value belongs to one operation, so a list shows which operation wrote it. A transfer also
+moves an amount between the two tables of the bank, so that their sum shows whether a reader saw half of it.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,9 +13,9 @@ from lakevilla.errors import InvalidInput
 from lakevilla.model import Features, Receipt
 from lakevilla.transaction.transaction import Transaction
 from sim.actors.session import Session
-from sim.checkers.cycles import Append
 from sim.checkers.history import Operation
-from sim.checkers.looks import INSERTED, Deed, Look
+from sim.checkers.isolation.cycles import Append
+from sim.checkers.isolation.looks import INSERTED, Deed, Look
 
 R, CT, I = Features.R, Features.CT, Features.I  # noqa: E741 - as the features are called
 ALL = R | CT | I
@@ -24,9 +24,9 @@ WITHOUT_I = (R | CT, R | CT, CT)
 KEYS = 3
 BANK = ("left", "right")
 TOTAL = 2 * KEYS * 100
-"""What the tables of the bank hold together, whoever transfers."""
+"""The sum over the tables of the bank; no transfer changes it."""
 AUDITOR = "auditor"
-"""Who looks at everything at the end, and takes torn tables as they are."""
+"""The client that looks at everything at the end, and accepts torn tables as they are."""
 AGAIN = 500_000
 """What is added to a value that a transaction appends second to the same list."""
 RETRIES = 30
@@ -256,7 +256,8 @@ PLANS = (write_many, write_many, write_many, skew, insert_after_count, insert_bl
 
 
 def act(session: Session, random: Random, tables: Sequence[str], free: Sequence[str], wishes: Wishes) -> None:
-    """One transaction, or a call of `sync`, as the seed has it. `free` are tables that anybody may change."""
+    """One transaction, or a call of `sync`, as the seed has it. `free` are tables that every client may
+    change."""
     chance = random.random()
     if chance < 0.2:
         readers = draw_wish(random, wishes, must_isolate=random.random() < 0.8)

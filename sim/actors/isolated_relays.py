@@ -1,4 +1,4 @@
-"""Transactions of the isolation suite that one client begins and others go on with (see `relays`)."""
+"""Transactions of the isolation suite that one client begins and others resume (see `relays`)."""
 
 from collections.abc import Sequence
 from random import Random
@@ -10,9 +10,9 @@ from sim.actors import relays
 from sim.actors.isolated import ALL, CT, KEYS, I, R, Wish, Wishes
 from sim.actors.relays import Baton, Statement
 from sim.actors.session import Session
-from sim.checkers.cycles import Append
 from sim.checkers.history import Operation
-from sim.checkers.looks import INSERTED, Look
+from sim.checkers.isolation.cycles import Append
+from sim.checkers.isolation.looks import INSERTED, Look
 
 PICKS: tuple[Features, ...] = (ALL, ALL, R | I, R | CT)
 
@@ -20,7 +20,7 @@ PICKS: tuple[Features, ...] = (ALL, ALL, R | I, R | CT)
 def pass_on(
     session: Session, random: Random, tables: Sequence[str], wishes: Wishes, batons: list[Baton]
 ) -> None:
-    """Begin a transaction that others may go on with, or go on with one that somebody began."""
+    """Begin a transaction that other clients may resume, or resume one that another client began."""
     begun = [baton for baton in batons if baton.txn is not None]
     if begun and random.random() < 0.5:
         relays.go_on(session, random.choice(begun[-3:]), random)

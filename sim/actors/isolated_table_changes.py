@@ -1,8 +1,8 @@
 """Tables that are made and dropped while others look at the lake with isolation.
 
-Each transaction that makes or drops tables appends its value to a list of the table `left` (see `making`).
-Who looks at that list and at the tables in one transaction with I sees a table exactly if the list tells that
-it was made, and not that it was dropped.
+Each transaction that makes or drops tables appends its value to a list of the table `left` (see `making`). A
+transaction with I that reads that list and the tables sees a table exactly if the list says that it was made
+and does not say that it was dropped.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,8 +14,8 @@ from sim.actors import table_changes
 from sim.actors.isolated import ALL, CT, KEYS, Doing, I, R, Wish, transact
 from sim.actors.session import Session
 from sim.checkers.history import History, Operation
-from sim.checkers.looks import Deed, items
-from sim.checkers.torn import Torn
+from sim.checkers.isolation.looks import Deed, items
+from sim.checkers.tables.torn import Torn
 from sim.world.client import Client, World
 
 LISTS = "left"
@@ -26,7 +26,7 @@ def act(session: Session, world: World) -> None:
     """Make or drop tables, or look at them. An outside client may put a table where one of ours is to be."""
     random = world.random
     try:
-        names = session.lake.tables()
+        names = table_changes.names_of(session.lake)
     except Unavailable:
         return
     if random.random() < 0.4:
@@ -51,7 +51,7 @@ def _squat(client: Client, name: str) -> None:
 
 
 def _is_made(name: str) -> bool:
-    return name in table_changes.SHARED or name.startswith(table_changes.OWN)
+    return name in (*table_changes.SHARED, *table_changes.VIEWS) or name.startswith(table_changes.OWN)
 
 
 def _look(session: Session, random: Random, names: Sequence[str]) -> None:

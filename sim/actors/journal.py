@@ -16,7 +16,7 @@ from sim.actors.session import Session
 from sim.checkers.history import Operation, Step
 
 RETRIES = 100
-"""How often `lake.run` may call its function again: nobody is to give up."""
+"""How often `lake.run` may call its function again: so often that no client gives up."""
 
 FORGOTTEN = "forgotten"
 """What is written down of a transaction that its client neither committed nor aborted."""
@@ -25,7 +25,8 @@ Row = dict[str, Any]
 
 
 class Journal:
-    """One attempt of a transaction on one table. Who is `stubborn` goes on when a change is unavailable."""
+    """One attempt of a transaction on one table. A `stubborn` client continues when a change is
+    unavailable."""
 
     def __init__(self, session: Session, op: Operation, tx: Transaction) -> None:
         self.tx = tx
@@ -39,7 +40,7 @@ class Journal:
         op.txn = tx.id
 
     def fresh(self) -> int:
-        """A value that nobody else writes, in this run of the simulation."""
+        """A value that is written once in this run of the simulation."""
         self._values += 1
         return 10_000 + 100 * self._op.number + self._values
 
@@ -179,7 +180,7 @@ def walk_away(session: Session, table: str, work: Work) -> None:
 
 
 def resume(session: Session, left: Operation, work: Work) -> None:
-    """Go on with a transaction that another client began, and which perhaps still lives."""
+    """Resume a transaction that another client began; that client may be alive."""
     op = session.begin(left.table, "steps")
     assert left.txn is not None
     txn = left.txn

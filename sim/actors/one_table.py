@@ -1,7 +1,7 @@
 """What clients do: each actor runs one transaction on one table, drawn from the seed.
 
 Contract: an actor writes down what it asks before it asks (through `Session.perform`), and every change that
-it makes can be told from every other by its number. What the changes mean stands in `checkers.effects`.
+it makes can be told from every other by its number. `checkers.tables.effects` says what the changes mean.
 """
 
 from collections.abc import Callable

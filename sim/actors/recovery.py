@@ -189,7 +189,7 @@ def in_turn(steps: Sequence[Work]) -> Work:
 
 
 def recovering(table: str) -> Actor:
-    """Somebody who runs programs on this table, and ends them in every way."""
+    """A client that runs programs on this table, and ends them in every way."""
 
     def act(session: Session, random: Random) -> None:
         how = random.choice((transact, transact, transact, run_again, run_again, run_again, run_again))
@@ -201,7 +201,7 @@ def recovering(table: str) -> Actor:
 
 
 def resume_somebody(session: Session, random: Random) -> None:
-    """Go on with a transaction whose client is gone or slow, or with one begun just for that."""
+    """Resume a transaction whose client is dead or slow, or one that was begun only for that."""
     begun = [op for op in session.history.operations if op.txn is not None and len(op.steps) > 1]
     open_ones = [op for op in begun if op.outcome == "unknown"]
     if not open_ones or random.random() < 0.5:
@@ -217,7 +217,7 @@ def resume_somebody(session: Session, random: Random) -> None:
 
 
 def race_for_a_transaction(session: Session, random: Random) -> None:
-    """Go on with a transaction whose owner lives and is about to commit it: one of the two is fenced."""
+    """Resume a transaction whose owner lives and is about to commit it: one of the two is fenced."""
     table = random.choice(sorted(CHANGES))
     changes = [random.choice(CHANGES[table])(random) for _ in range(2)]
     more = random.choice(CHANGES[table])(random)

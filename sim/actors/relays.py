@@ -1,4 +1,4 @@
-"""Transactions that slots decide, that one client begins and others go on with, also while it lives.
+"""Transactions that slots decide, that one client begins and others resume, also while it lives.
 
 Contract: all who work on one transaction follow the same plan from where its records end, so what it appends
 is known before it runs; some who resume it append to one list more, or roll everything back and append to one
@@ -51,7 +51,8 @@ class Baton:
     invoked: float = 0.0
     shown: dict[int, list[Any]] = field(default_factory=dict)
     strayed: int | None = None
-    """The operation of a client that left the plan: others cannot tell what it stored, so nobody goes on."""
+    """The operation of a client that left the plan: other clients cannot know what it stored, so none resumes
+    it."""
 
     def steps(self, count: int) -> list[Any]:
         """What so many statements did, and what they showed."""
@@ -72,7 +73,7 @@ def begin(session: Session, baton: Baton, random: Random, open_tx: Callable[[], 
         tx.savepoint(START)
         op.txn = tx.id
         for number, statement in enumerate(baton.plan):
-            # Who resumes the transaction may find it stored before it returns.
+            # A client that resumes the transaction may find the operation stored before this call returns.
             baton.tell(op, baton.steps(number + 1), None)
             baton.shown[number] = statement.run(tx)
             baton.tell(op, baton.steps(number + 1), None)
@@ -84,12 +85,12 @@ def begin(session: Session, baton: Baton, random: Random, open_tx: Callable[[], 
 
     session.conclude(run, lambda: op)
     if walks_away and op.outcome == "ok":
-        # Nobody was told anything: whoever resumes it may commit it.
+        # No client got an answer: a client that resumes it may commit it.
         session.end(op, "unknown", "forgotten")
 
 
 def go_on(session: Session, baton: Baton, random: Random) -> None:
-    """Go on with a transaction that another client began, and which perhaps still lives."""
+    """Resume a transaction that another client began; that client may be alive."""
     if baton.strayed is not None:
         return
     op = session.begin("lists", RELAY, "", baton.value)
@@ -123,7 +124,7 @@ def go_on(session: Session, baton: Baton, random: Random) -> None:
 
 
 def race(session: Session, baton: Baton, random: Random, open_tx: Callable[[], Transaction]) -> None:
-    """Go on with a transaction whose owner lives and is about to commit it."""
+    """Resume a transaction whose owner lives and is about to commit it."""
     environment = session.client.environment
     join = environment.background(lambda: begin(session, baton, random, open_tx))
     environment.sleep(STORED_SECONDS + random.random() * 2)

@@ -2,8 +2,8 @@
 
 Contract: an error of LakeVilla becomes an outcome by the meaning that `lakevilla.errors` gives it:
 `Aborted`, `Unavailable`, `InvalidInput` promise that nothing is visible; `CommitUnknown` promises nothing,
-and `Fenced` only that this client did nothing. `Torn` is `torn`, which
-`checkers.torn` judges. Any other exception is a finding and passes through; so does the client's own death.
+and `Fenced` only that this client did nothing. `Torn` is `torn`, which `checkers.tables.torn` judges. Any
+other exception is a finding and passes through; so does the client's own death.
 """
 
 from collections.abc import Callable
@@ -48,7 +48,7 @@ class Session:
             run()
             outcome = "ok"
         except (CommitUnknown, Fenced) as failure:
-            # Who took a fenced transaction over may have committed it.
+            # The client that took a fenced transaction over may have committed it.
             met = failure
         except (Aborted, Unavailable, InvalidInput) as failure:
             outcome, met = "failed", failure

@@ -3,7 +3,9 @@
 A table holds one row with its tag, from the number of the operation that made it, so what is there in the
 end tells who made it. Some names are everybody's, and an outside client puts tables of its own there. The
 value in the list says whether a transaction is committed: then the tables that it made are there, unless
-another committed transaction dropped them, and those that it dropped are not; else nothing of it is.
+another committed transaction dropped them, and those that it dropped are not; else nothing of it is. To
+replace a table, by one with other columns, is to drop what it was and to make what it is. Views are made,
+replaced and dropped like tables: the query of a view gives its tag.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,15 +20,17 @@ from lakevilla.model import Features
 from lakevilla.transaction.transaction import Transaction
 from sim.actors.session import Session
 from sim.checkers.atomicity import standing
-from sim.checkers.cycles import Append
 from sim.checkers.history import History, Operation
-from sim.checkers.torn import Torn
+from sim.checkers.isolation.cycles import Append
+from sim.checkers.tables.torn import Torn
 from sim.legacy.client import place_table
 from sim.world.client import Client
 from sim.world.formats import Formats
 
 SHARED = ("s0", "s1")
-"""Names that everybody uses, also the outside client."""
+"""Names that all clients use, the outside client too."""
+VIEWS = ("v0", "v1")
+"""Names of views, which all clients use too."""
 OWN = "n"
 """How names begin that one transaction alone gives."""
 SCHEMA = pa.schema([("tag", pa.int64())])
@@ -77,6 +81,44 @@ def drop(name: str, again: bool = False) -> Plan:
     return plan
 
 
+def replace(name: str) -> Plan:
+    """Another table in the place of one, in the same log, with one more column of another name."""
+
+    def plan(tx: Transaction, done: Made, value: int, formats: Formats) -> None:
+        done.dropped |= {row[0] for row in tx.read(name).collect()}
+        schema = pa.schema([("tag", pa.int64()), (f"other{value % 3}", pa.int64())])
+        tx.create(name, schema, format=formats.of(name), replace=True)
+        tx.append(name, [{"tag": 10 * value}])
+        done.made.add(10 * value)
+        done.names.append(name)
+
+    return plan
+
+
+def set_view(name: str, exists: bool) -> Plan:
+    """Make a view, or replace one that was read before."""
+
+    def plan(tx: Transaction, done: Made, value: int, formats: Formats) -> None:  # noqa: ARG001
+        if exists:
+            done.dropped |= {row[0] for row in tx.read(name).collect()}
+        words = "CREATE OR REPLACE VIEW" if exists else "CREATE VIEW"
+        tx.sql(f"{words} {name} AS SELECT {10 * value} AS tag")
+        done.made.add(10 * value)
+        done.names.append(name)
+
+    return plan
+
+
+def drop_view(name: str) -> Plan:
+    """Drop a view that was read before."""
+
+    def plan(tx: Transaction, done: Made, value: int, formats: Formats) -> None:  # noqa: ARG001
+        done.dropped |= {row[0] for row in tx.read(name).collect()}
+        tx.sql(f"DROP VIEW {name}")
+
+    return plan
+
+
 def transact(
     session: Session,
     plan: Plan,
@@ -109,8 +151,14 @@ def transact(
 
 
 def draw(random: Random, tables: list[str]) -> Plan:
-    """What to do in a lake that has these tables."""
+    """What to do in a lake that has these tables and views."""
+    if random.random() < 0.3:
+        name = random.choice(VIEWS)
+        gone = name in tables and random.random() < 0.4
+        return drop_view(name) if gone else set_view(name, name in tables)
     made = [name for name in tables if name in SHARED or name.startswith(OWN)]
+    if made and random.random() < 0.3:
+        return replace(random.choice(made))
     if made and random.random() < 0.5:
         return drop(random.choice(made), again=random.random() < 0.5)
     free = [name for name in SHARED if name not in tables]
@@ -122,15 +170,20 @@ def place_foreign_table(client: Client, name: str) -> bool:
     return place_table(client, name, COLUMNS)
 
 
+def names_of(lake: Lake) -> list[str]:
+    """The names of all tables and views."""
+    return [*lake.tables(), *lake.views()]
+
+
 def visible(lake: Lake) -> dict[int, str]:
     """The tags that can be read, and where."""
     found: dict[int, str] = {}
-    for name in lake.tables():
-        if name in SHARED or name.startswith(OWN):
+    for name in names_of(lake):
+        if name in (*SHARED, *VIEWS) or name.startswith(OWN):
             try:
                 found |= {row[0]: name for row in lake.read(name).collect()}
             except InvalidInput:
-                # Dropped by an entry that nobody had settled when the names were listed.
+                # Dropped by an entry that was not settled when the names were listed.
                 continue
     return found
 

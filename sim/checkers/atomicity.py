@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sim.checkers.cycles import Append
 from sim.checkers.history import Operation
-from sim.checkers.torn import Torn
+from sim.checkers.isolation.cycles import Append
+from sim.checkers.tables.torn import Torn
 
 
 @dataclass
@@ -24,12 +24,13 @@ def standing(
     final: Mapping[str, tuple[int, ...]],
     torn: Torn,
 ) -> Standing:
-    """What became of a transaction: acknowledged is present, failed is absent, unknown is whole or absent.
+    """The outcome of a transaction: acknowledged is present, failed is absent, unknown is whole or absent.
 
     What tore a table stands there and nowhere else: it counts as a transaction of that part alone.
     """
     there = [append for append in appends if append.value in final.get(append.key, ())]
-    # What is all there, on several tables, was not taken back, whoever built on it later.
+    # A transaction whose appends are all there, on several tables, was not rolled back, even if another
+    # client built on it later.
     in_part = len(there) < len(appends) or len(appends) == 1
     if op.outcome == "torn" or (op.outcome == "unknown" and there and in_part):
         parts = torn.parts(op.txn)
@@ -47,5 +48,5 @@ def standing(
 def _torn(op: Operation, there: list[Append], parts: set[str]) -> Standing:
     spread = [append for append in there if append.key.split("/")[0] not in parts]
     left = [append for append in there if append not in spread]
-    found = f"operation {op.number} ({op.outcome}) is there by half: {spread} beside {sorted(parts)}"
+    found = f"operation {op.number} ({op.outcome}) is there by half: {spread}, torn are {sorted(parts)}"
     return Standing(bool(there), left, [found] if spread else [], torn=True)

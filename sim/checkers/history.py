@@ -34,8 +34,8 @@ class Operation:
     `failed` promises that nothing of it is visible, ever; `unknown` allows all or nothing, and is the
     outcome of everything that a crash cut off; `torn` was told that a table is torn (see `torn`). `version`
     is the table version that the receipt told. A transaction of several statements has the action `steps`,
-    and its steps. One that was resumed begins with the steps of the client that is gone, which began it at
-    `begun`. `failure` is the name of the type of the error that ended it; `error` is its text, to be printed.
+    and its steps. One that was resumed begins with the steps of the dead client, which began it at `begun`.
+    `failure` is the name of the type of the error that ended it; `error` is its text, to be printed.
     `named` is the transaction and the version that the error named; `answer` what `lake.outcome` said then.
     """
 
@@ -60,7 +60,8 @@ class Operation:
 
     @property
     def doubted(self) -> bool:
-        """Whether its client was told that it is not known what became of it, and that the data tells."""
+        """Whether its client got the answer that the outcome is unknown, and that it has to look at the
+        data."""
         return self.failure in ("CommitUnknown", "Fenced")
 
     @property

@@ -1,14 +1,14 @@
 """Transactions on which several clients worked: one of them committed it, or none.
 
-Each client has an operation of its own, and all of them name the transaction. What lies in the lists in the
-end is what one of them did, whole; nobody else was told that it committed.
+Each client has an operation of its own, and all of them name the transaction. In the end the lists hold all
+of what one of them did; no other client was told that it committed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 
-from sim.checkers.cycles import Append
 from sim.checkers.history import History, Operation
-from sim.checkers.torn import Torn
+from sim.checkers.isolation.cycles import Append
+from sim.checkers.tables.torn import Torn
 
 RELAY = "relay"
 """The action of operations of a transaction that others may have resumed."""

@@ -8,8 +8,8 @@ saw, the same way, some version that was the newest while it ran.
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from sim.checkers.effects import bag, rows_after, rows_after_steps, shown
 from sim.checkers.history import Operation
+from sim.checkers.tables.effects import bag, rows_after, rows_after_steps, shown
 from sim.checkers.tables.versions import Version, newest_during
 
 

@@ -80,7 +80,7 @@ class CatalogedDialect(IcebergDialect):
                 return made
 
     def leave_hint(self, root: str, version: int) -> None:
-        """Who asks the catalog needs none."""
+        """A client that asks the catalog needs none."""
 
     def _commit(self, root: str, requirements: list[Any], updates: list[Any]) -> int | None:
         told = {
@@ -107,7 +107,7 @@ class CatalogedDialect(IcebergDialect):
 
     def _raw(self, location: str) -> Raw:
         found = get(self._client, key_of(location))
-        assert found is not None, "nobody deletes metadata files here"
+        assert found is not None, "no client deletes metadata files here"
         raw: Raw = json.loads(found.data)
         return raw
 

@@ -1,4 +1,4 @@
-"""Clients that have never heard of LakeVilla: a writer and a reader of plain Delta and Iceberg tables.
+"""Legacy clients, which do not know LakeVilla: a writer and a reader of plain Delta and Iceberg tables.
 
 Contract: they know their format and nothing else, with code of their own, as another project's library would
 have. The writer commits by an atomic create of the next version. The reader reads every entry each time, and
@@ -182,7 +182,8 @@ class LegacyWriter:
         return op
 
     def compact(self, root: str) -> None:
-        """One file for all rows, if nobody comes between: everything that was on its way is built upon."""
+        """One file for all rows, unless another client commits first: the append is then built on the newest
+        version, after all transactions that were open."""
         dialect, elapsed = self._dialect(root), self._client.environment.elapsed
         op = self._history.begin(self._client.name, "", "compact", root, None, elapsed())
         try:

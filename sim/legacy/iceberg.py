@@ -40,7 +40,7 @@ _POSITIONS = pa.schema(
 
 Raw = dict[str, Any]
 Uploaded = Mapping[str, Any]
-"""A data file as a manifest tells of it, without the path of its table."""
+"""A data file as a manifest lists it, without the path of its table."""
 
 
 class IcebergDialect(ByFiles):

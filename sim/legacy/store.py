@@ -1,4 +1,4 @@
-"""What clients that have never heard of LakeVilla share, whichever format they know: requests, data files."""
+"""What legacy clients of all formats share: requests, data files."""
 
 import io
 import json

@@ -11,7 +11,7 @@ from lakevilla.errors import InvalidInput, LakeVillaError
 from lakevilla.model import Features
 from lakevilla.transaction.transaction import Transaction
 from sim.checkers.history import Operation
-from sim.checkers.rows import KEYS, Change, Work, as_rows, first_rows
+from sim.checkers.tables.rows import KEYS, Change, Work, as_rows, first_rows
 from sim.outside.session import FAR, LAKE, Obedient
 
 R, CT, I, NONE = Features.R, Features.CT, Features.I, Features.NONE  # noqa: E741 - as the features are called

@@ -1,6 +1,7 @@
 """The judges of the suite `world`: acknowledged is there once, failed is absent, nothing goes too soon.
 
-- What was acknowledged, or told to be committed, was published once on each of its tables and not taken back.
+- A commit that was acknowledged, or reported as committed, was published once on each of its tables and not
+  rolled back.
 - What failed, or was told to be run again, was not. What is unknown is whole or absent.
 - A look shows a version that was the newest meanwhile.
 - A final outcome never changes, and is true.

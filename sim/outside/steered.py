@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 from lakevilla.model import Features
 from sim.checkers.history import History, Operation
-from sim.checkers.rows import KEYS, Change, Work
+from sim.checkers.tables.rows import KEYS, Change, Work
 from sim.outside import acts, audit, upkeep
 from sim.outside.acts import ALL, CT, R
 from sim.outside.judge import judge
@@ -57,7 +57,7 @@ SCENARIOS = {
 }
 """`slot`: the slot is created, its answer is lost, and it is vacuumed when its client asks for it. `settle`:
 others have settled the entry and the logs are cleaned when its client publishes. `half`: the commit is
-published on one table when a client with R builds on that, and has to be taken back."""
+published on one table, a client with R builds on that, and the commit has to be rolled back."""
 
 
 class Steered(Seasons):
@@ -118,7 +118,7 @@ def play(
 
 @dataclass(frozen=True)
 class _Cast:
-    """Who plays a seed."""
+    """The clients and tables of one seed."""
 
     world: World
     history: History

@@ -1,8 +1,8 @@
 """What clients and people do who know nothing of LakeVilla, and what they do to its folders.
 
 A stranger writes a Delta table whose log may have been cleaned, cleans it up as Delta does (entries that are
-old and that a checkpoint covers), and deletes a table's folder to make another table there. People delete
-folders at one moment: whoever is at work in the same second loses, whatever it does.
+old and that a checkpoint covers), and deletes a table's folder to make another table there. Folders are
+deleted at one moment: a client that works in the same second loses its work, whatever it does.
 """
 
 import io
@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 
 from lakevilla.store.port import Created, Unanswered
 from sim.checkers.history import History
-from sim.checkers.rows import Change, first_rows
 from sim.checkers.tables.delta import CHECKPOINT, LOG_ENTRY, data_key, log_key
 from sim.checkers.tables.lives import WRECKER
+from sim.checkers.tables.rows import Change, first_rows
 from sim.legacy.client import dialect_of
 from sim.legacy.delta import DeltaDialect
 from sim.legacy.store import GaveUp, encode_json, get

@@ -12,7 +12,7 @@ from sim.outside.strangers import delete_folder
 from sim.world.client import World
 
 EVERYBODY_KNOWS = 30.0
-"""After so long every client has heard of a drop that it asks about."""
+"""After so long every client knows of a drop that it asks about."""
 CALM_ERRORS = (Unavailable, Conflict, CommitUnknown)
 """What an operator may be told in a storm."""
 
@@ -91,7 +91,7 @@ def transactions(session: Obedient) -> list[str]:
 
 
 def ask(session: Obedient, random: Random) -> None:
-    """What became of some transaction of this lake."""
+    """The outcome of some transaction of this lake."""
     known = transactions(session)
     if known:
         try:

@@ -23,7 +23,7 @@ def batch_is_looked_for_only_when_it_begins(*_: object) -> None:
 
 @_bug("lakevilla.versions.registry._after_commit")
 def batch_that_was_rolled_back_counts_as_committed(head: Head, commit: Commit, published: bool) -> Head:
-    """The batch is kept whatever became of its commit."""
+    """The batch is kept even if its commit was rolled back."""
     after = _after_commit(head, commit, published)
     if commit.once is None:
         return after

@@ -1,8 +1,8 @@
 """Known bugs of commits on Iceberg tables that a catalog keeps, to be planted one by one, as in
 `planted.commits`.
 
-One that needs a very narrow race is not here but in tests/lake/test_cataloged_commits.py: a commit that may
-still come is given up for a new one.
+One that needs a very narrow race is not here but in tests/lake/tables/test_cataloged_commits.py: a commit
+that may still come is given up for a new one.
 """
 
 from collections.abc import Iterable, Sequence
@@ -66,7 +66,8 @@ def unanswered_commit_taken_for_made(
 
 @_bug(f"{_ROOM}.log.publish.attempt_of")
 def commit_sent_again_past_itself(info: Any) -> None:  # noqa: ARG001
-    """Nobody looks whether what came first is the commit itself: it is made anew on top of it."""
+    """The client does not check whether the version that came first is its own commit: it commits again on
+    top of it."""
     return
 
 
@@ -106,8 +107,8 @@ def copied_property_is_taken_for_a_commit(
     version: Version,
     before: Version | None = None,  # noqa: ARG001
 ) -> Version:
-    """A version that tells of a commit is that commit, also where another client has built on it."""
-    return replace(version, published=bool(version.told))
+    """A version that names a commit counts as that commit, even if another client has built on it."""
+    return replace(version, published=bool(version.commit_info))
 
 
 @_bug(f"{_LOG}._made")
@@ -132,5 +133,5 @@ def versions_between_are_left_out(self: CatalogLog, version: Version) -> list[Ve
 
 @_bug(f"{_ROOM}.log.footprint._is_passed_over")
 def properties_of_others_are_a_conflict(before: IcebergSnapshot, after: IcebergSnapshot) -> bool:  # noqa: ARG001
-    """For who meets them on its walk; who comes later has passed over them."""
+    """For clients that read these versions on their walk; a later client does not read them."""
     return False

@@ -1,7 +1,7 @@
 """Known bugs of commit protocols, to be planted one by one: does the simulation find them?
 
 Each is a context manager that replaces a piece of LakeVilla by a wrong one, by name, while it lasts. The
-package itself knows nothing of this. `tests/unit/sim/test_planted.py` shows each of them caught.
+package itself knows nothing of this. `tests/unit/sim/planted/test_planted.py` shows each of them caught.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -9,7 +9,7 @@ from lakevilla.environment import Environment
 from lakevilla.formats.authorship import attempt_of
 from lakevilla.formats.iceberg import versions
 from lakevilla.formats.iceberg.log import next_version
-from lakevilla.formats.iceberg.log.authorship import Info, told
+from lakevilla.formats.iceberg.log.authorship import Info, commit_info
 from lakevilla.formats.iceberg.log.file_log import FileLog
 from lakevilla.formats.iceberg.log.footprint import footprint_of
 from lakevilla.formats.iceberg.log.next_version import make_next
@@ -117,7 +117,7 @@ def gathered_manifests_are_forgotten(self: Any, manifests: list[Manifest]) -> li
 
 @contextmanager
 def _removed_file_in_no_manifest() -> Iterator[None]:
-    """A removed file that is in no manifest is none to remove, and nobody looks for conflicts by files."""
+    """A removed file that is in no manifest is skipped, and there is no check for conflicts by files."""
 
     def naming(self: Any, paths: Iterable[str]) -> list[Manifest]:
         manifests = [manifest for manifest in self._living() if manifest.is_data]
@@ -152,7 +152,7 @@ def snapshot_log_is_begun_anew(base: IcebergSnapshot, raw: Any, *args: Any) -> d
 @_property_bug(f"{_ROOM}.log.versions.Version.info")
 def attempt_recognised_in_a_copied_property(self: Version) -> Info:
     """Clients that know nothing of us copy what we say of our own versions."""
-    return told(self.raw)
+    return commit_info(self.raw)
 
 
 @_bug(f"{_ROOM}.log.footprint._identities")
@@ -171,7 +171,8 @@ def deletes_of_others_do_not_apply(self: IcebergSnapshot) -> None:  # noqa: ARG0
 
 @contextmanager
 def _table_begins_with_0() -> Iterator[None]:
-    """Others begin with 1: who makes a table at the same moment is not met. A look before is no remedy."""
+    """Other clients begin with 1: a client that makes a table at the same moment does not collide. A check
+    before does not help."""
     files, table = (
         patch(f"{_ROOM}.log.file_log.FIRST", 0),
         patch(f"{_ROOM}.table.IcebergTable.first_version", 0),

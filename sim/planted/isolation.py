@@ -39,7 +39,7 @@ _after_commit = registry._after_commit
 _commit = SlotCommit._commit
 _pin = PinnedInstant.pin
 _settle = SlotCommit._settle
-_stand = InstantBase.stand
+_catch_up_with = InstantBase.catch_up_with
 
 
 # The instant.
@@ -57,7 +57,7 @@ def instant_moved_in_mid_transaction(
 
 @_bug(f"{_CUT}.PinnedInstant.pin")
 def exclusive_table_is_taken_for_what_was_seen_last(self: PinnedInstant, name: str) -> Pinned:
-    """Nobody else writes to it, so why ask."""
+    """No other client writes to it, so it seems needless to ask."""
     known = self._catalog.known(name)
     if known is None or not known[1].coordination.exclusive:
         return _pin(self, name)
@@ -129,7 +129,7 @@ def outdated_reads_not_looked_for(read: int, hidden: int, slack: int = 0) -> boo
     return False
 
 
-@_bug("lakevilla.transaction.commit.instant_base.InstantBase.stand")
+@_bug("lakevilla.transaction.commit.instant_base.InstantBase.catch_up_with")
 def later_head_taken_without_validation(self: InstantBase, log: GlobalLog, read: ReadHead) -> ReadHead:  # noqa: ARG001
     return read
 
@@ -175,7 +175,7 @@ def commit_told_before_it_is_visible(
     entry: Entry,
     settled: Settled,
 ) -> ReadHead:
-    """Who looks next has to settle it."""
+    """The next client that looks has to settle it."""
     return replace(read, head=registry.apply(read.head, entry, settled, environment.new_id()))
 
 

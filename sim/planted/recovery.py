@@ -83,7 +83,7 @@ def waiting_ignores_a_dead_owner(self: Leases, txn: str, sign: str) -> bool:  # 
 
 @_bug(f"{_LEASES}.is_stale")
 def stranger_deletes_data_files(self: Leases, txn: str, sign: str) -> bool:
-    """Whoever frees a ticket cleans up after its owner, who was only asleep."""
+    """A client that releases a ticket cleans up after its owner, which was only suspended."""
     stale = _is_stale(self, txn, sign)
     if stale:
         for meta in list(self._store.list("")):
@@ -112,13 +112,13 @@ def replay_forgets_what_was_read(change: Change, theirs: Footprint) -> Hit | Non
 
 @_bug("lakevilla.formats.delta.table.DeltaTable.since")
 def versions_between_are_skipped(self: DeltaTable, base: DeltaSnapshot) -> Sequence[Taken]:
-    """Who waited asks only the newest commit."""
+    """A client that waited asks only the newest commit."""
     return _since(self, base)[-1:]
 
 
 @_bug(f"{_QUEUED}.QueuedCommit._let_pass")
 def first_in_the_queue_needs_no_check(self: QueuedCommit, location: str, losses: int) -> None:  # noqa: ARG001
-    """Whose turn it is stands on the newest version, without a look at what came between."""
+    """The transaction whose turn it is moves to the newest version, without a check of the commits since."""
     pinned = self._workspace.base(location)
     self._queues.probe(pinned)
     if self._queues.ticket(pinned.ref) is not None:

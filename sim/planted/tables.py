@@ -1,8 +1,8 @@
 """Known bugs of commits on several tables, to be planted one by one, as in `planted.commits`.
 
 Bugs that need a very narrow race are not here but in tests that step in at the right moment: a HEAD that is
-not compared with what was pinned (tests/lake/test_many_tables.py), a drop that is told before all is
-published (tests/crash/test_many_tables.py).
+not compared with what was pinned (tests/lake/transactions/test_many_tables.py), a drop that is told before
+all is published (tests/crash/test_many_tables.py).
 """
 
 from collections.abc import Callable, Sequence
@@ -38,10 +38,10 @@ _narrow = planter(NARROW)
 
 _commit = SlotCommit._commit
 _publish = CommitSettler._publish
-_take_back = CommitSettler._take_back
+_roll_back = CommitSettler._roll_back
 
 
-@_bug(f"{_COMMITS}.CommitSettler._take_back")
+@_bug(f"{_COMMITS}.CommitSettler._roll_back")
 def published_part_is_not_taken_back(
     self: CommitSettler,  # noqa: ARG001
     walked: Sequence[Any],  # noqa: ARG001
@@ -56,7 +56,7 @@ def helper_stops_at_the_first_refusal(self: CommitSettler, commit: Commit) -> Ou
     for write in sorted(commit.writes, key=lambda _: self.environment.random()):
         walked.append(self._publish(write, commit.once))
         if isinstance(walked[-1].outcome, Refused):
-            return Outcome(self._take_back(walked), {}, walked[-1].outcome)
+            return Outcome(self._roll_back(walked), {}, walked[-1].outcome)
     published = {
         w.write.table.location: w.outcome.after for w in walked if isinstance(w.outcome, PublishedAt)
     }
@@ -83,9 +83,9 @@ def number_skipped_unread(
                 base = snapshot
 
 
-@_bug(f"{_COMMITS}.CommitSettler._take_back")
+@_bug(f"{_COMMITS}.CommitSettler._roll_back")
 def refused_commit_leaves_its_new_tables(self: CommitSettler, walked: Sequence[Any]) -> Settled:
-    return _take_back(self, [part for part in walked if not part.write.creates])
+    return _roll_back(self, [part for part in walked if not part.write.creates])
 
 
 @_bug(f"{_DECIDING}.hold_slot")
@@ -98,9 +98,9 @@ def unanswered_slot_taken_for_lost(log: GlobalLog, environment: Environment, ent
 
 @_bug("lakevilla.transaction.commit.commit_base.PerTableBase._catch_up")
 def reads_not_validated_after_a_lost_slot(self: PerTableBase) -> None:
-    """Stand on the newest versions, whatever came between."""
+    """Move to the newest versions, without a check of the commits since."""
     workspace = self._workspace
-    self._redo._stand({p.ref.location: p.table.latest(p.snapshot) or p.snapshot for p in workspace.touched})
+    self._redo._move_to({p.ref.location: p.table.latest(p.snapshot) or p.snapshot for p in workspace.touched})
 
 
 @_bug(f"{_DECIDING}.SlotCommit._commit")
@@ -146,3 +146,8 @@ def owner_publishes_on_the_newest_version(self: CommitSettler, write: Write, onc
     newest = table.latest(base) or base
     fresh = replace(self, open_at=lambda _ref, _version: (table, newest))
     return _publish(fresh, write, once)
+
+
+@_bug("lakevilla.transaction.views.stored.StoredViews.refuse_changed")
+def views_are_not_compared(*_: object) -> None:
+    """A commit does not look whether a view that it has read is another one by now."""

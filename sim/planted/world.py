@@ -26,7 +26,7 @@ PARTS: dict[str, tuple[str, frozenset[str]]] = {
 """The kind of request at which clients sleep, and the parts of the world, in which a bug shows."""
 
 
-@_bug(f"{_PREMISES}.refuse_missing", f"{_PREMISES}.Premises._show_life", f"{_PREMISES}.Premises.confirm")
+@_bug(f"{_PREMISES}.refuse_missing", f"{_PREMISES}.Premises._write_lease", f"{_PREMISES}.Premises.confirm")
 def old_uploads_are_not_looked_for(*given: Any) -> Any:
     """A commit takes it that files which it uploaded days ago are still there."""
     return given[2].snapshot if len(given) == 4 else None
@@ -59,8 +59,8 @@ def table_made_anew_is_taken_for_the_old_one(*_: object, **__: object) -> bool:
     return True
 
 
-@_bug("lakevilla.transaction.lifecycle.call_guard.Serial.running")
+@_bug("lakevilla.transaction.lifecycle.call_guard.CallGuard.running")
 @contextmanager
 def threads_share_a_transaction(self: object, what: str, abort: Callable[[], None]) -> Iterator[None]:  # noqa: ARG001
-    """Nobody is refused."""
+    """No client is refused."""
     yield

@@ -151,7 +151,7 @@ def _start_clients(
 
 @dataclass
 class Duty:
-    """What a client, or whoever takes its place, has left to do, and how long it waits in between."""
+    """What a client, or its successor, still has to do, and how long it waits in between."""
 
     mix: list[one_table.Actor]
     left: int
@@ -159,7 +159,7 @@ class Duty:
 
 
 def _start_client(world: World, history: History, name: str, duty: Duty, engine: EngineOf) -> None:
-    """A client that runs so many transactions; when it dies a new one goes on with the rest.
+    """A client that runs so many transactions; when it dies a new one continues with the rest.
 
     Some clients have two threads that share one lake.
     """

@@ -15,7 +15,7 @@ from lakevilla.transaction.transaction import Transaction
 from sim.actors.session import Session
 from sim.checkers.batches import App, check_batches
 from sim.checkers.history import History, Operation
-from sim.checkers.published import check_published
+from sim.checkers.lake.published import check_published
 from sim.legacy.client import LegacyWriter, start_administrator
 from sim.legacy.store import encode_json
 from sim.suites import tables

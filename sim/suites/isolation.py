@@ -20,10 +20,10 @@ from sim.actors import isolated, isolated_relays, isolated_table_changes, table_
 from sim.actors.relays import Baton
 from sim.actors.session import Session
 from sim.checkers.history import History
-from sim.checkers.looks import INSERTED
-from sim.checkers.published import check_published
+from sim.checkers.isolation.looks import INSERTED
+from sim.checkers.lake.published import check_published
 from sim.checkers.tables.cataloged import judged
-from sim.checkers.torn import Torn
+from sim.checkers.tables.torn import Torn
 from sim.legacy.client import LegacyReader, LegacyWriter, place_table, start_administrator
 from sim.legacy.store import Row, encode_json, encode_parquet
 from sim.suites.base import Report, weather
@@ -55,11 +55,11 @@ class Setting:
     exclusive: bool
     slack: bool
     batons: list[Baton] = field(default_factory=list)
-    """The transactions that clients have begun and others may go on with."""
+    """The transactions that clients have begun and others may resume."""
 
     @property
     def open(self) -> list[str]:
-        """The tables that anybody may change."""
+        """The tables that every client may change."""
         return [table for table in self.tables if not self.exclusive or table not in EXCLUSIVE]
 
     def wishes(self, random: Random) -> isolated.Wishes:
@@ -92,7 +92,7 @@ def play(
         ended = [op for op in history.operations if op.outcome == "torn"]
         return check_published(bucket.writes) + Torn(bucket.writes).check(ended)
 
-    # Who has never used LakeVilla has told no lake of a catalog.
+    # If LakeVilla was never used there, the lake knows no catalog.
     bare = not exclusive and not formats.has_catalogs and Random(seed).random() < 0.3
     first = image(engine, bare, formats, exclusive)
     return weather(seed, (20, 40, 80), first, start, audit, published, formats)
@@ -100,7 +100,7 @@ def play(
 
 @cache
 def image(engine: EngineOf, bare: bool, formats: Formats = PLAIN, exclusive: bool = False) -> Bucket:
-    """The store of a lake with its tables, made without faults; `bare` if nobody has used LakeVilla there,
+    """The store of a lake with its tables, made without faults; `bare` if LakeVilla was never used there,
     `exclusive` if its own tables are."""
     with World(0, Calm, formats=formats) as world:
         client, outsider = world.client("maker"), world.client("outsider")
@@ -185,7 +185,7 @@ def _start(
 def _start_client(
     world: World, history: History, name: str, left: list[int], engine: EngineOf, setting: Setting
 ) -> None:
-    """A client that runs so many transactions; when it dies a new one goes on with the rest."""
+    """A client that runs so many transactions; when it dies a new one continues with the rest."""
     client = world.client(name)
     session = Session(client, open_lake(client, engine), history)
 

@@ -17,14 +17,14 @@ from typing import Any
 from sim.actors import isolated_table_changes, table_changes
 from sim.actors.isolated import AUDITOR, BANK, TOTAL
 from sim.checkers.atomicity import Standing, standing
-from sim.checkers.cycles import Append, Read, Txn, find_anomalies
 from sim.checkers.history import History, Operation
-from sim.checkers.instants import Instants, check_instant, check_tables, read_instants
-from sim.checkers.looks import Deed, Look, as_txn, inserted_keys, items, reads_of
-from sim.checkers.published import SLOT
+from sim.checkers.isolation.cycles import Append, Read, Txn, find_anomalies
+from sim.checkers.isolation.instants import Instants, check_instant, check_tables, read_instants
+from sim.checkers.isolation.looks import Deed, Look, as_txn, inserted_keys, items, reads_of
+from sim.checkers.isolation.serial import find_serial_order
+from sim.checkers.lake.published import SLOT
 from sim.checkers.relays import judge_relays
-from sim.checkers.serial import find_serial_order
-from sim.checkers.torn import Torn
+from sim.checkers.tables.torn import Torn
 from sim.world.bucket import Bucket
 
 ENTRIES = 12
@@ -45,7 +45,7 @@ class Final:
     violations: list[str] = field(default_factory=list)
 
     def see(self, table: str, rows: Sequence[Any], how: str) -> None:
-        """A table as it is; whoever looks after `sync`, with isolation or without, sees the same."""
+        """A table as it is; after `sync` every reader sees the same, with isolation or without."""
         look = Look(table, tuple(sorted((row[0], row[1], row[2]) for row in rows)))
         if self.looks.setdefault(table, look) != look:
             self.violations.append(f"{table} looks different in the end ({how}): {look} {self.looks[table]}")
@@ -105,7 +105,7 @@ def _judge_looks(instants: Instants, op: Operation, deed: Deed, stands: Standing
     violations = check_instant(instants, op, deed, stands.committed)
     complete = [look for look in deed.looks if look.key is None and not look.inserted and not look.own]
     shown = {look.table: look for look in complete}
-    # Before the auditor takes torn tables as they are, nobody with isolation sees them so.
+    # Until the auditor accepts torn tables as they are, no transaction with isolation sees them so.
     accepted = op.client == AUDITOR and torn.flagged & set(BANK)
     if all(table in shown for table in BANK) and not accepted:
         total = sum(row[1] for table in BANK for row in shown[table].rows)
@@ -124,7 +124,7 @@ def _judge_legacy(instants: Instants, history: History) -> list[str]:
 
 
 def _judge_persistence(bucket: Bucket) -> list[str]:
-    """Nobody decides again and again what is taken back each time."""
+    """No transaction is decided again and again and rolled back each time."""
     slots = [json.loads(w.data) for w in bucket.writes if w.data is not None and SLOT.match(w.key)]
     commits = Counter(slot["txn"] for slot in slots if slot["change"]["kind"] == "commit")
     return [f"transaction {txn} has {count} entries" for txn, count in commits.items() if count > ENTRIES]
@@ -147,7 +147,7 @@ def _judge_order(
         else:
             continue
         if txn.steps:
-            # Who saw nothing has perhaps not come so far as to have an instant.
+            # A transaction that saw nothing may have ended before it had an instant.
             known[txn.id] = deed
             txns.append(txn)
         if not stand.committed and deed.appends:

@@ -4,8 +4,8 @@
 Of Delta tables, or with `--format iceberg` of Iceberg tables that are kept by files.
 
 Only clients with R write such tables. As in `suite` they crash, sleep and are cut off, some are resumed by
-others; when they are done the faults end, several rivals fight for the same rows, of whom nobody may give up,
-and somebody recovers. The judges are those of other tables, after the rules of markers in the log.
+others; when they are done the faults end, several rivals fight for the same rows, none of them may give up,
+and a client runs recover. The judges are those of other tables, after the rules of markers in the log.
 """
 
 import argparse

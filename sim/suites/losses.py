@@ -16,10 +16,10 @@ from lakevilla.errors import Unavailable
 from lakevilla.model import Features
 from lakevilla.store.keys import GLOBAL_LOG
 from sim.actors.session import Session
-from sim.checkers.cycles import Append
 from sim.checkers.history import History
+from sim.checkers.isolation.cycles import Append
 from sim.checkers.tables.cataloged import judged
-from sim.checkers.torn import Torn
+from sim.checkers.tables.torn import Torn
 from sim.suites import tables
 from sim.suites.base import Report, weather
 from sim.suites.tables import STRANGER, TABLES, items, transact

@@ -1,12 +1,11 @@
-"""A storm of deadlocks: clients that touch some of four tables in an order of chance, all of them at once.
+"""A storm of deadlocks: clients that touch some of four tables in a random order, all of them at once.
 
-Each transaction changes one row in two to four tables, by amounts that add up to nothing. Some read what
-they change first; who has to run again for that draws other tables and another order, and so may hold places
-in queues out of order. Nobody may give up with R, and what is there in the end adds up: the values to
+Each transaction changes one row in two to four tables, by amounts that add up to nothing. Some read first
+what they change; a transaction that has to run again for that draws other tables and another order, and so
+may hold tickets out of order. With R no transaction may give up, and the final state adds up: the values to
 nothing, and the counts of changes of each table to those of the transactions that were acknowledged.
 
-The same transactions run here, where they are judged with a clock that nobody waits for, and in
-`bench.storm` on a real store.
+The same transactions run here, in simulated time, and in `bench.storm` on a real store.
 """
 
 from collections import Counter
@@ -154,7 +153,7 @@ def play(seed: int, transactions: int, *, clients: int = CLIENTS, engine: Engine
         def body(lake: Lake) -> None:
             for _ in range(transactions):
                 transact(lake, world.random, total)
-                # Nobody follows a storm event by event, and it is long.
+                # A storm is long, and no checker needs its single events.
                 world.scheduler.trace.clear()
 
         for number in range(clients):

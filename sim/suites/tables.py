@@ -3,12 +3,11 @@
 Two or three tables of lists. A transfer appends one value to a list of several, so that half of a commit
 shows; some transactions read lists first, change one table alone, have no recovery, or turn to other tables
 when they start again, with places that they hold out of order, and some are resumed by others (see `relays`).
-Outside writers add rows that tell nothing of
-themselves, which is a conflict for every update on its way: what was published has to be taken back; from
-Iceberg tables they delete these rows again, by files that name them. Some even build on what was published:
-then a table may be torn (see `checkers.torn`). Some transactions make and drop tables (see `making`). Judged:
-every committed transaction is whole and in one serial order with all others, a failed one is nowhere, and
-published entries of the tables never change.
+Outside writers add rows without saying what they read, which is a conflict for every update on its way: what
+was published has to be rolled back. From Iceberg tables they delete these rows again, by files that name
+them. Some even build on what was published: then a table may be torn (see `checkers.tables.torn`). Some
+transactions make and drop tables (see `making`). Judged: every committed transaction is whole and in one
+serial order with all others, a failed one is nowhere, and published entries of the tables never change.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,12 +24,12 @@ from sim.actors import relays, table_changes
 from sim.actors.relays import Baton, Statement
 from sim.actors.session import Session
 from sim.checkers.atomicity import standing
-from sim.checkers.cycles import Append, Read, Txn, find_anomalies
 from sim.checkers.history import History, Operation
-from sim.checkers.published import check_published
+from sim.checkers.isolation.cycles import Append, Read, Txn, find_anomalies
+from sim.checkers.lake.published import check_published
 from sim.checkers.relays import judge_relays
 from sim.checkers.tables.cataloged import judged
-from sim.checkers.torn import Torn
+from sim.checkers.tables.torn import Torn
 from sim.legacy.client import LegacyWriter, start_administrator
 from sim.legacy.store import encode_json
 from sim.suites.base import Report, weather
@@ -133,7 +132,7 @@ def start_client(
     tables: Sequence[str],
     act: Act,
 ) -> None:
-    """A client that acts so many times; when it dies a new one goes on with the rest."""
+    """A client that acts so many times; when it dies a new one continues with the rest."""
     client = world.client(name)
     session = Session(client, open_lake(client, engine), history)
 
@@ -162,7 +161,7 @@ def _act(batons: list[Baton], session: Session, world: World, tables: Sequence[s
 
 
 def pass_on(session: Session, random: Random, tables: Sequence[str], batons: list[Baton]) -> None:
-    """Begin a transaction that others may go on with, or go on with one that somebody began."""
+    """Begin a transaction that other clients may resume, or resume one that another client began."""
     begun = [baton for baton in batons if baton.txn is not None]
     if begun and random.random() < 0.5:
         relays.go_on(session, random.choice(begun[-3:]), random)
@@ -214,7 +213,7 @@ def make_or_drop(session: Session, world: World, tables: Sequence[str]) -> None:
         session.client.environment.sleep(random.random() * 0.3)
 
     try:
-        plan = table_changes.draw(random, session.lake.tables())
+        plan = table_changes.draw(random, table_changes.names_of(session.lake))
     except Unavailable:
         return
     features = random.choice((BOTH, BOTH, Features.CT))

@@ -3,13 +3,13 @@
 from collections import Counter
 
 from sim.actors import one_table
-from sim.checkers.cycles import Append, Read, Txn, find_anomalies
 from sim.checkers.history import History, Operation
-from sim.checkers.published import check_published
-from sim.checkers.registry import check_registry, read_registry
-from sim.checkers.replay import check_replay, makers
-from sim.checkers.serial import find_serial_order
+from sim.checkers.isolation.cycles import Append, Read, Txn, find_anomalies
+from sim.checkers.isolation.serial import find_serial_order
+from sim.checkers.lake.published import check_published
+from sim.checkers.lake.registry import check_registry, read_registry
 from sim.checkers.tables.markers import check_markers
+from sim.checkers.tables.replay import check_replay, makers
 from sim.checkers.tables.versions import table_versions
 from sim.world.bucket import Bucket
 from sim.world.lakes import LEASE_SECONDS
@@ -49,7 +49,7 @@ def _is_blind(op: Operation) -> bool:
 def lists_of(history: History, made: set[int]) -> list[Txn]:
     """The operations on the table of lists, as the cycle checker wants them; `made` are those in its log.
 
-    Of several that went on with one transaction only one can have written what they have in common.
+    If several clients resumed one transaction, only one can have written what they have in common.
     """
     txns = []
     operations = history.of("lists")

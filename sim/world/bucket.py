@@ -6,8 +6,10 @@ the order in which it applied, so that checkers can look at any prefix.
 """
 
 import hashlib
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import islice, takewhile
 
 from lakevilla.store.port import Changed, Created, Exists, Meta, Object, Replaced
 
@@ -39,6 +41,7 @@ class Bucket:
     def __init__(self, *, content_etags: bool = False) -> None:
         self.writes: list[Write] = []
         self._objects: dict[str, _Held] = {}
+        self._keys: list[str] = []  # sorted: Python's order of texts is that of their UTF-8 bytes
         self._content_etags = content_etags
 
     def load(self, other: "Bucket") -> None:
@@ -71,13 +74,13 @@ class Bucket:
 
     def page(self, prefix: str, start_after: str, size: int) -> list[Meta]:
         """The first `size` objects with this prefix after the given key, in the order of UTF-8 bytes."""
-        after = start_after.encode()
-        keys = [k for k in self._objects if k.startswith(prefix) and k.encode() > after]
-        keys.sort(key=lambda key: key.encode())
-        return [self._meta(key, self._objects[key]) for key in keys[:size]]
+        first = max(bisect_left(self._keys, prefix), bisect_right(self._keys, start_after))
+        keys = takewhile(lambda key: key.startswith(prefix), islice(self._keys, first, first + size))
+        return [self._meta(key, self._objects[key]) for key in keys]
 
     def folders(self, prefix: str) -> list[str]:
-        below = (key[len(prefix) :] for key in self._objects if key.startswith(prefix))
+        keys = islice(self._keys, bisect_left(self._keys, prefix), None)
+        below = (key[len(prefix) :] for key in takewhile(lambda key: key.startswith(prefix), keys))
         return sorted({rest.split("/", 1)[0] for rest in below if "/" in rest})
 
     def put(self, at: float, client: str, key: str, data: bytes) -> None:
@@ -96,12 +99,15 @@ class Bucket:
 
     def delete(self, at: float, client: str, key: str) -> None:
         if self._objects.pop(key, None) is not None:
+            del self._keys[bisect_left(self._keys, key)]
             self.writes.append(Write(at, client, "delete", key, None))
 
     def _write(self, at: float, client: str, kind: str, key: str, data: bytes) -> str:
         self.writes.append(Write(at, client, kind, key, data))
         mark = data if self._content_etags else str(len(self.writes)).encode()
         etag = hashlib.md5(mark, usedforsecurity=False).hexdigest()
+        if key not in self._objects:
+            insort(self._keys, key)
         self._objects[key] = _Held(data, etag, EPOCH_MS + round(at * 1000))
         return etag
 

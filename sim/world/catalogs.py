@@ -1,7 +1,7 @@
 """Catalogs of Iceberg tables in the simulated world, as PyIceberg opens them.
 
-Contract: which metadata file of a table is the current one stands in an object of the store, its pointer, and
-whoever asks a catalog sends requests that meet the same fates as any other. Updates are applied by PyIceberg.
+Contract: an object of the store, the pointer of a table, names its current metadata file. A client that asks
+a catalog sends requests, and these meet the same fates as any other. Updates are applied by PyIceberg.
 `Metastore` is like the catalogs of SQL, Glue and Hive: requirements are judged in the client's process, on
 what the pointer said; then the pointer is replaced, if it still says that. Losers leave their metadata files.
 `Rest` is like a REST catalog: its server judges and replaces in one step, on whatever is there then.
@@ -51,7 +51,7 @@ def key_of(location: str) -> str:
 def number_of(location: str) -> int:
     """The version whose metadata file this is."""
     found = _NAME.search(location)
-    assert found is not None, f"{location} is no metadata file of a catalog"
+    assert found is not None, f"{location} is not a metadata file of a catalog"
     return int(found[1])
 
 
@@ -98,7 +98,7 @@ class _Simulated(NoopCatalog):
         raise NotImplementedError
 
     def _table(self, table: str, location: str, metadata: TableMetadata) -> Table:
-        # Nobody reads files by it.
+        # No client reads files by it.
         return Table((table,), metadata, location, cast(FileIO, None), self)
 
 
@@ -154,7 +154,7 @@ class Rest(_Simulated):
 
         def serve(bucket: Bucket, key: str) -> Answer:
             found, now = _current(bucket.get, key), client.environment.elapsed()
-            assert found is not None, "nobody drops tables of catalogs here"
+            assert found is not None, "no client drops tables of catalogs here"
             _, location, metadata = found
             try:
                 made = _made(metadata, location, requirements, updates, now)
@@ -184,7 +184,7 @@ def _current(get: Callable[[str], Object | None], key: str) -> tuple[Object, str
         return None
     location = pointer.data.decode()
     found = get(key_of(location))
-    assert found is not None, "nobody deletes metadata files here"
+    assert found is not None, "no client deletes metadata files here"
     return pointer, location, _parsed(found.data)
 
 

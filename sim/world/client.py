@@ -74,7 +74,7 @@ class SimEnvironment:
             nonlocal failure, done
             try:
                 task()
-            except Exception as error:  # noqa: BLE001 - raised to whoever waits for the task
+            except Exception as error:  # noqa: BLE001 - raised in the thread that waits for the task
                 failure = error
             done = True
             for ticket in waiting:

@@ -23,7 +23,8 @@ _CATALOG_OF = {
 
 @dataclass(frozen=True)
 class Formats:
-    """A choice for a whole world. Everybody who makes or finds a table there knows its format by its name."""
+    """A choice for a whole world. Each client that makes or finds a table there knows its format by its
+    name."""
 
     name: str
 

@@ -17,7 +17,7 @@ from lakevilla.engines.port import MergeClauses, Rewritten, Source, Target
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput, Unsupported
 from lakevilla.model import ColumnStatistics, Counts, DataFile, WrittenFile
-from lakevilla.sql.predicate_extraction import columns_in, predicate_of
+from lakevilla.sql.expressions.predicate_extraction import columns_in, predicate_of
 from sim.world.row_expressions import compile_row, project
 
 Row = dict[str, Any]
@@ -82,6 +82,9 @@ class RowsEngine:
         rows = [dict(zip(names, record, strict=True)) for record in records]
         schema = pa.Table.from_pylist(rows).schema if rows else pa.schema([(n, pa.int64()) for n in names])
         return RowsResult(schema, lambda: rows)
+
+    def columns_of(self, query: exp.Query, sources: Mapping[str, Source], now_ms: int) -> pa.Schema:  # noqa: ARG002
+        return pa.schema([(item.alias_or_name, pa.int64()) for item in query.expressions])
 
     def accepts(self, data: object) -> bool:
         return isinstance(data, list | pa.Table | RowsResult)
@@ -234,14 +237,18 @@ def _load(source: Source, file: DataFile) -> list[Row]:
 
 
 def _select(query: exp.Query, sources: Mapping[str, Source]) -> tuple[list[str], list[list[Any]]]:
-    """SELECT items FROM one table WHERE condition."""
+    """SELECT items FROM one table, or a subquery over one, WHERE condition."""
     if not isinstance(query, exp.Select):
         raise Unsupported("the simulator's engine knows plain SELECTs only")
     table = query.find(exp.Table)
     where = query.args.get("where")
-    if table is None:
-        rows: list[Row] = [{}]
-        columns: list[str] = []
+    inner = None if query.args.get("from_") is None else query.args["from_"].this
+    if isinstance(inner, exp.Subquery):
+        columns, found = _select(inner.this, sources)
+        rows = [dict(zip(columns, record, strict=True)) for record in found]
+    elif table is None:
+        rows = [{}]
+        columns = []
     else:
         source = sources[table.name]
         rows = _scan(source, None if where is None else where.this)

@@ -1,4 +1,4 @@
-"""Who runs when: threads that pass one baton, simulated time, one seed.
+"""Which thread runs when: threads that pass one baton, simulated time, one seed.
 
 Contract:
 - At most one thread runs at any moment: the scheduler's own, or the task that holds the baton. So
@@ -41,7 +41,7 @@ class Process:
     on_death: Callable[[], None] | None = None
 
 
-@dataclass
+@dataclass(slots=True)
 class Ticket:
     """What one blocked task waits for. The first `wake` gives it its value; later ones are ignored."""
 
@@ -132,7 +132,7 @@ class Scheduler:
                 self._hand_over(following)
             elif self._tasks:
                 names = sorted({task.process.name for task in self._tasks})
-                raise Stuck(f"nobody can run; blocked: {', '.join(names)}")
+                raise Stuck(f"no task can run; blocked: {', '.join(names)}")
             else:
                 return
 
@@ -203,8 +203,8 @@ class Scheduler:
     def wait(self, ticket: Ticket) -> Any:
         """Give the baton back until the ticket is woken.
 
-        Whoever waits runs the events until one of them wakes somebody: often itself, and then no thread
-        has to change places with another.
+        A waiting thread runs the events until one of them wakes a thread: often this one, and then no switch
+        between threads is needed.
         """
         task = ticket.task
         assert task is self._running, "a task waits for its own tickets"
@@ -285,7 +285,7 @@ class Scheduler:
             self._next = task
 
     def _hand_over(self, task: Task) -> None:
-        """Give the baton to a task; it comes back when a task has ended, or nobody can go on."""
+        """Give the baton to a task; it comes back when a task has ended, or when no task can run."""
         self._pass(task)
         seen = -1
         while not self._baton.acquire(timeout=self._real_seconds):
@@ -318,7 +318,7 @@ class Scheduler:
             if not task.process.dead:
                 task.body()
         except BaseException as error:  # noqa: BLE001 - it is raised again in the scheduler's thread
-            # What code makes of its own death on the way out is no finding.
+            # What code raises after its own death does not count as a finding.
             if not task.process.dead:
                 self._error = error
         finally:

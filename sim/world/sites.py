@@ -1,6 +1,7 @@
 """Which kind of object a request is about: the places at which a client may die."""
 
 import re
+from functools import lru_cache
 
 _KINDS = (
     ("HEAD", re.compile(r"(^|/)_lakevilla/global/HEAD\.json$")),
@@ -25,5 +26,9 @@ _KINDS = (
 
 def site(kind: str, key: str) -> str:
     """The request and what it is about, such as `create marker`; a listing is about what lies there."""
-    found = (name for name, pattern in _KINDS if pattern.search(key))
-    return f"{kind} {next(found, 'folder')}"
+    return f"{kind} {_object(key)}"
+
+
+@lru_cache(maxsize=4096)
+def _object(key: str) -> str:
+    return next((name for name, pattern in _KINDS if pattern.search(key)), "folder")

@@ -86,7 +86,8 @@ class SimStore:
         self.request("delete", key, lambda: self.bucket.delete(self._scheduler.now, name, key))
 
     def request(self, kind: str, key: str, apply: Callable[[], Any]) -> Any:
-        """Send a request, and give back what it gave where it applied. For servers beside the store too."""
+        """Send a request, and give back what it gave where it applied. Also for servers other than the
+        store."""
         if self._process.dead:
             raise Crashed(self._process.name)
         self.sent += 1
@@ -143,5 +144,5 @@ class SimStore:
 
 
 def _as_retried(result: Any, index: int) -> Any:
-    """An adapter that repeated a replace by itself says so: the first try may have applied."""
+    """An adapter that repeated a replace says so: the first try may have applied."""
     return Changed(doubtful=True) if index > 0 and isinstance(result, Changed) else result

@@ -8,7 +8,7 @@ from threading import Barrier
 
 import pytest
 
-from bench.seaweed import S3Server
+from bench.stores.seaweed import S3Server
 from lakevilla.environment import SystemEnvironment
 from lakevilla.errors import InvalidInput
 from lakevilla.store.open import open_adapter, open_store

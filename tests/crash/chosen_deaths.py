@@ -31,9 +31,9 @@ def chosen(points: Iterable[Point], sample: bool) -> list[Point]:
 
 
 def _one_of_each_effect(every: list[Point]) -> list[Point]:
-    """Deaths before every write, and after the last one; and such that it comes late, but for files that
-    nobody looks for. What else there is leaves the same on the store: to die after a write, with or
-    without its answer, or at a read, is to die before the next write."""
+    """Deaths before every write, and after the last one; and deaths after which a write applies late, but for
+    files that no other client looks for. What else there is leaves the same on the store: to die after a
+    write, with or without its answer, or at a read, is to die before the next write."""
     writes = [point for point in every if point.kind in WRITES]
     last = writes[-1].number if writes else None
 

@@ -11,8 +11,8 @@ from pyiceberg.io import FileIO, InputFile, OutputFile
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import StaticTable
 
-from sim.checkers.effects import bag
 from sim.checkers.tables.commits import rows_of
+from sim.checkers.tables.effects import bag
 from sim.checkers.tables.iceberg import IcebergLog, log_key
 from sim.checkers.tables.logs import read_log, table_roots
 from sim.world.catalogs import WAREHOUSE

@@ -83,7 +83,7 @@ def place_foreign_table(session: Session) -> None:
 
 
 def place_foreign_counts(session: Session) -> None:
-    """The table `counts` by another client, in a lake that nobody has used before."""
+    """The table `counts` by another client, in a lake that was never used before."""
     assert place_table(session.client, "counts", (("n", "long"), ("op", "long")))
 
 
@@ -92,7 +92,7 @@ def register(session: Session) -> None:
 
 
 def leave_owner(session: Session) -> None:
-    """Somebody who settles the same entry was first to tell whose the table is."""
+    """Another client that settles the same entry wrote the owner of the table first."""
     found = session.client.store.get("_lakevilla/global/HEAD.json")
     assert found is not None
     owner = Owner(json.loads(found.data)["lake"], session.lake.url, "p")

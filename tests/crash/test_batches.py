@@ -9,7 +9,7 @@ import pytest
 from sim.actors.session import Session
 from sim.checkers.batches import check_batches
 from sim.checkers.history import History
-from sim.checkers.published import check_published
+from sim.checkers.lake.published import check_published
 from sim.planted.batches import BUGS
 from sim.suites import batches, tables
 from sim.suites.crash import Point, Recorder

@@ -29,8 +29,8 @@ COMMITS = ("update", "insert-from-query", "update-rebased", "insert-in-conflict"
 
 
 def _applies(scenario: Scenario, formats: str) -> bool:
-    """Only Delta has checkpoints. Who works on one table has one format, in a mixed world too; the tables of
-    catalogs differ in how they commit."""
+    """Only Delta has checkpoints. A scenario with one table has one format, in a mixed world too; the tables
+    of catalogs differ in how they commit."""
     if formats == CATALOGED:
         return scenario.name in COMMITS
     if "checkpoint" in scenario.name:
@@ -64,7 +64,7 @@ def test_death_at_any_request_leaves_all_or_nothing_and_tables_that_others_open(
 @pytest.mark.parametrize(("formats", "seeds"), [("delta", 10), ("iceberg", 2)])
 def test_every_request_has_a_crash_point(formats: str, seeds: int):
     """A request of the port, or one that the simulation sees (what is asked of which kind of object), without
-    a crash point would be a commit path that nobody tried."""
+    a crash point would be a commit path that was never tried."""
     kinds = FORMATS[formats]
     points = [point for scenario in SCENARIOS for point in Matrix(scenario, look, kinds).points()]
     if formats == "delta":

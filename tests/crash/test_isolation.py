@@ -1,6 +1,6 @@
 """A client dies at each request of a transaction with isolation: readers see all of it at once, or nothing.
 
-Also while it adopts what others wrote, makes the lake's first entries, or takes back what it had published.
+Also while it adopts what others wrote, makes the lake's first entries, or rolls back what it had published.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,8 +17,8 @@ from sim.actors import isolated, table_changes
 from sim.actors.isolated import ALL, Doing, I, Plan, R, Wish
 from sim.actors.session import Session
 from sim.checkers.history import History
-from sim.checkers.looks import INSERTED
-from sim.checkers.published import check_published
+from sim.checkers.isolation.looks import INSERTED
+from sim.checkers.lake.published import check_published
 from sim.legacy.client import LegacyWriter
 from sim.legacy.store import encode_json
 from sim.suites import isolation
@@ -41,7 +41,7 @@ PICKS = {
 
 
 def two(doing: Doing) -> None:
-    """A transfer, and an insert beside it."""
+    """A transfer, and an insert into another table."""
     doing.append("left", 0, -5)
     doing.append("right", 1, 5)
     doing.insert("up")
@@ -96,7 +96,7 @@ PLANS: dict[str, tuple[Plan, Act | None]] = {
     "against a rival": (two, _act(PICKS["R,CT,I"], two)),
     "reads against a rival": (after_looks, _act(PICKS["R,CT,I"], one)),
     "against an outside writer in the way": (two, outside("right", statistics=False)),
-    "against an outside writer beside it": (two, outside("right", statistics=True)),
+    "against an outside writer that does not conflict": (two, outside("right", statistics=True)),
     "table that the log does not know": (late_table, None),
     "look": (look_at_all, None),
 }
@@ -140,7 +140,7 @@ def head_rolls() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Case:
-    """What is cut off (`act`) and who comes between (`rival`), in a lake that may be `bare`, so long `since`
+    """What is cut off (`act`) and what comes between (`rival`), in a lake that may be `bare`, so long `since`
     what was `prepare`d, `within` a context. What `vacuums` deletes files on purpose, one like the other."""
 
     act: Act

@@ -183,7 +183,7 @@ def test_deltalake_opens_what_is_there_after_any_prefix_of_the_writes(tmp_path: 
         (folder / write.key).write_bytes(write.data)
         if write.key.startswith("lists/_delta_log/") and "lists" in table_roots(objects):
             files = _names(DeltaTable(folder / "lists").file_uris())
-            assert files in prefixes, f"{files} is no prefix of the commits"
+            assert files in prefixes, f"{files} is not a prefix of the commits"
             checked += 1
     assert checked > 10
     assert any(write.data and b'"marker":true' in write.data for write in writes)

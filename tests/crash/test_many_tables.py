@@ -9,10 +9,10 @@ import pytest
 from lakevilla.model import Features
 from sim.actors import table_changes
 from sim.actors.session import Session
-from sim.checkers.cycles import Append
 from sim.checkers.history import History, Operation
-from sim.checkers.published import check_published
-from sim.checkers.torn import Torn
+from sim.checkers.isolation.cycles import Append
+from sim.checkers.lake.published import check_published
+from sim.checkers.tables.torn import Torn
 from sim.legacy.client import LegacyWriter
 from sim.legacy.store import encode_json
 from sim.planted.tables import BUGS
@@ -81,6 +81,13 @@ SCENARIOS: dict[str, tuple[Act, Act | None]] = {
     "replace a table against a rival": (
         defining(table_changes.drop(OLD, again=True)),
         defining(table_changes.drop(OLD)),
+    ),
+    "replace a table in its log": (defining(table_changes.replace(OLD)), None),
+    "replace a table in its log against an outside writer": (defining(table_changes.replace(OLD)), outsider),
+    "make a view": (defining(table_changes.set_view("v0", False)), None),
+    "make a view against a rival": (
+        defining(table_changes.set_view("v0", False)),
+        defining(table_changes.set_view("v0", False)),
     ),
     "three tables against an outside writer": (THREE, outsider),
     "three tables against a rival": (THREE, transfer(("up", 2, False), ("left", 1, False))),

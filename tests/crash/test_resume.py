@@ -11,11 +11,11 @@ import pytest
 from lakevilla.model import Features
 from lakevilla.transaction.transaction import Transaction
 from sim.actors.session import Session
-from sim.checkers.cycles import Append
 from sim.checkers.history import History
-from sim.checkers.published import check_published
+from sim.checkers.isolation.cycles import Append
+from sim.checkers.lake.published import check_published
 from sim.checkers.relays import RELAY
-from sim.checkers.torn import Torn
+from sim.checkers.tables.torn import Torn
 from sim.suites import tables
 from sim.suites.crash import Point, Recorder
 from sim.world.bucket import Bucket
@@ -70,7 +70,7 @@ def leave(case: Case) -> Act:
 
 
 def resume(session: Session) -> None:
-    """Go on with what was left: one more append, and the commit."""
+    """Resume what was left: one more append, and the commit."""
     left = next(op for op in session.history.operations if op.action == RELAY)
     op = session.begin("lists", RELAY, "", VALUE)
     op.invoked = left.invoked
@@ -121,7 +121,7 @@ def _play(name: str, point: Point | None, formats: Formats) -> tuple[Recorder, L
     committed = any(VALUE in values for values in final.values())
     if not committed and point is None:
         # A client that died may have stored a statement whose files had not arrived: then it is lost.
-        violations.append("nobody committed what was left")
+        violations.append("no client committed what was left")
     if case.makes and made != [committed]:
         violations.append(f"the table is there: {made}, and the transaction is committed: {committed}")
     return recorder, Left(bucket, violations)

@@ -8,8 +8,8 @@ import pytest
 from lakevilla.model import Features
 from sim.actors.session import Session
 from sim.checkers.history import History
-from sim.checkers.published import check_published
-from sim.checkers.torn import Torn
+from sim.checkers.lake.published import check_published
+from sim.checkers.tables.torn import Torn
 from sim.planted.tables import NARROW
 from sim.suites import tables
 from sim.suites.crash import Point, Recorder

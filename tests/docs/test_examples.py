@@ -6,6 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import deltalake
+import pyarrow as pa
 import pytest
 import sqlalchemy.dialects
 
@@ -13,14 +15,18 @@ import lakevilla as lv
 from tests.docs.examples import examples, run_page
 
 
-def test_snippet_of_the_readme_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
-    (snippet,) = examples("README.md")
+def test_snippets_of_the_readme_run_in_a_process_of_their_own(tmp_path: Path) -> None:
+    for name in ("orders", "old/stock"):
+        deltalake.write_deltalake(tmp_path / "data" / name, pa.table({"id": [1]}))
+    first, second = examples("README.md")
+    program = f"{first.code}\n{second.code}\nprint(lake.tables())"
     done = subprocess.run(
-        [sys.executable, "-c", snippet.code], cwd=tmp_path, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
     assert "Grace" in done.stdout
     assert "200.00" in done.stdout
+    assert done.stdout.splitlines()[-1] == "['accounts', 'old.stock', 'orders', 'savings']"
 
 
 def test_examples_of_the_tutorial_run_from_top_to_bottom(
@@ -74,3 +80,18 @@ def test_examples_of_the_dbapi_page_run(tmp_path: Path, monkeypatch: pytest.Monk
     lake = lv.Lake("./lake", engine="local")
     assert [row.id for row in lake.read("payments")] == [1]
     assert len(lake.read("scores")) == 4
+
+
+def test_examples_of_the_cookbook_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    assert run_page("docs/cookbook.md", names) == 8
+    assert names["lake"].tags() == {}
+    assert names["receipt"].versions.keys() == {"orders", "payments", "loads"}
+
+
+def test_examples_for_users_of_other_systems_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    assert run_page("docs/coming_from.md", names) == 4
+    assert names["lake"].read("stock").count() == 3

@@ -1,4 +1,4 @@
-"""What becomes of the odd tables of others when an engine of ours changes copies of them.
+"""The odd tables of others after an engine of ours changed copies of them.
 
 Rows are known from the tables' own README; afterwards others read what was written.
 """

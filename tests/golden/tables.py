@@ -1,4 +1,5 @@
-"""Tables that other engines wrote, as the manifest beside them tells of them, opened by their formats."""
+"""Tables that other engines wrote, as the manifest in their folder describes them, opened by their
+formats."""
 
 import json
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Delta tables that other engines wrote, written on by us: whoever reads them afterwards finds equal rows.
+"""Delta tables that other engines wrote, changed by us: all engines read equal rows afterwards.
 
 Each table is copied, all its rows are rewritten into files of ours, a checkpoint is written, and the table
 is opened anew from that checkpoint, by us and by delta-rs. Tables that ask more of a writer than we do must

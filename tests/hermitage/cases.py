@@ -3,12 +3,12 @@
 from contextlib import nullcontext
 from functools import cache
 
-from tests.hermitage.notation import Layout, Read
-from tests.hermitage.ours import SNAPSHOT, WAYS, WITH_I, MemoryLakes, queueing
 from tests.hermitage.outcome import End, Outcome
 from tests.hermitage.player import PATIENCE_SECONDS, play
-from tests.hermitage.script import Script
-from tests.hermitage.scripts import ACROSS_TABLES
+from tests.hermitage.scripts.anomalies import ACROSS_TABLES
+from tests.hermitage.scripts.notation import Layout, Read
+from tests.hermitage.scripts.script import Script
+from tests.hermitage.systems.ours import SNAPSHOT, WAYS, WITH_I, MemoryLakes, queueing
 from tests.hermitage.verdict import complaint, complaint_across, complaint_snapshot
 
 BY_NAME = {script.name: script for script in ACROSS_TABLES}
@@ -55,10 +55,10 @@ def judge(case: Case, queued: bool = False, shared: bool = False) -> tuple[Case,
 
 
 def find_broken_promise(script: Script, outcome: Outcome, again: bool) -> str:
-    """Whom R refused although it need not; empty if nobody.
+    """The transaction that R refused without need; empty if there is none.
 
-    What was read can be gone when a transaction commits a change: then it is refused, or run again. Who
-    only reads, or changes without reading, has no reason to be refused.
+    What a transaction read can be outdated when it commits a change: then it is refused, or run again. A
+    transaction that only reads, or changes without reading, need not be refused.
     """
     for name, ended in outcome.transactions.items():
         reads = [isinstance(operation, Read) for operation in script.transactions[name]]

@@ -15,10 +15,10 @@ from collections import Counter
 from functools import partial
 
 from tests.hermitage.cases import BY_NAME, LAYOUTS, SEVERAL_TABLES, Case, judge
-from tests.hermitage.orders import all_orders
-from tests.hermitage.ours import WAYS, WITH_I
 from tests.hermitage.outcome import End
-from tests.hermitage.scripts import ACROSS_TABLES, SCRIPTS
+from tests.hermitage.scripts.anomalies import ACROSS_TABLES, SCRIPTS
+from tests.hermitage.scripts.orders import all_orders
+from tests.hermitage.systems.ours import WAYS, WITH_I
 
 
 def main() -> int:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 
-from tests.hermitage.notation import Rows
+from tests.hermitage.scripts.notation import Rows
 
 
 class End(Enum):

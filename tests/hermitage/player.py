@@ -10,15 +10,16 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from tests.hermitage.notation import ABORT, Operation, Read, Rows
 from tests.hermitage.outcome import End, Ended, Outcome
-from tests.hermitage.script import Script
+from tests.hermitage.scripts.notation import ABORT, Operation, Read, Rows
+from tests.hermitage.scripts.script import Script
 
 PATIENCE_SECONDS = 0.5
 """So long may a step take before others go on."""
 
 STUCK_SECONDS = 240.0
-"""Who has not ended after this never will. On a busy machine a cold Spark takes a minute to start."""
+"""A transaction that has not ended after this time never will. On a busy machine a cold Spark takes a minute
+to start."""
 
 Execute = Callable[[Operation], Rows | None]
 """Runs one operation in a transaction; a read gives rows."""

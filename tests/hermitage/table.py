@@ -19,13 +19,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.hermitage.cases import ACROSS, LAYOUTS
-from tests.hermitage.notation import Layout
-from tests.hermitage.orders import sampled_orders, telling_orders
 from tests.hermitage.outcome import End, Outcome
 from tests.hermitage.player import play
-from tests.hermitage.script import Script
-from tests.hermitage.scripts import ACROSS_TABLES, SCRIPTS
-from tests.hermitage.systems import System, quick_systems, spark_systems
+from tests.hermitage.scripts.anomalies import ACROSS_TABLES, SCRIPTS
+from tests.hermitage.scripts.notation import Layout
+from tests.hermitage.scripts.orders import sampled_orders, telling_orders
+from tests.hermitage.scripts.script import Script
+from tests.hermitage.systems.columns import System, quick_systems, spark_systems
 from tests.hermitage.verdict import (
     find_order_of_writers,
     find_serial_order,
@@ -175,11 +175,11 @@ def _column(
 
 def _on_spark(stack: ExitStack) -> tuple[Any, Any]:
     """A plain session, and one of Spark + Delta, in one Spark."""
-    from bench import sparks
+    from bench.spark import sessions
 
-    spark = sparks.start({"spark.log.level": "OFF"})
+    spark = sessions.start({"spark.log.level": "OFF"})
     stack.callback(spark.stop)
-    return spark, sparks.with_delta(spark)
+    return spark, sessions.with_delta(spark)
 
 
 def _parse() -> argparse.Namespace:

@@ -10,13 +10,13 @@ from contextlib import nullcontext
 import pytest
 
 from tests.hermitage.cases import ACROSS, BY_NAME, find_broken_promise, judge
-from tests.hermitage.notation import Layout
-from tests.hermitage.orders import sampled_orders, telling_orders
-from tests.hermitage.ours import WITH_I, MemoryLakes, by_hand, queueing
 from tests.hermitage.outcome import End, Ended, Outcome
 from tests.hermitage.player import play
-from tests.hermitage.script import FIRST_ROWS, Script
-from tests.hermitage.scripts import ACROSS_TABLES, SCRIPTS
+from tests.hermitage.scripts.anomalies import ACROSS_TABLES, SCRIPTS
+from tests.hermitage.scripts.notation import Layout
+from tests.hermitage.scripts.orders import sampled_orders, telling_orders
+from tests.hermitage.scripts.script import FIRST_ROWS, Script
+from tests.hermitage.systems.ours import WITH_I, MemoryLakes, by_hand, queueing
 
 SAMPLE = sampled_orders(SCRIPTS, 300)
 SAMPLE_ACROSS = sampled_orders(ACROSS_TABLES, 120)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.hermitage.notation import (
+from tests.hermitage.scripts.anomalies import SCRIPTS
+from tests.hermitage.scripts.notation import (
     Condition,
     Delete,
     Insert,
@@ -13,9 +14,8 @@ from tests.hermitage.notation import (
     parse_steps,
     sql_of,
 )
-from tests.hermitage.orders import sampled_orders
-from tests.hermitage.script import FIRST_ROWS, Script
-from tests.hermitage.scripts import SCRIPTS
+from tests.hermitage.scripts.orders import sampled_orders
+from tests.hermitage.scripts.script import FIRST_ROWS, Script
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from tests.hermitage.cases import ACROSS, BY_NAME, LAYOUTS, find_broken_promise
-from tests.hermitage.notation import Layout
-from tests.hermitage.ours import WAYS, by_hand, by_run
 from tests.hermitage.player import play
-from tests.hermitage.script import Script
-from tests.hermitage.scripts import SCRIPTS
-from tests.hermitage.systems import ON_SPARK_SECONDS, spark_lake
+from tests.hermitage.scripts.anomalies import SCRIPTS
+from tests.hermitage.scripts.notation import Layout
+from tests.hermitage.scripts.script import Script
+from tests.hermitage.systems.columns import ON_SPARK_SECONDS, spark_lake
+from tests.hermitage.systems.ours import WAYS, by_hand, by_run
 from tests.hermitage.verdict import complaint, complaint_across
 
 WRITE_AFTER_READ = [script for script in SCRIPTS if script.name in {"p4", "g2", "g2-item"}]

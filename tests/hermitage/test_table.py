@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from tests.hermitage.cases import ACROSS, BY_NAME, LAYOUTS
-from tests.hermitage.fakes import Dirty, FirstCommitterWins, KeepsStaleReads, Refused
 from tests.hermitage.player import Place, Program
-from tests.hermitage.systems import System
+from tests.hermitage.systems.columns import System
+from tests.hermitage.systems.fakes import Dirty, FirstCommitterWins, KeepsStaleReads, Refused
 from tests.hermitage.table import Cell, measure, narrow, render
 
 

@@ -5,13 +5,20 @@ from collections.abc import Callable
 import pytest
 
 from tests.hermitage import player
-from tests.hermitage.fakes import Dirty, FirstCommitterWins, KeepsStaleReads, NeverEnds, OneAtATime, Refused
-from tests.hermitage.notation import Layout, Rows
-from tests.hermitage.orders import telling_orders
 from tests.hermitage.outcome import End, Ended, Outcome
 from tests.hermitage.player import Place, Program, play
-from tests.hermitage.script import FIRST_ROWS, Script
-from tests.hermitage.scripts import SCRIPTS
+from tests.hermitage.scripts.anomalies import SCRIPTS
+from tests.hermitage.scripts.notation import Layout, Rows
+from tests.hermitage.scripts.orders import telling_orders
+from tests.hermitage.scripts.script import FIRST_ROWS, Script
+from tests.hermitage.systems.fakes import (
+    Dirty,
+    FirstCommitterWins,
+    KeepsStaleReads,
+    NeverEnds,
+    OneAtATime,
+    Refused,
+)
 from tests.hermitage.verdict import (
     complaint,
     complaint_across,
@@ -109,7 +116,7 @@ def test_refusal_with_nobody_to_give_way_to_is_unjust() -> None:
 
     script = BY_NAME["g1a"]
     assert find_unjust(play(Moody(), script, script.order, 5)) == (
-        "T2 was refused, and nobody else committed: no reason"
+        "T2 was refused, and no other transaction committed: no reason"
     )
 
 
@@ -167,7 +174,7 @@ def test_reader_may_see_tables_at_different_instants_where_the_script_says_so() 
     ("outcome", "what"),
     [
         (_of_reader(((1, 10),), ((2, 21),), began=4), "the old value after the commit"),
-        (_of_reader(((1, 12),), ((2, 21),)), "a value that nobody wrote"),
+        (_of_reader(((1, 12),), ((2, 21),)), "a value that was never written"),
         (_of_reader((), ((2, 21),)), "no row"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

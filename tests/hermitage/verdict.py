@@ -5,15 +5,15 @@ read what they did read and leave the rows that were left. Transactions that did
 A transaction that committed before another began comes before it. How a system got there is its own affair:
 it may refuse a transaction, wait, or run it again.
 
-Across tables, without the feature I, this is promised to those who write. Who only reads sees each table as
-it was at one instant of that order, and different tables perhaps at different instants.
+Across tables, without the feature I, this is promised to those who write. A read-only transaction sees each
+table as it was at one instant of that order, and different tables perhaps at different instants.
 """
 
 from itertools import permutations
 
-from tests.hermitage.notation import Layout, Operation, Read, Rows
 from tests.hermitage.outcome import End, Ended, Outcome
-from tests.hermitage.script import FIRST_ROWS, Script
+from tests.hermitage.scripts.notation import Layout, Operation, Read, Rows
+from tests.hermitage.scripts.script import FIRST_ROWS, Script
 
 
 def find_serial_order(script: Script, outcome: Outcome) -> tuple[str, ...] | None:
@@ -43,8 +43,8 @@ def find_order_of_writers(script: Script, outcome: Outcome, layout: Layout) -> t
 def find_snapshot_order(script: Script, outcome: Outcome) -> tuple[str, ...] | None:
     """An order of the committed transactions that explains the outcome with snapshot isolation, or None.
 
-    Each reads one instant of that order and its own changes, none before what it came after, and nobody
-    between that instant and its own place has changed a row that it changes.
+    Each reads one instant of that order and its own changes, not earlier than what it follows, and no
+    transaction between that instant and its own place has changed a row that it changes.
     """
     committed = [name for name, ended in outcome.transactions.items() if ended.committed]
     for order in permutations(committed):
@@ -83,13 +83,13 @@ def only_reads(script: Script, name: str) -> bool:
 
 
 def find_unjust(outcome: Outcome) -> str:
-    """Who could not end, or was refused with nobody to give way to; empty if nobody."""
+    """The transaction that could not end, or was refused without a competitor; empty if there is none."""
     for name, ended in outcome.transactions.items():
         if ended.end is End.STUCK:
             return f"{name} is stuck"
         others = [other for other in outcome.transactions if other != name]
         if ended.end is End.REFUSED and not any(outcome.committed(other) for other in others):
-            return f"{name} was refused, and nobody else committed: {ended.why}"
+            return f"{name} was refused, and no other transaction committed: {ended.why}"
     return ""
 
 
@@ -169,7 +169,7 @@ def _explains(script: Script, order: tuple[str, ...], outcome: Outcome) -> bool:
 
 
 def _run(operations: tuple[Operation, ...], rows: Rows) -> tuple[tuple[Rows, ...], Rows]:
-    """What the reads give and which rows there are then, with nobody else about."""
+    """What the reads give and which rows there are then, without other transactions."""
     reads = []
     for operation in operations:
         if isinstance(operation, Read):

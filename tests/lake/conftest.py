@@ -45,8 +45,8 @@ def begin(table_format: str) -> int:
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a machine that is slow now and then nobody takes a place in the queue because a test was held up:
-    tests say who waits, and for whom."""
+    """On a slow machine no transaction takes a ticket only because a test was held up: the tests decide which
+    transaction waits for which."""
     monkeypatch.setattr(writer_queues, "OPEN_SECONDS", 1e9)
     # Nor does a client look again at the version that it knows because of the time that passed.
     monkeypatch.setattr(identity, "TRUST_SECONDS", 1e9)

@@ -1,4 +1,4 @@
-"""Clients that never heard of us, between any two of our requests.
+"""Legacy clients, between any two of our requests.
 
 Each snapshot that they see is a prefix of the table's commits and never changes for one version; what they
 write in the midst of our transaction is neither lost nor counted twice.
@@ -16,7 +16,7 @@ import lakevilla as lv
 from lakevilla.environment import SystemEnvironment
 from lakevilla.store.delayed import Delayed
 from lakevilla.store.open import open_store
-from tests.legacy.lookers import LOOKERS, Cold, Listed, Other, Rows, Spark
+from tests.legacy.clients.lookers import LOOKERS, Cold, Listed, Other, Rows, Spark
 from tests.support.extent import in_turn
 from tests.support.outsiders import OUTSIDERS
 

@@ -1,9 +1,10 @@
 """An outside client takes a version after a commit on several tables is decided and before it is published
 there: deltalake, or PyIceberg.
 
-Without a conflict the commit lands behind it. With one, what was published is taken back: without recovery
-that is the end, with it the transaction is redone. If the other builds on what is to be taken back, the table
-is torn, and said to be. What the tables hold at the end is asked of such clients and of DuckDB too.
+Without a conflict the commit lands behind it. With one, what was published is rolled back: without recovery
+the transaction aborts, with it the transaction is redone. If the other client builds on what has to be rolled
+back, the table is torn, and flagged as torn. What the tables hold at the end is asked of such clients and of
+DuckDB too.
 """
 
 from collections.abc import Callable
@@ -15,9 +16,9 @@ import lakevilla as lv
 from lakevilla.store.metered import Meter
 from lakevilla.store.open import open_store
 from lakevilla.versions.records import Head
-from tests.lake.hooked import Hooked
-from tests.legacy.lookers import LOOKERS, Rows
+from tests.legacy.clients.lookers import LOOKERS, Rows
 from tests.legacy.test_between_requests import FORMATS, append, update
+from tests.support.hooked import Hooked
 from tests.support.outsiders import OUTSIDERS
 
 Write = Callable[[str], None]
@@ -151,7 +152,7 @@ def test_version_taken_with_conflict_is_redone_with_recovery(stage: Stage, table
 
 
 def test_conflict_on_the_only_update_leaves_appended_tables_untouched(stage: Stage) -> None:
-    """Appends are published last: nothing has to be taken back."""
+    """Appends are published last: nothing has to be rolled back."""
     tx = stage.lake.transaction(lv.CT)
     tx.append("a", [{"id": 9, "v": 9}])
     tx.update("b", {"v": "v - 100"}, where="id = 1")
@@ -192,7 +193,7 @@ def test_commit_that_somebody_built_on_before_it_was_taken_back_tears_the_table(
 
 
 def test_append_between_a_commit_and_its_inverse_is_kept(stage: Stage) -> None:
-    """It does not build on what is taken back: the inverse lands behind it."""
+    """It does not build on what is rolled back: the inverse commit follows it."""
     tx = stage.transfer(lv.CT)
     with pytest.raises(lv.Conflict):
         stage.commit(tx, {stage.entry("b", 3): stage.update, stage.entry("a", 4): stage.append})

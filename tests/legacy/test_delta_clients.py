@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
-from bench.seaweed import S3Server
+from bench.stores.seaweed import S3Server
 from lakevilla.formats.delta.checkpoints.writer import write_checkpoint
 from lakevilla.predicates import Compare
 from lakevilla.sql import statements as sql

@@ -14,8 +14,8 @@ import sqlglot
 from pyspark.sql import SparkSession
 
 import lakevilla as lv
-from bench import sparks
-from bench.seaweed import S3Server
+from bench.spark import sessions
+from bench.stores.seaweed import S3Server
 from tests.legacy.test_delta_clients import sorted_rows
 
 OPTIONS = {"fsync": "false"}
@@ -98,7 +98,7 @@ def test_duckdb_reads_the_instant_of_iceberg_tables(
 def test_spark_with_iceberg_reads_the_instant(
     iceberg_lake: lv.Lake, spark: SparkSession, tmp_path: Path
 ) -> None:
-    session = sparks.with_iceberg(spark, str(tmp_path / "elsewhere"))
+    session = sessions.with_iceberg(spark, str(tmp_path / "elsewhere"))
     _run_in_spark(session, iceberg_lake.export(at="then"))
     found = [session.sql(f"SELECT * FROM `{n.replace('`', '``')}`").toArrow() for n in NAMES.values()]
     assert [sorted_rows(rows) for rows in found] == _expected()
@@ -117,7 +117,7 @@ def test_spark_with_delta_reads_the_instant(lake: lv.Lake, spark_delta: SparkSes
 
 def test_spark_with_delta_reads_the_instant_of_a_lake_on_s3(spark: SparkSession, s3: S3Server) -> None:
     lake = _filled(lv.Lake(s3.new_url(), engine="local", storage_options=s3.storage_options))
-    session = sparks.with_delta(spark, sparks.s3a(s3.storage_options))
+    session = sessions.with_delta(spark, sessions.s3a(s3.storage_options))
     _run_in_spark(session, lake.export(at="then"))
     assert sorted_rows(session.sql("SELECT * FROM accounts").toArrow()) == _expected()[0]
 

@@ -13,8 +13,8 @@ from pyiceberg.transforms import BucketTransform, DayTransform
 from pyiceberg.types import LongType, StringType
 
 import lakevilla as lv
-from bench.seaweed import S3Server
-from tests.legacy.iceberg_readers import Rows, by_duckdb, by_pyiceberg
+from bench.stores.seaweed import S3Server
+from tests.legacy.clients.iceberg_readers import Rows, by_duckdb, by_pyiceberg
 from tests.legacy.test_delta_clients import AWKWARD, EVERY_TYPE, every_type, sorted_rows
 from tests.support.iceberg_files import FilesCatalog
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import lakevilla as lv
-from tests.lake.clocks import Days
-from tests.legacy.iceberg_readers import by_duckdb, by_pyiceberg
+from tests.legacy.clients.iceberg_readers import by_duckdb, by_pyiceberg
+from tests.support.clocks import Days
 from tests.support.iceberg_files import FilesCatalog
 
 KEPT = "'write.metadata.previous-versions-max' = '5'"

@@ -1,7 +1,8 @@
-"""Clients that never heard of us at a table whose markers lie in its log, between any two of our requests.
+"""Legacy clients of a table with markers in its log, between any two of our requests.
 
-Who opens the table anew sees a prefix of the commits, by whichever way it finds the newest version; when we
-are done everybody sees all of them, also where the topmost marker was freed before one below it was filled.
+A client that opens the table sees a prefix of the commits, in whatever way it finds the newest version; when
+we are done all clients see all of them, also where the topmost marker was freed before one below it was
+filled.
 """
 
 from pathlib import Path
@@ -12,7 +13,7 @@ import lakevilla as lv
 from lakevilla.environment import SystemEnvironment
 from lakevilla.store.delayed import Delayed
 from lakevilla.store.open import open_store
-from tests.legacy.lookers import LOOKERS, Other, Rows, Warm
+from tests.legacy.clients.lookers import LOOKERS, Other, Rows, Warm
 from tests.legacy.test_between_requests import Watch
 
 COMMITS: list[Rows] = [
@@ -24,7 +25,7 @@ COMMITS: list[Rows] = [
 
 
 class Prefixes(Watch):
-    """Everybody sees some prefix of the commits, also of a version that was held when they saw it before."""
+    """Every client sees some prefix of the commits, also of a version that was held when it saw it before."""
 
     def _note(self, table: str, other: Other) -> None:
         rows = other.look(str(self._root / table))[1]
@@ -52,7 +53,8 @@ def test_readers_between_any_two_requests_see_prefixes_of_the_commits(
     made = lv.Lake(tmp_path, engine="local", store=plain, features=lv.R, default_format=table_format)
     made.create("t", "id BIGINT, v BIGINT", properties={"lakevilla.markers": "log"})
     made.append("t", [{"id": 1, "v": 0}, {"id": 2, "v": 0}])
-    # Who stays open has read the empty entry and does not read it again (docs/guarantees.md).
+    # A client that keeps the table open has read the empty entry and does not read it again
+    # (docs/guarantees.md).
     others = [make() for make in LOOKERS[table_format] if make is not Warm]
     watch = Prefixes(tmp_path, ["t"], others)
     _work(lv.Lake(tmp_path, engine="local", store=Delayed(plain, watch, 1.0)))

@@ -9,9 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lakevilla as lv
-from bench import sparks
-from bench.seaweed import S3Server
-from tests.legacy.spark_delta import Spark, ours, simple
+from bench.spark import sessions
+from bench.stores.seaweed import S3Server
+from tests.legacy.clients.spark_delta import Spark, ours, simple
 from tests.legacy.test_delta_clients import AWKWARD, EVERY_TYPE, every_type, sorted_rows
 from tests.support.extent import one_in
 
@@ -118,7 +118,7 @@ def test_a_table_is_opened_cold_from_our_checkpoint_and_checkpointed_in_turn(
     delta.sql("DELETE FROM {} WHERE id = 1", "t")
     delta.checkpoint("t")
     assert json.loads((log / "_last_checkpoint").read_text())["version"] == 4
-    # Ours again, over what Spark left beside it (Hadoop keeps checksums of its files in hidden ones).
+    # Our version again, over what Spark left in the log (Hadoop keeps checksums of its files in hidden ones).
     for _ in range(2):
         lake.append("t", rows.slice(2, 1))
     assert json.loads((log / "_last_checkpoint").read_text())["version"] == 6
@@ -229,7 +229,9 @@ def test_spark_respects_our_constraints_and_append_only(lake: lv.Lake, delta: Sp
 def test_in_turns_on_s3_each_reads_what_the_other_wrote(spark: SparkSession, s3: S3Server) -> None:
     url = s3.new_url()
     lake = lv.Lake(url, engine="local", storage_options=s3.storage_options)
-    delta = Spark(sparks.with_delta(spark, sparks.s3a(s3.storage_options)), url.replace("s3://", "s3a://"))
+    delta = Spark(
+        sessions.with_delta(spark, sessions.s3a(s3.storage_options)), url.replace("s3://", "s3a://")
+    )
     lake.create("t", simple(1, 2, p="ü/%"), partition_by=["p"], properties={"delta.checkpointInterval": "3"})
     delta.append("t", simple(3, p="x y"))
     lake.sql("UPDATE t SET v = 'ours' WHERE id = 1")

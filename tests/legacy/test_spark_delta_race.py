@@ -1,7 +1,6 @@
 """Spark + Delta and LakeVilla write one table in a directory at once.
 
-What each was told is committed is there, and whoever reads meanwhile sees the table as it was at some
-version.
+Every commit that was acknowledged is there, and concurrent readers see the table as it was at some version.
 Each writes a partition of its own, for Spark gives up a change of what it read; versions they fight for.
 """
 
@@ -17,7 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lakevilla as lv
-from tests.legacy.spark_delta import Spark
+from tests.legacy.clients.spark_delta import Spark
 
 SCHEMA = "id BIGINT, v BIGINT, writer INT"
 SPARK_ROUNDS = 1

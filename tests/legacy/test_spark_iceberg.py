@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lakevilla as lv
-from tests.legacy.iceberg_readers import by_duckdb, by_pyiceberg
-from tests.legacy.spark_delta import ours, simple
-from tests.legacy.spark_iceberg import Spark
+from tests.legacy.clients.iceberg_readers import by_duckdb, by_pyiceberg
+from tests.legacy.clients.spark_delta import ours, simple
+from tests.legacy.clients.spark_iceberg import Spark
 from tests.legacy.test_delta_clients import AWKWARD, EVERY_TYPE, every_type, sorted_rows
 from tests.support.extent import one_in
 
@@ -205,7 +205,7 @@ def test_spark_rewrites_files_and_manifests_and_expires_snapshots_and_we_go_on(
     iceberg.call("expire_snapshots", "t", "older_than => TIMESTAMP '2100-01-01', retain_last => 1")
     expected = sorted_rows(simple(0, 3, 4, p="ü 1"))
     assert ours(lake, "t") == ours(_open(iceberg), "t") == expected
-    # What was removed is gone: only what the newest snapshot needs is there.
+    # Removed files are deleted: only what the newest snapshot needs is there.
     assert len(list(Path(iceberg.path("t"), "data").rglob("*.parquet"))) <= 3
     lake.sql("UPDATE t SET v = 'late' WHERE id = 3")
     assert iceberg.rows("t") == ours(lake, "t") == by_duckdb(iceberg.path("t"))

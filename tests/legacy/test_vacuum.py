@@ -7,8 +7,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lakevilla as lv
-from tests.lake.clocks import Days
-from tests.legacy.spark_delta import Spark, ours
+from tests.legacy.clients.spark_delta import Spark, ours
+from tests.support.clocks import Days
 from tests.support.extent import one_in
 
 

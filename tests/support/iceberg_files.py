@@ -24,7 +24,7 @@ HINT = "metadata/version-hint.text"
 
 
 class LostRace(Exception):
-    """Somebody else's commit came first. PyIceberg does not retry by itself then, as its user would not."""
+    """Somebody else's commit came first. PyIceberg does not retry then, as its user would not."""
 
 
 class FilesCatalog(NoopCatalog):

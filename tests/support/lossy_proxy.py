@@ -14,11 +14,11 @@ from threading import Thread
 from typing import Literal
 from urllib.parse import unquote
 
-from bench.proxy import kind_of
+from bench.stores.proxy import kind_of
 
 Fate = Literal["pass", "lose", "drop", "delay"]
 Decide = Callable[[str, str], Fate]
-"""From the kind of a request and its key, as `bench.proxy` names kinds."""
+"""From the kind of a request and its key, as `bench.stores.proxy` names kinds."""
 
 
 class LossyProxy:
@@ -45,7 +45,7 @@ def running_lossy_proxy(endpoint: str) -> Iterator[LossyProxy]:
         protocol_version = "HTTP/1.1"
 
         def log_message(self, *_: object) -> None:
-            """Nobody reads it."""
+            """It is never read."""
 
         def _answer(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length", 0)))

@@ -31,7 +31,7 @@ class Outsider(Protocol):
 
     @property
     def begin(self) -> int:
-        """The number of the first version of a table, whoever makes it."""
+        """The number of the first version of a table, whichever client makes it."""
         ...
 
     def entry(self, version: int) -> str:

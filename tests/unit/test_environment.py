@@ -15,7 +15,7 @@ from lakevilla.environment import SystemEnvironment
 
 
 def _wait_until(true: Callable[[], bool]) -> None:
-    """What a thread does after it has answered is done soon, and nobody knows when."""
+    """What a thread does after its answer is done soon, at an unknown time."""
     end = time.monotonic() + 60
     while not true():
         assert time.monotonic() < end

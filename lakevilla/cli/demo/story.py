@@ -55,7 +55,7 @@ class _Story:
         self._lake.close()
 
     def _tables(self, engine: str) -> None:
-        self._title("Two tables in a lake: plain Delta tables in a directory, and no server")
+        self._title("Two tables in a lake: plain Delta tables in a directory, with no service")
         print(f"  {self._root}")
         if engine == "spark":
             print(

@@ -36,6 +36,8 @@ _UNGROUPED = re.compile(r'^column "?(?P<column>\w+)"? must appear in the GROUP B
 _TYPES = {"INT8": "tinyint", "INT16": "smallint", "INT32": "int", "INT64": "bigint"}
 _TYPE = re.compile(r"\bINT(?:8|16|32|64)\b")
 
+_OWN_COLUMN = re.compile(r" when casting from source column c\d+$")
+
 _BATCH_ROWS = 128 * 1024
 _FEW_BYTES = 4 * 1024 * 1024
 _NO_NAMES: Mapping[str, str] = {}
@@ -52,14 +54,14 @@ class Connections:
 
     def run(self, sql: str, tables: Mapping[str, Any], names: Mapping[str, str] = _NO_NAMES) -> pa.Table:
         """The whole result of a query. `names` are the user's names of columns, by ours."""
-        with self._database(tables).cursor(tables) as cursor, _our_errors(tables, names):
+        with _our_errors(tables, names), self._database(tables).cursor(tables) as cursor:
             return cursor.execute(sql).to_arrow_table()
 
     def stream(
         self, sql: str, tables: Mapping[str, Any], names: Mapping[str, str] = _NO_NAMES
     ) -> Iterator[pa.RecordBatch]:
         """The result of a query, batch by batch."""
-        with self._database(tables).cursor(tables) as cursor, _our_errors(tables, names):
+        with _our_errors(tables, names), self._database(tables).cursor(tables) as cursor:
             yield from cursor.execute(sql).to_arrow_reader(_BATCH_ROWS)
 
     def _database(self, tables: Mapping[str, Any]) -> "_Database":
@@ -149,5 +151,5 @@ def _users(message: str, names: Mapping[str, str]) -> InvalidInput:
         )
         found.unknown = column
         return found
-    sentence = message.partition("\n")[0]
+    sentence = _OWN_COLUMN.sub("", message.partition("\n")[0])
     return InvalidInput(_TYPE.sub(lambda found: _TYPES[found[0]], sentence))

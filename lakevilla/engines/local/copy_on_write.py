@@ -28,7 +28,7 @@ from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput
 from lakevilla.model import Counts, DataFile
 from lakevilla.predicates import ANYTHING, conjunction
-from lakevilla.sql.predicate_extraction import columns_in, predicate_of, predicate_unless
+from lakevilla.sql.expressions.predicate_extraction import columns_in, predicate_of, predicate_unless
 
 CHUNK_BYTES = 64 * 1024 * 1024
 FILE = "lv_file"

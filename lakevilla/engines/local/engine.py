@@ -27,7 +27,7 @@ from lakevilla.files.row_checks import together
 from lakevilla.model import Counts
 from lakevilla.predicates import ANYTHING
 from lakevilla.progress import Reporter
-from lakevilla.sql.row_expressions import refuse_beyond_rows, refuse_in_merge
+from lakevilla.sql.expressions.row_expressions import refuse_beyond_rows, refuse_in_merge
 
 
 class LocalEngine:
@@ -81,6 +81,11 @@ class LocalEngine:
         tables = load(self._environment, queries.references, sources)
         result = self._connections.run(queries.finished(translated.sql), tables, queries.names)
         return Result.of(outward(result, translated.outputs))
+
+    def columns_of(self, query: exp.Query, sources: Mapping[str, Source], now_ms: int) -> pa.Schema:
+        """The columns that a SELECT gives."""
+        outputs = self._queries(sources, now_ms).translate(query).outputs
+        return pa.schema([(output.name, output.type) for output in outputs])
 
     def accepts(self, data: object) -> bool:
         return given.is_data(data)

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from lakevilla.engines.local.translation.queries.scope import Relation, Scope
 from lakevilla.predicates import NOTHING, Compare, Predicate, conjunction, disjunction
-from lakevilla.sql.predicate_extraction import Found, find_column, predicate_of
+from lakevilla.sql.expressions.predicate_extraction import Found, find_column, predicate_of
 
 _FEW_KEYS = 64
 

@@ -10,6 +10,7 @@ from lakevilla.engines import data as given
 from lakevilla.engines.spark import types
 from lakevilla.engines.spark.change.assignment import Value
 from lakevilla.engines.spark.types import quoted
+from lakevilla.engines.spark.uuids import as_text
 from lakevilla.errors import InvalidInput
 from lakevilla.sql.words.suggestions import unknown_column
 
@@ -42,7 +43,13 @@ def schema_of(data: Any, besides: Collection[str] = ()) -> pa.Schema:
 def frame_of(session: Any, table: pa.Table) -> Any:
     """Arrow rows as a DataFrame, with exactly our types."""
     plain = pa.schema([pa.field(field.name, field.type) for field in table.schema])
-    return session.createDataFrame(table.cast(plain) if table.schema != plain else table, _struct(plain))
+    struct = _struct(plain)
+    shown = types.arrow_schema(struct)
+    if table.num_rows == 0:
+        # PySpark cannot read the type of a column without any chunk.
+        return session.createDataFrame(shown.empty_table(), struct)
+    columns = [as_text(column, kind) for column, kind in zip(table.columns, shown.types, strict=True)]
+    return session.createDataFrame(pa.table(columns, names=plain.names), struct)
 
 
 def by_name(frame: Any, schema: pa.Schema) -> Mapping[str, Value]:

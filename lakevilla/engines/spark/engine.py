@@ -23,6 +23,8 @@ from lakevilla.engines.spark.names import beside, names_in
 from lakevilla.engines.spark.scan.file_urls import Access
 from lakevilla.engines.spark.scan.queries import statement
 from lakevilla.engines.spark.scan.relation import Reader
+from lakevilla.engines.spark.session import catalog
+from lakevilla.engines.spark.session.catalog import Tables
 from lakevilla.engines.spark.session.frames import in_session
 from lakevilla.engines.spark.session.own_names import is_file, is_view
 from lakevilla.engines.spark.session.session import Session
@@ -31,7 +33,7 @@ from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput
 from lakevilla.files.row_checks import together
 from lakevilla.model import Counts
-from lakevilla.sql.row_expressions import refuse_beyond_rows, refuse_in_merge
+from lakevilla.sql.expressions.row_expressions import refuse_beyond_rows, refuse_in_merge
 
 P = ParamSpec("P")
 
@@ -74,15 +76,21 @@ class SparkEngine:
 
     def read(self, source: Source) -> Any:
         """The table as a DataFrame."""
-        return explaining(self._reader().table(source))
+        with explained():
+            return explaining(self._reader().table(source))
 
     def result(self, table: pa.Table) -> Any:
         return given.frame_of(self._session(), table)
 
     def query(self, query: exp.Query, sources: Mapping[str, Source], now_ms: int) -> Any:
         """A SELECT as a DataFrame: analysed now, run when rows are asked for."""
-        with self._statement(sources, now_ms) as opened:
+        with explained(), self._statement(sources, now_ms) as opened:
             return explaining(opened.run(opened.text(query)))
+
+    def columns_of(self, query: exp.Query, sources: Mapping[str, Source], now_ms: int) -> pa.Schema:
+        """The columns that a SELECT gives: the text is analysed, and not run."""
+        with self._statement(sources, now_ms) as opened:
+            return given.schema_of(opened.run(opened.text(query)))
 
     def accepts(self, data: object) -> bool:
         return given.accepts(data)
@@ -184,6 +192,10 @@ class SparkEngine:
             else:
                 rows = self._bound(using) if given.is_frame(using) else self._frame(using)
             return Merge(self._change(opened, target, source, rows.columns), clauses, rows).run()
+
+    def attach(self, name: str, tables: Tables) -> None:
+        """Show tables that this engine reads to its session as a catalog of this name."""
+        catalog.attach(self._session(), name, tables)
 
     def _change(self, opened: Any, target: Target, source: Source, columns: Sequence[str] = ()) -> Change:
         """A change of the target's rows; `columns` are those that it uses other than the target's."""

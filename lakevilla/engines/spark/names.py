@@ -43,7 +43,7 @@ class Names:
 
     @property
     def kind(self) -> str:
-        """What becomes of a row: see the numbers in `tasks`. Rows without the column are new."""
+        """What is done with a row: see the numbers in `tasks`. Rows without the column are new."""
         return f"{self.prefix}kind"
 
     @property

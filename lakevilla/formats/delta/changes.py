@@ -14,7 +14,8 @@ from lakevilla.formats.delta.log.entry import commit_of, identity_of
 from lakevilla.formats.delta.log.next_version import actions_of, context_of
 from lakevilla.formats.delta.log.paths import data_key
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
-from lakevilla.model import Author, Batch, Change, DataFile, WrittenFile
+from lakevilla.model import Author, Batch, Change, DataFile, ReadSet, WrittenFile
+from lakevilla.predicates import ANYTHING
 
 _NOBODY = Author("", "", "")
 
@@ -27,7 +28,8 @@ def unpublished(base: DeltaSnapshot, change: Change, now_ms: int) -> Commit:
 def inverse(base: DeltaSnapshot, change: Change, now_ms: int) -> Change:
     """The change that undoes this one, which was published on `base`.
 
-    Restored files have no statistics: a `remove` action has none.
+    Restored files have no statistics: a `remove` action has none. Rows that came after the table was replaced
+    do not fit its old columns: they prevent the inverse.
     """
     commit = unpublished(base, change, now_ms)
     root = base.store.url
@@ -37,6 +39,7 @@ def inverse(base: DeltaSnapshot, change: Change, now_ms: int) -> Change:
         added=tuple(_written(_added_again(remove), root) for remove in commit.removes),
         removed=tuple(_removed(add, root) for add in commit.adds),
         metadata=base.metadata if commit.metadata is not None else None,
+        read=ReadSet((ANYTHING,)) if change.replaces else ReadSet(),
         inverse=True,
         once=None if change.once is None else _newest_before(base, change.once),
     )
@@ -55,6 +58,7 @@ def encode_change(base: DeltaSnapshot, change: Change, now_ms: int) -> dict[str,
         "parameters": dict(change.parameters),
         "metrics": dict(change.metrics),
         "actions": _actions(base, change, now_ms)[1:],
+        **({"replaces": True} if change.replaces else {}),
     }
 
 
@@ -70,6 +74,7 @@ def decode_change(record: Mapping[str, Any], root: str) -> Change:
             removed=tuple(_removed(remove, root) for remove in commit.removes),
             metadata=commit.metadata,
             protocol=commit.protocol,
+            replaces=bool(record.get("replaces")),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise Corrupt(f"the record of a change is malformed: {error!r}") from error

@@ -26,11 +26,11 @@ def restore(now: DeltaSnapshot, then: DeltaSnapshot) -> Change:
     protocol = now.protocol if metadata is None else upgraded(now.protocol, metadata)
     refuse_write(protocol, metadata or now.metadata)
     files = RestoredFiles.between(now, then)
-    told = _statistics(then, {file.identity for file in files.back})
+    statistics = _statistics(then, {file.identity for file in files.back})
     return Change(
         operation=RESTORE,
         parameters={"version": str(then.version)},
-        added=tuple(_back(file, told.get(file.identity)) for file in files.back),
+        added=tuple(_back(file, statistics.get(file.identity)) for file in files.back),
         removed=files.gone,
         metadata=metadata,
         protocol=None if protocol == now.protocol else protocol,

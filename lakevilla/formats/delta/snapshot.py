@@ -40,8 +40,8 @@ _MAPS = [field.name for field in CORE if pa.types.is_map(field.type)]
 
 @dataclass(frozen=True, eq=False)
 class DeltaSnapshot:
-    """One version. `locate` finds the store of a key that may lie outside the table's root. `seen_at` is when
-    the table was last seen to be this one, on the environment's clock."""
+    """One version. `locate` finds the store of a key that may be outside of the table's root. `seen_at` is
+    when the table was last seen to be this one, on the environment's clock."""
 
     state: State
     layout: Layout

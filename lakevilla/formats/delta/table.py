@@ -16,6 +16,7 @@ from lakevilla.formats.delta.changes import decode_change, encode_change, invers
 from lakevilla.formats.delta.checkpoints.writer import is_due, write_checkpoint
 from lakevilla.formats.delta.definition.alter import alter
 from lakevilla.formats.delta.definition.create import create_table
+from lakevilla.formats.delta.definition.replace import replace_definition
 from lakevilla.formats.delta.log.actions import Commit
 from lakevilla.formats.delta.log.encode import attempt_of, is_pending, slot_of, txn_of
 from lakevilla.formats.delta.log.entry import identity_of
@@ -61,7 +62,7 @@ logger = logging.getLogger("lakevilla.delta")
 
 
 class DeltaTable:
-    """A Delta table at a store's root. `opener` finds stores of data files that lie elsewhere."""
+    """A Delta table at a store's root. `opener` finds stores of data files that are elsewhere."""
 
     data_folder = ""
     first_version = 0
@@ -102,7 +103,7 @@ class DeltaTable:
             raise InvalidInput(
                 "no version of the table is as old as this time; it is newer, or its log was cleaned up"
             )
-        # Pending markers lie above the newest version.
+        # Pending markers are above the newest version.
         return newest if version >= newest.version else self.at_version(version)
 
     def history(
@@ -159,6 +160,23 @@ class DeltaTable:
 
     def alter(self, snapshot: DeltaSnapshot, action: Action) -> Change:
         return alter(snapshot, action, self._environment.new_id)
+
+    def replace(
+        self,
+        snapshot: DeltaSnapshot,
+        schema: pa.Schema,
+        partition_by: Sequence[PartitionField],
+        properties: Mapping[str, str] | None,
+        comment: str | None,
+    ) -> Change:
+        return replace_definition(
+            snapshot,
+            schema,
+            partition_columns=_columns(partition_by),
+            properties=properties,
+            comment=comment,
+            new_id=self._environment.new_id,
+        )
 
     def publish(self, base: DeltaSnapshot, change: Change, author: Author) -> Published | Taken:
         looked_at = self.look(base)
@@ -233,7 +251,7 @@ class DeltaTable:
         """A Delta log holds no older state than its checkpoint."""
 
     def maintain(self, snapshot: DeltaSnapshot) -> None:
-        """Write the checkpoint if this version is due. The commit stands without it."""
+        """Write the checkpoint if this version is due. The commit is valid without it."""
         if not is_due(snapshot):
             return
         try:
@@ -242,7 +260,7 @@ class DeltaTable:
             logger.warning("version %d of %s has no checkpoint: %s", snapshot.version, self._store.url, error)
 
     def renew_hint(self, snapshot: DeltaSnapshot) -> None:
-        """Readers list what lies above the last checkpoint: they need none."""
+        """Readers list the entries above the last checkpoint: they need no hint."""
 
     def _follow(self, base: DeltaSnapshot) -> tuple[DeltaSnapshot, list[Commit]]:
         """The entries after this version, in the same round as a look at it if that is due. Recreated if it

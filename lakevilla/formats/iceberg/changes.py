@@ -13,9 +13,13 @@ from lakevilla.formats.iceberg.metadata.document import Raw
 from lakevilla.formats.iceberg.metadata.summaries import newest_batch
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
 from lakevilla.formats.iceberg.written import decode_entry, encode_entry, entry_of, removed_entry
-from lakevilla.model import Change, DataFile, WrittenFile
+from lakevilla.model import Change, DataFile, ReadSet, WrittenFile
+from lakevilla.predicates import ANYTHING
 
 _FORMAT = "iceberg"
+
+_GROWING = ("schemas", "last-column-id", "partition-specs", "last-partition-id", "sort-orders")
+"""Parts of the metadata that only grow: an id is never used twice."""
 
 
 def preview(base: IcebergSnapshot, change: Change) -> IcebergSnapshot:
@@ -32,16 +36,21 @@ def entries_of(after: IcebergSnapshot, change: Change) -> list[Entry]:
 
 
 def inverse(base: IcebergSnapshot, change: Change) -> Change:
-    """The change that undoes this one, which was published on `base`."""
+    """The change that undoes this one, which was published on `base`.
+
+    Schemas and specs that it added stay, unused: manifests refer to them. Rows that came after the table was
+    replaced do not fit its old columns: they prevent the inverse.
+    """
     raw = _with(base.raw, change)
     layout = base.layout_of(raw)
-    back = {key: base.raw[key] for key in change.metadata or () if key in base.raw}
+    back = {key: base.raw[key] for key in change.metadata or () if key in base.raw and key not in _GROWING}
     return Change(
         operation="ROLLBACK",
         parameters={"of": change.operation},
         added=tuple(_written(removed_entry(file), file.key) for file in change.removed),
         removed=tuple(_live(entry_of(file, layout, raw), file.key) for file in change.added),
         metadata=back if change.metadata is not None else None,
+        read=ReadSet((ANYTHING,)) if change.replaces else ReadSet(),
         inverse=True,
         once=None if change.once is None else newest_batch(base.raw, change.once.app),
     )
@@ -62,6 +71,8 @@ def encode_change(base: IcebergSnapshot, change: Change) -> dict[str, Any]:
             for file in change.removed
         ],
     }
+    if change.replaces:
+        record["replaces"] = True
     return record if change.metadata is None else {**record, "metadata": dict(change.metadata)}
 
 
@@ -78,6 +89,7 @@ def decode_change(record: Mapping[str, Any]) -> Change:
                 for file in record["removed"]
             ),
             metadata=dict(record["metadata"]) if "metadata" in record else None,
+            replaces=bool(record.get("replaces")),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise Corrupt(f"the record of a change is malformed: {error!r}") from error

@@ -1,7 +1,7 @@
 """A version of an Iceberg table, as the format port wants it: schema, properties, live files by predicate.
 
-Immutable. Manifests are read when files are first asked for, and shared with the versions before and after.
-A change that is not published yet lies over the version that it is for, as files added and hidden.
+Immutable. Manifests are read when files are first asked for, and shared with the versions before and after. A
+change that is not published yet is shown on top of its base version, as files added and hidden.
 """
 
 import math
@@ -36,7 +36,7 @@ from lakevilla.predicates import ANYTHING, Predicate
 
 @dataclass(frozen=True, eq=False)
 class TableContext:
-    """What a version needs of the world: where the table lies, and how recorded paths are found."""
+    """What a version needs from outside: the location of the table, and how recorded paths are found."""
 
     root: str
     locate: Locate
@@ -130,7 +130,7 @@ class IcebergSnapshot:
 
     @lazy_property
     def coordination(self) -> Coordination:
-        kept, properties = newest(self.at.told), self.properties
+        kept, properties = newest(self.at.commit_info), self.properties
         return Coordination(
             notice=authorship.notice_of(kept),
             ticket=authorship.ticket_of(kept),
@@ -209,9 +209,9 @@ class IcebergSnapshot:
 
     def about_bytes(self) -> int:
         snapshot = document.current_snapshot(self.raw) or {}
-        told = str((snapshot.get("summary") or {}).get("total-files-size", ""))
-        if told.isdecimal():
-            return int(told)
+        size = str((snapshot.get("summary") or {}).get("total-files-size", ""))
+        if size.isdecimal():
+            return int(size)
         return sum(entry.size for manifest in self._loaded() for entry in manifest.entries or ())
 
     def files(self, predicate: Predicate = ANYTHING) -> list[DataFile]:

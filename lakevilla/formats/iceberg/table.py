@@ -14,6 +14,7 @@ from lakevilla.formats.iceberg import changes
 from lakevilla.formats.iceberg.definition.alter import alter
 from lakevilla.formats.iceberg.definition.create import create_table
 from lakevilla.formats.iceberg.definition.properties import NO_MARKERS
+from lakevilla.formats.iceberg.definition.replace import replace_definition
 from lakevilla.formats.iceberg.log.footprint import footprint_of, footprint_of_change
 from lakevilla.formats.iceberg.log.history import history, version_at
 from lakevilla.formats.iceberg.log.marker_fill import fill
@@ -149,6 +150,16 @@ class IcebergTable:
             raise Unsupported(NO_MARKERS)
         return change
 
+    def replace(
+        self,
+        snapshot: IcebergSnapshot,
+        schema: pa.Schema,
+        partition_by: Sequence[PartitionField],
+        properties: Mapping[str, str] | None,
+        comment: str | None,
+    ) -> Change:
+        return replace_definition(snapshot.raw, schema, partition_by, properties, comment)
+
     def publish(self, base: IcebergSnapshot, change: Change, author: Author) -> Published | Taken:
         looked_at = self.look(base)
         answer = publish(self._log, self._store, self._environment, looked_at, change, author)
@@ -236,7 +247,7 @@ class IcebergTable:
         return expire(snapshot.raw, since_ms, needed)
 
     def maintain(self, snapshot: IcebergSnapshot) -> None:
-        """The commit stands without the hint."""
+        """The commit is valid without the hint."""
         self._log.leave_hint(snapshot.at)
 
     def renew_hint(self, snapshot: IcebergSnapshot) -> None:

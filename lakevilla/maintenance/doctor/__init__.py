@@ -1,0 +1,1 @@
+"""What is wrong with a lake or its store, and what to do about it."""

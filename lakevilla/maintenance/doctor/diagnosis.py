@@ -1,4 +1,4 @@
-"""What the doctor tells: one line for each check, and what to do."""
+"""The doctor's report: one line for each check, and what to do."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -12,6 +12,8 @@ E = TypeVar("E", bound=LakeVillaError)
 R = TypeVar("R")
 
 _WIDEST = 100
+_DOT = r"\s*[.]\s*"
+_TABLE_FOLLOWS = ("FROM", "JOIN", "INTO", "UPDATE", "TABLE", "USING", "OVERWRITE", "FOR", "IN", "CONFLICT")
 
 
 def point_at(error: E, text: str, start: int, end: int) -> E:
@@ -76,8 +78,7 @@ def showing(text: str, run: Callable[..., R]) -> Callable[..., R]:
 def show(error: LakeVillaError, text: str) -> None:
     """Let an error show the place that it was marked with, or else that of the name that means nothing.
 
-    Nothing if other words stand there: then it was marked in another text, such as that of a constraint; and
-    nothing if the name stands in several places.
+    Where other words stand, it was marked in another text, such as that of a constraint.
     """
     if error.position is not None:
         return
@@ -85,16 +86,38 @@ def show(error: LakeVillaError, text: str) -> None:
         start, end, name = error.span
         if name.casefold() in text[start:end].replace("``", "`").casefold():
             point_at(error, text, start, end)
-    elif error.unknown:
-        found = [place.span() for place in _spelled(error.unknown).finditer(text)]
-        if len(found) == 1:
-            point_at(error, text, *found[0])
+            return
+    if error.unknown:
+        place = _place_of(error.unknown, text, is_table=error.unknown == error.table)
+        if place is not None:
+            point_at(error, text, *place)
+            return
+    if error.fragment and (spelt := _fragment(error.fragment).search(text)) is not None:
+        point_at(error, text, *spelt.span())
+
+
+def _fragment(text: str) -> re.Pattern[str]:
+    """A piece of a statement, whatever blanks are in it, and however names are quoted."""
+    parts = re.findall(r"\w+|[^\w\s`]", text)
+    return re.compile(r"[\s`]*".join(map(re.escape, parts)), re.IGNORECASE)
+
+
+def _place_of(name: str, text: str, *, is_table: bool) -> tuple[int, int] | None:
+    """Where a text has a name that means nothing: a table behind a word that a table follows, anything else
+    where it stands first without a qualifier. None in a text of another statement."""
+    found = [place.span() for place in _spelled(name).finditer(text)]
+    behind = [text[:start].rstrip().rpartition(" ")[2].rpartition("\n")[2].upper() for start, _ in found]
+    if is_table:
+        named = [at for at, word in zip(found, behind, strict=True) if word in _TABLE_FOLLOWS]
+        return next(iter(named or found), None)
+    alone = [(start, end) for start, end in found if not text[:start].rstrip().endswith(".")]
+    return next(iter(alone or found), None)
 
 
 def _spelled(name: str) -> re.Pattern[str]:
     """The name as a text may write it: its parts with or without back quotes."""
     parts = [rf"(?:`{re.escape(part)}`|{re.escape(part)})" for part in name.split(".")]
-    return re.compile(rf"(?<![\w`]){'[.]'.join(parts)}(?![\w`])", re.IGNORECASE)
+    return re.compile(rf"(?<![\w`]){_DOT.join(parts)}(?![\w`])", re.IGNORECASE)
 
 
 def _span(node: object) -> tuple[int, int, str] | None:

@@ -22,6 +22,13 @@ class Reader:
     def at_end(self) -> bool:
         return self._at >= len(self._lexemes)
 
+    @property
+    def place(self) -> int:
+        """Where the lexeme that comes next starts in the text of the statement, or where that ends."""
+        if self.at_end:
+            return len(self._text)
+        return self._lexemes[self._at].start - self._start
+
     def take(self, *words: str) -> bool:
         """Take these words, if they come next."""
         coming = self._lexemes[self._at : self._at + len(words)]

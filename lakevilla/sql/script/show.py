@@ -14,6 +14,7 @@ from lakevilla.sql.statements import (
     ShowCreateTable,
     ShowProperties,
     ShowTables,
+    ShowViews,
     Statement,
 )
 from lakevilla.sql.words.suggestions import did_you_mean
@@ -22,7 +23,10 @@ WORDS = frozenset({"SHOW", "DESCRIBE", "DESC"})
 """The words that these statements start with."""
 
 _STYLES = ("EXTENDED", "FORMATTED", "DETAIL", "HISTORY")
-_KINDS = ("TABLES", "COLUMNS", "CREATE TABLE", "TBLPROPERTIES", "HISTORY", "TRANSACTIONS", "TAGS", "SETTINGS")
+_KINDS = (
+    *("TABLES", "VIEWS", "COLUMNS", "CREATE TABLE", "TBLPROPERTIES", "HISTORY", "TRANSACTIONS", "TAGS"),
+    "SETTINGS",
+)
 
 
 def shown(text: str) -> Statement:
@@ -57,14 +61,15 @@ def _show(piece: Piece) -> Statement:
     raise point_at(error, piece.text, last.start - piece.start, last.end - piece.start)
 
 
-def _tables(piece: Piece) -> ShowTables:
-    reader = Reader(piece, "SHOW TABLES [IN schema] [LIKE 'pattern']")
-    reader.expect("SHOW", "TABLES")
+def _tables(piece: Piece) -> ShowTables | ShowViews:
+    kind = piece.words[1]
+    reader = Reader(piece, f"SHOW {kind} [IN schema] [LIKE 'pattern']")
+    reader.expect("SHOW", kind)
     schema = reader.name("the name of a schema") if reader.take_one("IN", "FROM") else None
     reader.take("LIKE")
     pattern = None if reader.at_end else reader.name("a pattern")
     reader.end()
-    return ShowTables(schema, pattern)
+    return ShowTables(schema, pattern) if kind == "TABLES" else ShowViews(schema, pattern)
 
 
 def _columns(piece: Piece) -> ShowColumns:
@@ -79,7 +84,9 @@ def _columns(piece: Piece) -> ShowColumns:
 
 def _create(piece: Piece) -> ShowCreateTable:
     reader = Reader(piece, "SHOW CREATE TABLE table")
-    reader.expect("SHOW", "CREATE", "TABLE")
+    reader.expect("SHOW", "CREATE")
+    if not reader.take_one("TABLE", "VIEW"):
+        reader.fail("expected TABLE")
     table = reader.table()
     reader.end()
     return ShowCreateTable(table)
@@ -110,6 +117,7 @@ def _history(piece: Piece) -> DescribeHistory:
 
 _RULES: dict[str, Callable[[Piece], Statement]] = {
     "TABLES": _tables,
+    "VIEWS": _tables,
     "COLUMNS": _columns,
     "CREATE": _create,
     "TBLPROPERTIES": _properties,

@@ -9,21 +9,23 @@ from lakevilla.sql.words.function_names import FUNCTIONS
 _LISTED = 20
 
 
-def did_you_mean(name: str, names: Iterable[str], otherwise: str = "", most: int = 1) -> str:
+def did_you_mean(
+    name: str, names: Iterable[str], otherwise: str = "", most: int = 1, cutoff: float = 0.7
+) -> str:
     """A question that names what is closest, in any case, at most so many; `otherwise` if nothing is."""
     known: dict[str, str] = {}
     for one in names:
         known.setdefault(one.casefold(), one)
-    close = get_close_matches(name.casefold(), known, n=most, cutoff=0.7)
+    close = get_close_matches(name.casefold(), known, n=most, cutoff=cutoff)
     return f"did you mean {' or '.join(repr(known[one]) for one in close)}?" if close else otherwise
 
 
-def unknown_column(name: str, names: Sequence[str], table: str = "") -> InvalidInput:
+def unknown_column(name: str, names: Sequence[str], table: str = "", kind: str = "column") -> InvalidInput:
     """The error for a column that does not exist; `names` are those that do."""
     listed = ", ".join(map(repr, names[:_LISTED])) + (", ..." if len(names) > _LISTED else "")
     hint = did_you_mean(name.rpartition(".")[2], names, f"available: {listed}" if names else "")
     where = f" in table {table!r}" if table else ""
-    error = InvalidInput(f"unknown column {name!r}{where}" + (f"; {hint}" if hint else ""), column=name)
+    error = InvalidInput(f"unknown {kind} {name!r}{where}" + (f"; {hint}" if hint else ""), column=name)
     error.unknown = name
     return error
 

@@ -18,7 +18,7 @@ from lakevilla.transaction.redo.operations import READ
 from lakevilla.transaction.statements.effect import TableChange
 from lakevilla.versions.log import GlobalLog, ReadHead
 
-News = Mapping[str, Sequence[Taken]]
+CommitsSince = Mapping[str, Sequence[Taken]]
 """What was committed since, by the table's location."""
 
 
@@ -31,8 +31,8 @@ class CommitBase(ABC):
         self._queues = parts.queues
         self._redo = parts.redo
         self._recovers = parts.guarantees.recovers
-        self._lined_up = False
-        self._taken_back = False
+        self._queued_up = False
+        self._rolled_back = False
         self._met: dict[str, list[Taken]] = {}
 
     @abstractmethod
@@ -40,16 +40,17 @@ class CommitBase(ABC):
         """The HEAD after which the transaction tries to be decided first."""
 
     @abstractmethod
-    def stand(self, log: GlobalLog, read: ReadHead) -> ReadHead:
-        """Bring all that the transaction did up to this HEAD, or a later one, which is returned.
+    def catch_up_with(self, log: GlobalLog, read: ReadHead) -> ReadHead:
+        """Move all that the transaction did to this HEAD, or to a later one, which is returned.
 
-        Raises Aborted if that cannot be. Called again whenever another entry came first, or an outside
-        writer was in the way.
+        Raises Aborted if that is impossible. Called again whenever another entry came first, or an outside
+        writer conflicted.
         """
 
-    def taken_back(self) -> None:
-        """An outside writer was in the way of what was decided, perhaps where a table was to be made."""
-        self._taken_back = True
+    def was_rolled_back(self) -> None:
+        """The decided commit was rolled back, because an outside writer conflicted, perhaps where a table was
+        to be made."""
+        self._rolled_back = True
 
     @property
     def changes(self) -> list[tuple[Pinned, Change]]:
@@ -63,19 +64,19 @@ class CommitBase(ABC):
             pinned.snapshot.coordination.contended for pinned, _ in self.changes
         )
         if contended:
-            self.line_up()
+            self.queue_up()
         return contended
 
-    def line_up(self) -> None:
-        """Claim a ticket for each table that we change by what it holds, if we can redo that."""
-        if self._lined_up or not self._recovers:
+    def queue_up(self) -> None:
+        """Claim a ticket for each table that we change by what we read of it, if we can redo that."""
+        if self._queued_up or not self._recovers:
             return
-        self._lined_up = True
-        self._met = self._queues.line_up([pinned for pinned, change in self.changes if not change.blind])
+        self._queued_up = True
+        self._met = self._queues.queue_up([pinned for pinned, change in self.changes if not change.blind])
 
     def _since(self, pinned: Pinned, version: int | None = None) -> list[Taken]:
         """What was committed on a table since it was pinned, up to a version or to its newest. What was read
-        while we lined up is not read again."""
+        while we queued up is not read again."""
         met = self._met.get(pinned.ref.location, ())
         found = [taken for taken in met if taken.snapshot.version > pinned.snapshot.version]
         last = found[-1].snapshot if found else pinned.snapshot
@@ -83,13 +84,13 @@ class CommitBase(ABC):
             found += pinned.table.since(last)
         return found if version is None else [taken for taken in found if taken.snapshot.version <= version]
 
-    def renew(self) -> None:
-        """Look again at what the commit builds on, if it is so old that it may have been cleaned away."""
+    def recheck(self) -> None:
+        """Check again what the commit builds on, if it is so old that it may have been deleted."""
         touched = [(p, self._parts.operations.change(p.ref.location)) for p in self._workspace.touched]
-        self._parts.premises.renew([TableChange(p, change or Change(READ)) for p, change in touched])
+        self._parts.premises.recheck([TableChange(p, change or Change(READ)) for p, change in touched])
 
     def is_behind(self) -> bool:
-        """Whether the log may have been cleaned up behind a table that the transaction stands on."""
+        """Whether log entries after a pinned version may have been deleted."""
         return any(self._parts.premises.is_behind(pinned) for pinned in self._workspace.touched)
 
 
@@ -104,8 +105,8 @@ class PerTableBase(CommitBase):
         uploads."""
         if self.is_behind() or self._is_contended():
             self._catch_up()
-        # In this order: what the look finds beyond the version that we stand on then is young.
-        self.renew()
+        # In this order: versions after the pinned one that are found now are young.
+        self.recheck()
         workspace, found, moved = self._workspace, list[ReadHead | None](), list[bool]()
         written = {pinned.ref.location for pinned, _ in self.changes}
         left = {*written, *workspace.own.made}
@@ -116,7 +117,7 @@ class PerTableBase(CommitBase):
         self._unsure = any(moved)
         return found[0] or workspace.catalog.first_head(workspace.meter)
 
-    def stand(self, log: GlobalLog, read: ReadHead) -> ReadHead:  # noqa: ARG002 - later ones are met by the slot
+    def catch_up_with(self, log: GlobalLog, read: ReadHead) -> ReadHead:  # noqa: ARG002 - later ones are met by the slot
         """If no entry up to this HEAD moved a table since it was pinned, the create of the slot after HEAD
         proves that none has until then."""
         versions = read.head.versions
@@ -128,19 +129,19 @@ class PerTableBase(CommitBase):
         return read
 
     def _catch_up(self) -> None:
-        """Bring all that the transaction touched up to date. A client that has to redo for that lines up
+        """Bring all that the transaction touched up to date. A client that has to redo for that queues up
         first, so that it is done once."""
-        between = self._news()
+        between = self._commits_since()
         if not self._recovers:
             self._redo.refuse_conflicts(between)
         elif self._redo.conflicts(between):
             self._queues.leave_the_lake()
-            if not self._lined_up:
-                self.line_up()
-                between = self._news()
+            if not self._queued_up:
+                self.queue_up()
+                between = self._commits_since()
         self._redo.catch_up(between)
 
-    def _news(self) -> News:
+    def _commits_since(self) -> CommitsSince:
         touched = self._workspace.touched
         tasks = [partial(self._since, pinned) for pinned in touched]
         found = self._workspace.environment.fan_out(tasks)

@@ -30,7 +30,7 @@ class CommitStrategy:
         lake_change = self._operations.lake_change
         if lake_change is not None:
             return Committed(ddl.decide(workspace, lake_change), {})
-        defines = workspace.own.made or workspace.own.dropped
+        defines = workspace.own.made or workspace.own.dropped or workspace.own.views
         changeable = {pinned.ref.location for pinned in workspace.changeable}
         targets = [at for at in (p.ref.location for p in self._operations.targets) if at in changeable]
         once = guarantees.once is not None
@@ -66,7 +66,7 @@ class CommitStrategy:
             return guarantees.isolates
         if self._parts.fence.is_open:
             return True
-        return len(workspace.touched) > 1 or any(
+        return len(workspace.touched) + len(workspace.stored_views.seen) > 1 or any(
             workspace.base(at).snapshot.coordination.exclusive for at in targets
         )
 

@@ -1,23 +1,24 @@
 """The base of a commit with isolation: one instant, and the way to a later one (module 4.2).
 
-As long as HEAD is the pinned one nothing can have come between, and the create of the slot after it proves
-that: no look at any table. If another entry came first, the versions of the tables that were touched are
+As long as HEAD is the pinned one there is no later commit, and the create of the slot after it proves that:
+no table has to be read. If another entry came first, the versions of the tables that were touched are
 compared with the new HEAD's by the rules R1-R3. With recovery a rule that is hit leads to a rebase or a redo
 on the new instant, without it to `ValidationFailed`.
 
-All tables are brought to one instant together. A transaction with snapshot isolation stays on its own where
-what it writes has not moved; where it has, it is brought to the new instant as a whole, and everything that
-its client was given must be the same there: to redo a part of it alone would lose updates.
+All tables move to a later instant together. A transaction with snapshot isolation stays on its instant as
+long as the tables that it writes have not changed. If one has changed, the whole transaction moves to the new
+instant, and everything that its client was given must be the same there: to redo only a part would lose
+updates.
 """
 
 from functools import partial
 
 from lakevilla.errors import Aborted, Conflict, ValidationFailed
 from lakevilla.tables.pinned import Pinned
-from lakevilla.transaction.commit.commit_base import CommitBase, News
+from lakevilla.transaction.commit.commit_base import CommitBase, CommitsSince
 from lakevilla.transaction.commit.parts import CommitParts
 from lakevilla.transaction.instants.instant import PinnedInstant
-from lakevilla.validation.rules import Failure, Stand, validate
+from lakevilla.validation.rules import Failure, TableVersions, validate
 from lakevilla.versions.log import PREMISE_SECONDS, GlobalLog, ReadHead
 from lakevilla.versions.records import Head
 
@@ -32,33 +33,33 @@ class InstantBase(CommitBase):
 
     def first(self, log: GlobalLog) -> ReadHead:
         """The pinned HEAD. It is read again if it is old, or if we had to queue meanwhile."""
-        self.renew()
+        self.recheck()
         age = self._workspace.environment.elapsed() - self._instant.read_at
         read = None if age > PREMISE_SECONDS or self._is_contended() else self._instant.read
         return read or self._read_head(log)
 
-    def stand(self, log: GlobalLog, read: ReadHead) -> ReadHead:
-        """Validate, and if a rule is hit, go on to this HEAD. A client that has to redo for that lines up
-        first, so that it is done once."""
+    def catch_up_with(self, log: GlobalLog, read: ReadHead) -> ReadHead:
+        """Validate, and if a rule is violated, move to this HEAD. A client that has to redo for that queues
+        up first, so that it is done once."""
         if self._instant.head.lake not in ("", read.head.lake):
             raise log.recreated()
         if self._instant.read is not None and read.head.seq == self._instant.read.head.seq:
             return read
-        while (failure := self._validate(read.head)) is not None or self._taken_back:
+        while (failure := self._validate(read.head)) is not None or self._rolled_back:
             if not self._recovers:
                 raise _invalid(failure)
-            between = self._news(read.head)
+            between = self._commits_since(read.head)
             conflicts = self._redo.conflicts(between)
             if conflicts:
                 self._queues.leave_the_lake()
-            if not conflicts or self._lined_up:
+            if not conflicts or self._queued_up:
                 # What is redone sees the new instant.
                 self._instant.move(read)
                 self._redo.catch_up(between)
                 break
-            self.line_up()
+            self.queue_up()
             read = self._read_head(log)
-        self._taken_back = False
+        self._rolled_back = False
         self._instant.move(read)
         return read
 
@@ -67,11 +68,11 @@ class InstantBase(CommitBase):
 
     def _validate(self, head: Head) -> Failure | None:
         written = {pinned.ref.location for pinned, _ in self.changes}
-        stands = [self._stand(head, pinned, pinned.ref.location in written) for pinned in self._found]
+        compared = [self._versions_of(head, pinned, pinned.ref.location in written) for pinned in self._found]
         guarantees = self._parts.guarantees
-        return validate(stands, guarantees.isolation, guarantees.slack)
+        return validate(compared, guarantees.isolation, guarantees.slack)
 
-    def _stand(self, head: Head, pinned: Pinned, written: bool) -> Stand:
+    def _versions_of(self, head: Head, pinned: Pinned, written: bool) -> TableVersions:
         name, version = pinned.ref.name, pinned.snapshot.version
         now = head.versions.get(pinned.ref.location)
         if now is None:
@@ -80,19 +81,19 @@ class InstantBase(CommitBase):
                 "lake's instant. Nothing was changed; run the transaction again",
                 table=name,
             )
-        return Stand(name, version, version + 1 if written else None, hidden=now, log=now)
+        return TableVersions(name, version, version + 1 if written else None, hidden=now, log=now)
 
     @property
     def _found(self) -> list[Pinned]:
         """The lake's tables that were touched; no other client knows those that the transaction makes."""
         return [pinned for pinned in self._workspace.touched if not pinned.is_new]
 
-    def _news(self, head: Head) -> News:
-        """What was committed between the instant that we stand on and this one, and where we make tables."""
+    def _commits_since(self, head: Head) -> CommitsSince:
+        """What was committed between the pinned instant and this one, and where we make tables."""
         moved = [p for p in self._found if p.snapshot.version != head.versions[p.ref.location]]
-        # Nothing past it: that is not part of the instant.
+        # Nothing after it: later versions are not part of the instant.
         tasks = [partial(self._since, pinned, head.versions[pinned.ref.location]) for pinned in moved]
-        if self._taken_back:
+        if self._rolled_back:
             made = list(self._workspace.own.made.values())
             moved, tasks = moved + made, tasks + [partial(self._since, pinned) for pinned in made]
         found = self._workspace.environment.fan_out(tasks)

@@ -18,7 +18,7 @@ from lakevilla.model import Author, Footprint
 from lakevilla.store.metered import Meter
 from lakevilla.tables.catalog import Catalog
 from lakevilla.tables.pinned import Pinned
-from lakevilla.transaction.commit.premises import Premises, standing_on
+from lakevilla.transaction.commit.premises import Premises, moved_to
 from lakevilla.transaction.statements.effect import TableChange
 
 logger = logging.getLogger("lakevilla.transaction")
@@ -45,13 +45,13 @@ def commit_change(
     if premises.is_behind(pending.pinned):
         base = _rebase(pending, base, table.since(base))
     for losses in range(LOSSES_ALLOWED):
-        standing = standing_on(pending, base)
-        settle(standing.pinned)
-        premises.renew([standing])
+        moved = moved_to(pending, base)
+        settle(moved.pinned)
+        premises.recheck([moved])
         author = Author(txn, attempt, environment.new_id())
         match table.publish(base, pending.change, author):
             case Published() as published:
-                return premises.confirm(standing, published, author)
+                return premises.confirm(moved, published, author)
             case Taken() as taken:
                 base = _rebase(pending, base, [taken])
                 if losses >= BACK_OFF_AFTER:
@@ -79,7 +79,7 @@ def _rebase(pending: TableChange, base: Snapshot, between: Sequence[Taken]) -> S
 def settle_base(catalog: Catalog, pinned: Pinned, meter: Meter) -> None:
     """Settle the entry of the global log that decided the version on which a commit without a slot builds.
 
-    Such a commit is in the way of an inverse: if the entry had to be rolled back later, the table would be
+    Such a commit prevents an inverse commit: if the entry had to be rolled back later, the table would be
     torn. Every path to a publish passes here, wherever the version was met. If the entry is rolled back now,
     the number after the version is taken by the inverse. No request if the entry is known to be settled.
     """

@@ -9,8 +9,8 @@ There are two, and each has a time of its own:
 - **The uploads**: the data files are there. It holds since the statement began that wrote them
   (`Operation.begun_at`), whatever the transaction has read or redone since.
 
-A premise that is older is looked at again right before the commit, which then builds on the newest version:
-an entry that the look found may be so old that it is deleted in the next moment. For the uploads the
+A premise that is older is checked again right before the commit, which then builds on the newest version: an
+entry that the check found may be so old that it is deleted in the next moment. For the uploads the
 transaction writes its lease first: from then on vacuum keeps what it uploaded (`maintenance.transactions`).
 That is the vacuum of this lake. A table that belongs to another lake is vacuumed from there, by a client that
 does not see this lake's leases: files that were uploaded there almost a day ago are not published any more.
@@ -54,17 +54,17 @@ class Premises:
         self._workspace = workspace
         self._operations = operations
         self._queues = queues
-        self._renewed_at = -PREMISE_SECONDS
-        self._shown_at: dict[str, float] = {}
+        self._checked_at = -PREMISE_SECONDS
+        self._lease_written_at: dict[str, float] = {}
 
     def is_behind(self, pinned: Pinned) -> bool:
         """Whether the log may have been cleaned up behind this table: then the commit catches up before it
-        looks again. Entries that are as old as the pin may be deleted right after the look, so a commit that
-        builds on a version below them could take one of their numbers."""
+        checks again. Entries that are as old as the pin may be deleted right after the check, so a commit
+        that builds on a version below them could take one of their numbers."""
         return not pinned.is_new and self._is_old(pinned.pinned_at)
 
-    def renew(self, pending: Iterable[TableChange]) -> None:
-        """Right before the commit: look again at what is old. Conflict if it was deleted."""
+    def recheck(self, pending: Iterable[TableChange]) -> None:
+        """Right before the commit: check again what is old. Conflict if it was deleted."""
         now, changes = self._workspace.environment.elapsed(), list(pending)
         for each in changes:
             if self.is_behind(each.pinned) and not is_whole(each.pinned):
@@ -73,18 +73,18 @@ class Premises:
         if old:
             # What is still on its way is not missing.
             self._workspace.uploads.finish()
-            self._show_life(old[0])
+            self._write_lease(old[0])
         for each in old:
             self._refuse_unprotected(each)
             refuse_missing(each)
-            self._shown_at[each.pinned.ref.location] = now
-        self._renewed_at = now
+            self._lease_written_at[each.pinned.ref.location] = now
+        self._checked_at = now
 
     def confirm(self, pending: TableChange, published: Published, author: Author) -> Snapshot:
         """Right after the commit: its version. Conflict if it builds on something that was deleted while
         the client was suspended; then nothing of it is left."""
         snapshot = published.snapshot
-        if not self._is_old(self._renewed_at):
+        if not self._is_old(self._checked_at):
             return snapshot
         try:
             return self._confirm(pending, published, author)
@@ -138,7 +138,7 @@ class Premises:
     def _uploaded_since(self, pending: TableChange) -> float:
         location = pending.pinned.ref.location
         since = self._operations.uploaded_since(location)
-        return max(since, self._shown_at.get(location, since))
+        return max(since, self._lease_written_at.get(location, since))
 
     def _refuse_unprotected(self, pending: TableChange) -> None:
         """Conflict if another lake's vacuum, which does not see our lease, may be about to delete uploads."""
@@ -162,9 +162,9 @@ class Premises:
                 operation=pending.change.operation,
             )
 
-    def _show_life(self, pending: TableChange) -> None:
+    def _write_lease(self, pending: TableChange) -> None:
         """Write the lease, so that vacuum keeps what is there."""
-        other = self._queues.show_life()
+        other = self._queues.write_lease()
         if other == VACUUM:
             raise _gone(pending, "files that it uploaded")
         if other is not None:
@@ -197,7 +197,7 @@ def is_whole(pinned: Pinned) -> bool:
     return followed is not None and newest is not None and followed.version >= newest.version
 
 
-def standing_on(pending: TableChange, base: Snapshot) -> TableChange:
+def moved_to(pending: TableChange, base: Snapshot) -> TableChange:
     """The change on a later version that was reached by following the log."""
     return replace(pending, pinned=replace(pending.pinned, snapshot=base))
 

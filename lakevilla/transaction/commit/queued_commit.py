@@ -2,7 +2,7 @@
 
 Create the next version. If another client holds it, ask whether their commit concerns any of our operations.
 If not, rebase: nothing is redone. If so, claim a ticket in the table's writer queue, wait until it is the
-first, redo what does not stand any more on the newest version, and try again. Every version on the way is
+first, redo what is not valid any more on the newest version, and try again. Every version on the way is
 looked at (see `redo.redo`).
 """
 
@@ -61,7 +61,7 @@ class QueuedCommit:
             pinned = workspace.base(location)
             pending = TableChange(pinned, change)
             settle_base(workspace.catalog, pinned, workspace.meter)
-            self._parts.premises.renew([pending])
+            self._parts.premises.recheck([pending])
             author = Author(
                 workspace.txn, self._redo.attempt, environment.new_id(), self._queues.ticket(pinned.ref)
             )
@@ -88,7 +88,7 @@ class QueuedCommit:
         commits.
 
         So the statement works on the state that it will commit on. Raises Conflict if they changed
-        something that the client was given: then no commit could stand.
+        something that the client was given: then no commit is possible.
         """
         between = self._queues.enter(name)
         pinned = self._workspace.pinned(name)
@@ -102,7 +102,7 @@ class QueuedCommit:
             self._catch_up(location, self._queues.wait(pinned))
 
     def _catch_up(self, location: str, between: Sequence[Taken]) -> None:
-        """Stand on the version of one table after these commits; a client that conflicts waits for its turn
+        """Move to the version of one table after these commits; a client that conflicts waits for its turn
         first."""
         base = self._workspace.base(location)
         between = self._settled(base, between)

@@ -1,10 +1,9 @@
 """The commit of a transaction that the global log decides: several tables, or one with reads of others.
 
 The create of the next slot is the decision (docs/protocol.md, 7). It proves that no other entry came since
-HEAD was read; its commit base says what it builds on at that HEAD. Only outside
-writers, which use no slots, can have moved what it changes, and settling deals with those. If the slot is
-taken, that entry is settled first, then the transaction is brought up to the new HEAD, and the next slot is
-tried.
+HEAD was read; its commit base says what it builds on at that HEAD. Only outside writers, which use no slots,
+can have changed its tables since then, and settling handles those. If the slot is taken, that entry is
+settled first, then the transaction catches up with the new HEAD, and the next slot is tried.
 """
 
 import logging
@@ -20,7 +19,7 @@ from lakevilla.settle.completion import complete
 from lakevilla.settle.entries import decided_but_unseen, entry_after, help_next, hold_slot
 from lakevilla.settle.premise import GuardedPlaces, Premise, guarded
 from lakevilla.tables.catalog import CatalogPlaces
-from lakevilla.tables.ownership import Owning
+from lakevilla.tables.ownership import TableOwnership
 from lakevilla.tables.pinned import Pinned, seen
 from lakevilla.tables.table_errors import torn
 from lakevilla.transaction.commit.commit_base import CommitBase
@@ -53,7 +52,7 @@ class Committed:
 
     @staticmethod
     def before(once: Batch, done: Done) -> "Committed":
-        """What becomes of a transaction whose batch is committed already."""
+        """The result of a transaction whose batch is committed already."""
         return Committed(done.seq_of(once), {}, replayed=True)
 
 
@@ -67,15 +66,15 @@ class SlotCommit:
         self._queues = parts.queues
         self._base = base
         self._places = CatalogPlaces(self._workspace.catalog, self._workspace.meter)
-        self._owning = Owning(self._places, self._workspace.environment)
+        self._ownership = TableOwnership(self._places, self._workspace.environment)
 
     def commit(self) -> Committed | None:
         """Decide and settle; None if nothing is left to publish."""
         try:
             return self._decide()
         except Aborted as error:
-            # What is in our way may be our own batch, committed by a client that ran it at the same time, or
-            # our own transaction, committed by a client that resumed it.
+            # The conflicting commit may be our own batch, committed by a client that ran it at the same time,
+            # or our own transaction, committed by a client that resumed it.
             log = self._workspace.catalog.log(self._workspace.meter)
             replay = None if self._parts.guarantees.once is None else self._replay(log.read_head())
             if replay is not None:
@@ -91,14 +90,14 @@ class SlotCommit:
         for losses in range(LOSSES_ALLOWED):
             if losses >= QUEUE_AFTER and self._queues.lake_ticket is None:
                 # A client that has to redo something does it before, so that no client waits for that.
-                self._base.line_up()
-                self._base.stand(log, log.read_head() or read)
+                self._base.queue_up()
+                self._base.catch_up_with(log, log.read_head() or read)
                 self._queues.wait_for_the_lake(log)
                 read = log.read_head() or read
             # Before what our own batch did is redone, and again where the look at that led to a later HEAD.
             replay = self._replay(read)
             if replay is None:
-                read = self._base.stand(log, read)
+                read = self._base.catch_up_with(log, read)
                 replay = self._replay(read)
             if replay is not None:
                 return replay
@@ -108,19 +107,19 @@ class SlotCommit:
                 return None
             self._parts.fence.check(log, read)
             self._check(read.head, commit)
-            self._owning.ensure(read.head, commit)
+            self._ownership.ensure(read.head, commit)
             environment.fan_out([partial(p.table.look, p.snapshot) for p, _ in self._base.changes])
             entry = entry_after(read.head, environment, workspace.txn, self._parts.redo.attempt, commit)
             premise = Premise(log, environment, entry, environment.elapsed(), found=commit.behind)
-            self._base.renew()
+            self._base.recheck()
             if hold_slot(log, environment, entry):
                 premise.late = premise.is_old
                 read, done = self._settle(read, entry, commit, premise)
                 if done is not None:
                     return done
-                # An outside writer was in the way, and what was published has been rolled back.
+                # An outside writer conflicted, and what was published has been rolled back.
                 self._parts.redo.begin(environment.new_id())
-                self._base.taken_back()
+                self._base.was_rolled_back()
             else:
                 read = help_next(log, environment, read, self._places)
         raise Conflict(
@@ -129,13 +128,13 @@ class SlotCommit:
         )
 
     def _replay(self, read: ReadHead | None) -> Committed | None:
-        """What becomes of the transaction if its batch is committed at this HEAD; None if it is not."""
+        """The result of the transaction if its batch is committed at this HEAD; None if it is not."""
         once = self._parts.guarantees.once
         done = None if once is None or read is None else find_done(read.head.batches, once)
         return None if once is None or done is None else Committed.before(once, done)
 
     def _commit(self) -> Commit | None:
-        """What the transaction does and has read, on the versions that it stands on.
+        """What the transaction does and has read, on its pinned versions.
 
         Also where it changes nothing in the end: the slot then proves that all it has read was true at once.
         """
@@ -158,11 +157,19 @@ class SlotCommit:
             for pinned in self._workspace.touched
             if pinned.ref.location not in written
         ]
-        once = self._parts.guarantees.once
-        if not (writes or drops or reads or once):
+        once, views = self._parts.guarantees.once, tuple(own.views.values())
+        if not (writes or drops or reads or once or views):
             return None
-        behind = self._base.is_behind()
-        return Commit(tuple(writes), tuple(reads), drops, self._queues.lake_ticket, self._final, behind, once)
+        return Commit(
+            tuple(writes),
+            tuple(reads),
+            drops,
+            self._queues.lake_ticket,
+            self._final,
+            self._base.is_behind(),
+            once,
+            views,
+        )
 
     def _new(self, pinned: Pinned) -> Write:
         """A table that the transaction makes, with all that it does to it. No other client can have read
@@ -180,6 +187,7 @@ class SlotCommit:
         for seq in self._parts.operations.instants:
             registry.refuse_expired(head, seq)
         check_room(head.batches, head.horizon, commit.once)
+        self._workspace.stored_views.refuse_changed(head.views)
         for write in commit.writes:
             if write.table.location in head.torn:
                 raise torn(write.table.name)
@@ -230,7 +238,7 @@ class SlotCommit:
 
     def _open_at(self, premise: Premise, ref: TableRef, version: int) -> tuple[Table, Snapshot]:
         pinned = self._workspace.base(ref.location)
-        assert pinned.snapshot.version == version, "the entry was made from where we stand"
+        assert pinned.snapshot.version == version, "the entry was made from the pinned version"
         return guarded(pinned.table, ref, premise), pinned.snapshot
 
 

@@ -65,7 +65,7 @@ class WriterQueues:
         if occupied:
             between = self.wait(pinned)
             newest = between[-1].snapshot if between else pinned.snapshot
-            # To follow the log proves nothing of what was cleaned away: the pin is as old as before.
+            # To follow the log does not show which entries were deleted: the pin is as old as before.
             pinned = replace(pinned, snapshot=newest)
         workspace.keep(name, pinned)
         return ()
@@ -147,7 +147,7 @@ class WriterQueues:
         dead()
         return between
 
-    def line_up(self, tables: Sequence[Pinned]) -> dict[str, list[Taken]]:
+    def queue_up(self, tables: Sequence[Pinned]) -> dict[str, list[Taken]]:
         """Claim a ticket on each of these tables and wait until it is the first there; what was committed on
         them meanwhile, by location.
 
@@ -203,8 +203,8 @@ class WriterQueues:
         finally:
             self._leases.idle(self._workspace.txn)
 
-    def show_life(self) -> str | None:
-        """Write our lease now; the attempt of another that has it, if one does (`Leases.show`)."""
+    def write_lease(self) -> str | None:
+        """Write our lease now; the attempt of another client that holds it, if one does (`Leases.show`)."""
         return self._leases.show(self._workspace.txn, self._holder)
 
     def free(self) -> None:
@@ -234,7 +234,7 @@ class WriterQueues:
         return (pinned.table.latest() if old else None) or pinned.snapshot
 
     def _of(self, ref: TableRef, snapshot: Snapshot) -> Queue:
-        """Our place in the writer queue of a table, whose markers lie where this version says."""
+        """Our place in the writer queue of a table, whose markers are where this version says."""
         place = (ref.location, snapshot.coordination.markers_in_log)
         queue = self._queues.get(place)
         if queue is None:

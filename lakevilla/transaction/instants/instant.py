@@ -15,7 +15,7 @@ too: it sees HEAD's versions, and of tables that HEAD does not know the newest.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -55,6 +55,8 @@ class PinnedInstant:
         self._read: ReadHead | None = None
         self._read_at = 0.0
         self._included: set[str] = set()
+        self.allows: Callable[[Head], bool] = lambda _: True
+        """Whether what the transaction has seen of the lake besides tables is the same in a later HEAD."""
         self.stayed: Unavailable | None = None
         """Why the instant lacks versions that are newer than HEAD, if it does: enough for a reader, but a
         writer must not conclude from it that there is nothing to change."""
@@ -83,7 +85,7 @@ class PinnedInstant:
     def pin_instant(self, names: Sequence[str], touched: Sequence[Pinned], blind: bool = False) -> None:
         """The next statement names these tables; `blind` if it only appends to them.
 
-        `touched` are the tables that the transaction stands on. Conflict if one of the new ones is not known
+        `touched` are the tables that the transaction has used. Conflict if one of the new ones is not known
         at the pinned instant, and what was touched has moved since.
         """
         new = [name for name in names if name.casefold() not in self._included]
@@ -157,7 +159,7 @@ class PinnedInstant:
         self._included = {ref.name.casefold() for ref in touched}
 
     def forget(self) -> None:
-        """Pin anew with the next statement."""
+        """Pin again with the next statement."""
         self._head, self._read, self.stayed = None, None, None
         self._included.clear()
 
@@ -237,16 +239,18 @@ class PinnedInstant:
             if read is not None:
                 break
         moved = [p for p in touched if read.head.versions.get(p.ref.location) != p.snapshot.version]
-        if not moved:
+        if not moved and self.allows(read.head):
             self.move(read)
             return
         unknown = [p.ref.name for p in tables if p.ref.location not in self.head.versions]
         if unknown:
+            changed = moved[0].ref.name if moved else ""
+            what = f"{changed!r} has changed" if moved else "a view has changed"
             raise Conflict(
                 f"table {unknown[0]!r} is not part of the transaction's instant, and a later instant cannot "
-                f"be used, because {moved[0].ref.name!r} has changed since it was read. Run the transaction "
-                "again, or name both tables in its first statement",
-                table=moved[0].ref.name,
+                f"be used, because {what} since it was read. Run the transaction again, or name both in its "
+                "first statement",
+                table=changed,
             )
 
     def _are_there(self, tables: Sequence[Pinned]) -> bool:
@@ -259,7 +263,7 @@ class PinnedInstant:
         """HEAD after an entry that makes these versions part of the lake's instant; None if another entry
         came first, which is settled then."""
         if read is None:
-            # The client that makes the log first may know later versions of these tables: look again.
+            # The client that makes the log first may know later versions of these tables: read them again.
             self._catalog.first_head(self._meter)
             return None
         newest = {pinned.ref: pinned.snapshot for pinned in tables}

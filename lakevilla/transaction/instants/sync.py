@@ -39,7 +39,7 @@ def sync(catalog: Catalog, environment: Environment, name: str | None, accept_to
         change = _adopted(read.head, newest, accept_torn)
         if name is not None and not newest:
             raise catalog.missing(name, meter, registry.find(read.head, name))
-        if change.tables or change.mended:
+        if change.tables or change.repaired:
             moved = adopt(catalog, environment, meter, read, change)
             if moved is None:
                 continue
@@ -63,7 +63,7 @@ def _newest_if_readable(catalog: Catalog, meter: Meter, head: Head, name: str) -
 
 
 def _adopted(head: Head, newest: Sequence[Pinned], accept_torn: bool) -> Adopt:
-    mended = frozenset(p.ref.location for p in newest if accept_torn and p.ref.location in head.torn)
-    after = replace(head, torn=head.torn - mended)
+    repaired = frozenset(p.ref.location for p in newest if accept_torn and p.ref.location in head.torn)
+    after = replace(head, torn=head.torn - repaired)
     tables = [Adopted(p.ref, p.snapshot.version, p.snapshot.table_id) for p in newest if is_beyond(after, p)]
-    return Adopt(tuple(tables), mended)
+    return Adopt(tuple(tables), repaired)

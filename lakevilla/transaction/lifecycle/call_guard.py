@@ -13,7 +13,7 @@ from threading import Lock
 from lakevilla.errors import InvalidInput
 
 
-class Serial:
+class CallGuard:
     """Refuses a call of a transaction while another one runs."""
 
     def __init__(self) -> None:

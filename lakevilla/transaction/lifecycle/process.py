@@ -1,4 +1,4 @@
-"""The process that began a transaction: only that one may go on with it, and it should end it."""
+"""The process that began a transaction: only that process may continue it, and it should end it."""
 
 import os
 import warnings

@@ -1,4 +1,4 @@
-"""Uploads that go on while the next statement runs.
+"""Uploads that continue while the next statement runs.
 
 A statement of a transaction is done when its rows are in files, not when the store has taken them: that is
 only needed before a statement reads them, and before the commit names them.
@@ -37,7 +37,7 @@ class Uploads:
         self._pending: dict[str, _Pending] = {}
 
     def through(self, store: Store) -> Store:
-        """The same store, with puts that go on in the background."""
+        """The same store, with puts that run in the background."""
         return _Uploading(store, self)
 
     def start(self, store: Store, key: str, data: bytes) -> None:

@@ -20,7 +20,7 @@ from lakevilla.tables.catalog import Catalog
 from lakevilla.versions.commits import Adopt, Commit, Void, Write
 from lakevilla.versions.head_encoding import Packed
 from lakevilla.versions.head_steps import Step
-from lakevilla.versions.instants import Cuts
+from lakevilla.versions.instants import Instants
 from lakevilla.versions.records import CreateTable, Entry, Head
 
 DAY_MS = 24 * 3600 * 1000
@@ -69,7 +69,7 @@ class Evidence:
         return entry.seq <= self.head
 
     def is_whole(self, entry: Entry) -> bool | None:
-        """Whether a settled entry stands; False if it was rolled back, None if the logs that show it were
+        """Whether a settled entry is visible; False if it was rolled back, None if the logs that show it were
         cleaned up."""
         if isinstance(entry.change, Void | Adopt):
             return not isinstance(entry.change, Void)
@@ -78,8 +78,8 @@ class Evidence:
             return step.published
         match entry.change:
             case Commit(writes=writes):
-                told = [self._stands(write, entry.attempt) for write in writes]
-                return False if False in told else None if None in told else True
+                parts = [self._is_published(write, entry.attempt) for write in writes]
+                return False if False in parts else None if None in parts else True
             case CreateTable(table=table):
                 seen = self.tables.get(table.location)
                 if seen is None or not seen.reaches(seen.first):
@@ -92,7 +92,7 @@ class Evidence:
         """Whether nothing that could name the transaction is missing."""
         return not self.expired and all(seen.whole for seen in self.tables.values())
 
-    def _stands(self, write: Write, attempt: str) -> bool | None:
+    def _is_published(self, write: Write, attempt: str) -> bool | None:
         """Whether the attempt published this part and no client rolled it back."""
         seen = self.tables.get(write.table.location)
         if seen is not None and seen.of(attempt + INVERSE) is not None:
@@ -124,33 +124,33 @@ class _Search:
         self._begun_ms = int(txn[:12], 16)
 
     def run(self, stop_early: bool) -> Evidence:
-        told = list(self._told())
-        if not told:
+        objects = list(self._objects())
+        if not objects:
             return Evidence(0, (), self._in_tables(self._catalog.names(self._meter), None, ()))
-        head = told[0].head
-        steps = tuple(step for packed in told for step in reversed(packed.steps) if step.txn == self._txn)
-        earlier = [] if self._reaches_back(told) else self._slots(told[-1].base.seq, head.horizon)
+        head = objects[0].head
+        steps = tuple(step for packed in objects for step in reversed(packed.steps) if step.txn == self._txn)
+        earlier = [] if self._reaches_back(objects) else self._slots(objects[-1].base.seq, head.horizon)
         numbers = [*self._unsettled(head.seq), *(step.seq for step in steps)]
         found = self._environment.fan_out([partial(self._log.read_slot, number) for number in numbers])
         seen = [entry.seen_from(head.lake) for entry in (*found, *earlier) if entry is not None]
         entries = [entry for entry in seen if entry.txn == self._txn]
-        expired = not self._reaches_back(told) and not _begins(earlier, self._begun_ms)
+        expired = not self._reaches_back(objects) and not _begins(earlier, self._begun_ms)
         evidence = Evidence(head.seq, tuple(entries), {}, steps, expired)
         if stop_early and (entries or steps):
             return evidence
         names = self._catalog.names(self._meter, head)
-        return Evidence(head.seq, tuple(entries), self._in_tables(names, head, told), steps, expired)
+        return Evidence(head.seq, tuple(entries), self._in_tables(names, head, objects), steps, expired)
 
-    def _told(self) -> Iterator[Packed]:
+    def _objects(self) -> Iterator[Packed]:
         """HEAD and what was put aside before, newest first, back to the day before the transaction began."""
-        for packed in Cuts(self._log).told():
+        for packed in Instants(self._log).objects():
             yield packed
             if self._reaches_back([packed]):
                 return
 
-    def _reaches_back(self, told: Sequence[Packed]) -> bool:
-        """Whether what lies before was written before the transaction began."""
-        base = told[-1].base
+    def _reaches_back(self, objects: Sequence[Packed]) -> bool:
+        """Whether all older objects were written before the transaction began."""
+        base = objects[-1].base
         return base.seq == 0 or (base.time_ms > 0 and self._is_before(base.time_ms))
 
     def _unsettled(self, head: int) -> Iterator[int]:
@@ -172,16 +172,18 @@ class _Search:
                 break
         return found
 
-    def _in_tables(self, names: Sequence[str], head: Head | None, told: Sequence[Packed]) -> dict[str, Seen]:
+    def _in_tables(
+        self, names: Sequence[str], head: Head | None, objects: Sequence[Packed]
+    ) -> dict[str, Seen]:
         """The lake's tables, and those that were dropped or renamed since the transaction began."""
         refs = [ref for name in names if (ref := self._catalog.resolve(name, self._meter, head)) is not None]
         current = {ref.location for ref in refs}
-        for packed in told:
+        for packed in objects:
             refs += packed.base.tables.values()
             for step in packed.steps:
                 refs += [ref for ref in step.maps.get("tables", {}).values() if ref is not None]
         known = {ref.location for ref in refs}
-        gone = {at for packed in told for step in packed.steps for at in step.added.get("dropped", ())}
+        gone = {at for packed in objects for step in packed.steps for at in step.added.get("dropped", ())}
         for location in sorted(gone - known):
             found = self._catalog.format_at(location, self._meter)
             refs += [] if found is None else [TableRef(location, location, found)]
@@ -225,5 +227,5 @@ class _Search:
 
 
 def _begins(entries: Sequence[Entry], begun_ms: int) -> bool:
-    """Whether what lies before these entries was written before the transaction began."""
+    """Whether all entries before these were written before the transaction began."""
     return any(entry.time_ms < begun_ms - DAY_MS or entry.seq == 1 for entry in entries)

@@ -69,7 +69,9 @@ def outcome_of(
                 place = f"version {version.version} of {seen.ref.name!r}"
                 return _committed(txn, place, seen.ref.name, version.version)
     for seen in evidence.tables.values():
-        if any(version.slot not in slots and _stands(seen, version.attempt) for version in seen.versions):
+        if any(
+            version.slot not in slots and _is_committed(seen, version.attempt) for version in seen.versions
+        ):
             return Outcome(txn, "unknown", _EXPIRED_ENTRY.format(name=seen.ref.name), seen.ref.name)
     _refuse_unread(txn, evidence)
     found = _not_found(catalog, environment, leases, txn)
@@ -94,7 +96,7 @@ def _refuse_unread(txn: str, evidence: Evidence) -> None:
             ) from seen.error
 
 
-def _stands(seen: Seen, attempt: str | None) -> bool:
+def _is_committed(seen: Seen, attempt: str | None) -> bool:
     """Whether the table's log has this attempt's version, and no inverse commit of it."""
     if attempt is None or attempt.endswith(INVERSE):
         return False
@@ -115,9 +117,9 @@ def _decided(txn: str, evidence: Evidence) -> Outcome | None:
     for step in evidence.steps:
         if step.final and step.kind not in _DECIDES_NOTHING:
             return _aborted(txn, step.seq)
-    told = [(entry, _of_entry(txn, evidence, entry)) for entry in evidence.entries]
-    finals = [outcome for _, outcome in told if outcome is not None and outcome.state == "committed"]
-    return next(iter(finals), None) or next((outcome for _, outcome in told if outcome is not None), None)
+    judged = [(entry, _of_entry(txn, evidence, entry)) for entry in evidence.entries]
+    finals = [outcome for _, outcome in judged if outcome is not None and outcome.state == "committed"]
+    return next(iter(finals), None) or next((outcome for _, outcome in judged if outcome is not None), None)
 
 
 def _of_entry(txn: str, evidence: Evidence, entry: Entry) -> Outcome | None:

@@ -60,13 +60,13 @@ class Fence:
                 "since it began have expired, and another client may have resumed it. This client changed "
                 f"nothing; lake.outcome({self._txn!r}) shows what is known about it"
             )
-        found = next((step for step in steps if step.txn == self._txn and _stands(step)), None)
+        found = next((step for step in steps if step.txn == self._txn and _is_visible(step)), None)
         if found is None:
             self._seen = read.head.seq
         return found
 
 
-def _stands(step: Step) -> bool:
+def _is_visible(step: Step) -> bool:
     """Whether something of the entry is visible: it is published, or could be rolled back only in part."""
     return step.kind != "void" and (step.published or bool(step.added.get("torn")))
 

@@ -13,6 +13,7 @@ from lakevilla.sublogs.records import Anew, Ran, Record, Saved, Touched
 from lakevilla.transaction.redo.operations import Operation, Operations
 from lakevilla.transaction.statements.effect import TableChange, TableDrop
 from lakevilla.transaction.workspace import Workspace
+from lakevilla.versions.views import ViewChange, encode_view_change
 
 
 def record_of(workspace: Workspace, operation: Operation) -> Callable[[], Ran]:
@@ -42,6 +43,8 @@ def record_of(workspace: Workspace, operation: Operation) -> Callable[[], Ran]:
         makes=made is not None,
         drops=isinstance(pending, TableDrop),
         seq=instant.head.seq if instant is not None and instant.is_pinned else None,
+        view=encode_view_change(pending) if isinstance(pending, ViewChange) else None,
+        seen=workspace.stored_views.encoded(),
     )
     return partial(_with_change, ran, pending) if isinstance(pending, TableChange) else lambda: ran
 

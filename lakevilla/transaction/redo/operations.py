@@ -13,6 +13,7 @@ from lakevilla.tables.pinned import Pinned
 from lakevilla.transaction.statements.effect import Effect, LakeChange, TableChange, TableDrop
 from lakevilla.transaction.statements.statement import Statement
 from lakevilla.transaction.workspace import Workspace
+from lakevilla.versions.views import ViewChange
 
 READ = "READ"
 """The operation of a statement that changed nothing, in errors."""
@@ -75,6 +76,8 @@ class Operation:
                 return change.operation
             case TableDrop():
                 return DROP
+            case ViewChange(view=view):
+                return "DROP VIEW" if view is None else "CREATE VIEW"
         return READ
 
     @property
@@ -95,6 +98,8 @@ class Operation:
                 workspace.write(pinned.ref.location, change)
             case TableDrop(pinned):
                 workspace.own.drop(pinned)
+            case ViewChange() as change:
+                workspace.own.change_view(change)
 
     def change_of(self, location: str) -> Change | None:
         """What the operation does to a table."""
@@ -102,7 +107,7 @@ class Operation:
             return self.pending.change
         return None
 
-    def standing_on(self, location: str) -> Change | None:
+    def change_and_reads(self, location: str) -> Change | None:
         """What it does to a table and has read of it, also lazily; None if it has nothing to do with it."""
         change, read = self.change_of(location), self.reads.of(location)
         if change is None and read is None:
@@ -231,6 +236,6 @@ class Operations:
         """All that the operations have read of a table."""
         read = ReadSet()
         for operation in self._all:
-            standing = operation.standing_on(location)
-            read = read if standing is None else read.union(standing.read)
+            change = operation.change_and_reads(location)
+            read = read if change is None else read.union(change.read)
         return read

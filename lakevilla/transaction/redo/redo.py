@@ -1,7 +1,7 @@
-"""How a transaction moves past the commits of others: rebase what stands, redo the rest (module 2).
+"""How a transaction moves past the commits of others: rebase what is still valid, redo the rest (module 2).
 
-Every version on the way is looked at: one that names our own transaction was written by a client that resumed
-it, and we are fenced.
+Every version on the way is read: one that names our own transaction was written by a client that resumed it,
+and we are fenced.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,9 +33,10 @@ class Redo:
         self.redone = 0
         self.saved_bytes = 0
         self.moves = 0
-        """How often we came to stand on a newer version."""
+        """How often the transaction moved to newer versions."""
         self.halfway = False
-        """Whether that failed: what we have done is half redone, and nothing may build on it."""
+        """Whether a move failed: then the operations are redone only in part, and nothing may build on
+        them."""
         self.begin(attempt)
 
     def begin(self, attempt: str) -> None:
@@ -44,7 +45,7 @@ class Redo:
         self._attempts |= {attempt, attempt + INVERSE}
 
     def catch_up(self, between: Mapping[str, Sequence[Taken]]) -> None:
-        """Stand on the versions after these commits, by the table's location; redo what they concern.
+        """Move to the versions after these commits, by the table's location; redo what they concern.
 
         Raises Conflict if something that the client was given has changed.
         """
@@ -55,11 +56,11 @@ class Redo:
             return
         self.moves += 1
         self.halfway = True
-        stands = conflict_of(self._operations, foreign) is None
-        self._stand({place: between[place][-1].snapshot for place in foreign})
-        replay = Replay(self._workspace, {} if stands else foreign, self._before_change)
+        is_valid = conflict_of(self._operations, foreign) is None
+        self._move_to({place: between[place][-1].snapshot for place in foreign})
+        replay = Replay(self._workspace, {} if is_valid else foreign, self._before_change)
         replay.run(self._operations)
-        if not stands:
+        if not is_valid:
             self.redone += replay.redone
             self.saved_bytes += replay.saved_bytes
         self.halfway = False
@@ -77,8 +78,8 @@ class Redo:
             name = self._workspace.base(place).ref.name
             raise conflict(operation.name, name, hit, "the transaction is without recovery (R)")
 
-    def _stand(self, newest: Mapping[str, Snapshot]) -> None:
-        """Stand on newer versions of some tables, without our own writes on any, nor our own tables."""
+    def _move_to(self, newest: Mapping[str, Snapshot]) -> None:
+        """Move to newer versions of some tables, without our own writes on any, nor our own tables."""
         for pinned in self._workspace.touched:
             self._workspace.move(pinned.ref.location, newest.get(pinned.ref.location, pinned.snapshot))
         self._workspace.own.restart()

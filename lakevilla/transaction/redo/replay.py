@@ -1,8 +1,8 @@
 """Redo: bring the operations of a transaction onto newer versions of its tables (module 2).
 
-Operations that still stand keep their files. The others are undone and run again, in order, on what is
-there now. What the client has been given is part of the transaction: if a value could have changed that it
-may depend on, the operations after it cannot be redone without it, and that is a Conflict.
+Operations that are still valid keep their files. The others are undone and run again, in order, on the newer
+versions. The client may have used the values that it was given: if such a value could have changed, the
+operations after it cannot be redone without the client, and that is a Conflict.
 """
 
 import logging
@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakevilla.conflicts.files import Hit
-from lakevilla.conflicts.replays import Shift, decide_standing, shift_between
+from lakevilla.conflicts.replays import Shift, decide_redo, shift_between
 from lakevilla.errors import Conflict, InvalidInput
 from lakevilla.model import Counts, Footprint
 from lakevilla.transaction.redo.operations import Operation
@@ -30,18 +30,18 @@ Foreign = Mapping[str, Sequence[Footprint]]
 
 
 def conflict_of(operations: Iterable[Operation], foreign: Foreign) -> tuple[Operation, str, Hit] | None:
-    """The first operation that does not stand any more, on which table, and why."""
+    """The first operation that is not valid any more, on which table, and why."""
     for operation in operations:
         for location, footprints in foreign.items():
-            change = operation.standing_on(location)
-            hit = None if change is None else decide_standing(change, footprints, ())
+            change = operation.change_and_reads(location)
+            hit = None if change is None else decide_redo(change, footprints, ())
             if hit is not None:
                 return operation, location, hit
     return None
 
 
 class Replay:
-    """One redo. The workspace must already stand on the newer versions, without own writes."""
+    """One redo. The workspace must be at the newer versions already, without own writes."""
 
     def __init__(self, workspace: Workspace, foreign: Foreign, before_change: BeforeChange) -> None:
         self._workspace = workspace
@@ -52,7 +52,8 @@ class Replay:
         self.saved_bytes = 0
 
     def run(self, operations: Iterable[Operation]) -> None:
-        """Redo what does not stand and keep the rest. Raises Conflict where a client's value changed."""
+        """Redo what is not valid any more and keep the rest. Raises Conflict where a client's value
+        changed."""
         for operation in operations:
             hit = self._hit(operation)
             if hit is None:
@@ -62,10 +63,10 @@ class Replay:
 
     def _hit(self, operation: Operation) -> tuple[str, Hit] | None:
         for location in {*self._foreign, *self._shifts}:
-            change = operation.standing_on(location)
+            change = operation.change_and_reads(location)
             if change is not None:
                 foreign, shifts = self._foreign.get(location, ()), self._shifts.get(location, ())
-                hit = decide_standing(change, foreign, shifts)
+                hit = decide_redo(change, foreign, shifts)
                 if hit is not None:
                     return location, hit
         return None
@@ -130,12 +131,12 @@ class Replay:
 
 
 def conflict(operation: str, table: str, hit: Hit, why: str, foreign: Sequence[Footprint] = ()) -> Conflict:
-    """The error for a transaction that cannot be redone; `foreign` is what came between."""
+    """The error for a transaction that cannot be redone; `foreign` are the commits of others since."""
     about = f" ({hit.file})" if hit.file else ""
     winner = hit.winner or (foreign[-1] if foreign else None)
-    told = "another commit" if winner is None else winner.summary
+    cause = "another commit" if winner is None else winner.summary
     return Conflict(
-        f"{operation} on {table!r} conflicts with {told}: {hit.reason}{about}. It cannot be redone "
+        f"{operation} on {table!r} conflicts with {cause}: {hit.reason}{about}. It cannot be redone "
         f"automatically, because {why}. Nothing was changed; run the transaction again, or use lake.run",
         table=table,
         operation=operation,

@@ -4,10 +4,10 @@ What the old client had been given is taken for known: a number of rows must com
 a result of rows stands for everything that it could have read.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from lakevilla.errors import Conflict, Corrupt, InvalidInput
 from lakevilla.model import ReadSet, TableRef
@@ -22,12 +22,13 @@ from lakevilla.transaction.statements.dispatch import named_by, run_statement
 from lakevilla.transaction.statements.effect import Effect, TableChange, TableDrop
 from lakevilla.transaction.statements.statement import Statement
 from lakevilla.transaction.workspace import Workspace
-from lakevilla.versions.instants import Cuts
+from lakevilla.versions.instants import Instants
+from lakevilla.versions.views import ViewChange, decode_view_change
 
 
 def restore(workspace: Workspace, stored: Sequence[Record]) -> tuple[Operations, int]:
     """The operations of an attempt, with their changes laid over the pinned tables, and how many finished."""
-    records, statements = standing(stored)
+    records, statements = current_records(stored)
     if workspace.instant is not None:
         _restore_instant(workspace, workspace.instant, records)
     operations = Operations()
@@ -45,7 +46,7 @@ def restore(workspace: Workspace, stored: Sequence[Record]) -> tuple[Operations,
     return operations, statements
 
 
-def standing(records: Sequence[Record]) -> tuple[list[Record], int]:
+def current_records(records: Sequence[Record]) -> tuple[list[Record], int]:
     """The records that are not replaced by a later one, and how many statements finished altogether."""
     found: list[Record] = []
     statements = 0
@@ -69,7 +70,7 @@ def changes_something(records: Sequence[Record]) -> bool:
             case RolledBack(name):
                 changes = changes[: savepoints.get(name, 0)]
             case Ran():
-                changes.append(record.target is not None and not record.over)
+                changes.append((record.target is not None or record.view is not None) and not record.over)
     return any(changes)
 
 
@@ -84,7 +85,7 @@ def _restore_instant(workspace: Workspace, instant: PinnedInstant, records: Sequ
         return
     log = workspace.catalog.log(workspace.meter)
     try:
-        head = NO_LAKE if log.read_head() is None else Cuts(log).at_seq(seq)
+        head = NO_LAKE if log.read_head() is None else Instants(log).at_seq(seq)
     except InvalidInput as error:
         raise Conflict(
             f"transaction {workspace.txn} cannot be resumed: the instant that it reads has expired "
@@ -96,6 +97,7 @@ def _restore_instant(workspace: Workspace, instant: PinnedInstant, records: Sequ
 
 def _operation(workspace: Workspace, ran: Ran) -> Operation:
     reads = Reads()
+    workspace.stored_views.restore(ran.seen)
     for touched in ran.touched:
         if touched.version < 0 and not workspace.is_touched(touched.table.location):
             # A table of the transaction's own that was rolled back, or that this statement makes.
@@ -136,7 +138,9 @@ def _pin(workspace: Workspace, touched: Touched) -> Pinned:
     return pinned
 
 
-def _pending(workspace: Workspace, ran: Ran, reads: Reads) -> TableChange | TableDrop | None:
+def _pending(workspace: Workspace, ran: Ran, reads: Reads) -> TableChange | TableDrop | ViewChange | None:
+    if ran.view is not None:
+        return _view_change(workspace, ran.view)
     if ran.target is None:
         return None
     ref = next((t.table for t in ran.touched if t.table.location == ran.target), None)
@@ -156,6 +160,16 @@ def _pending(workspace: Workspace, ran: Ran, reads: Reads) -> TableChange | Tabl
         return TableDrop(seen)
     change = replace(base.table.decode_change(ran.change), read=reads.of(ran.target) or ReadSet())
     return TableChange(seen, change)
+
+
+def _view_change(workspace: Workspace, record: Mapping[str, Any]) -> ViewChange:
+    try:
+        return decode_view_change(record)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Corrupt(
+            f"a record of transaction {workspace.txn} has a malformed view: {error!r}",
+            transaction=workspace.txn,
+        ) from error
 
 
 def _statement(ran: Ran) -> Statement:

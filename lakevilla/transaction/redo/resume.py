@@ -32,7 +32,7 @@ from lakevilla.transaction.lifecycle.background import BackgroundTasks
 from lakevilla.transaction.lifecycle.start import TransactionStart, journal_of
 from lakevilla.transaction.redo.fence import Fence, decided_as
 from lakevilla.transaction.redo.operations import READ, Operations
-from lakevilla.transaction.redo.restoration import changes_something, restore, standing
+from lakevilla.transaction.redo.restoration import changes_something, current_records, restore
 from lakevilla.transaction.statements.effect import TableChange
 from lakevilla.transaction.workspace import Workspace
 
@@ -120,7 +120,7 @@ def _go_on(
 
 def why_not(catalog: Catalog, txn: str, left: Sequence[Left]) -> str:
     """Why nothing can be resumed of what a transaction has left; empty if it can. Changes nothing."""
-    meter, (found, _) = Meter(), standing(left[-1].records)
+    meter, (found, _) = Meter(), current_records(left[-1].records)
     if not changes_something(found):
         return "it has changed nothing"
     try:

@@ -25,6 +25,7 @@ from lakevilla.store.names import check_table_name
 from lakevilla.tables.pinned import Pinned, seen
 from lakevilla.transaction.statements.dml import refuse_rewritten
 from lakevilla.transaction.statements.effect import Effect, LakeChange, TableChange, TableDrop
+from lakevilla.transaction.views.information_schema import is_own_schema
 from lakevilla.transaction.workspace import Workspace
 from lakevilla.versions import registry
 from lakevilla.versions.records import GONE, CreateTable, DropTable, RegisterTable, RenameTable
@@ -78,7 +79,7 @@ def register(workspace: Workspace, name: str, location: str) -> Effect:
 
 
 def _existing(workspace: Workspace, location: str) -> str:
-    """Where a table lies that a client names by a URL or a path, as the registry keeps it.
+    """The location of a table that a client names by a URL or a path, as the registry keeps it.
 
     A relative path without a dot may mean a folder of the lake or, if the lake is on this machine, one of the
     working directory.
@@ -119,6 +120,8 @@ def register_in_catalog(workspace: Workspace, name: str, catalog: str, table: st
 def rename(workspace: Workspace, name: str, to: str) -> Effect:
     """A table gets another name and stays where it is."""
     check_table_name(to)
+    workspace.stored_views.refuse(name, "renamed")
+    _refuse_view(workspace, to)
     found = _named(workspace, name)
     ref, version = (found.ref, found.snapshot.version) if isinstance(found, Pinned) else found
     taken = None if to.casefold() == ref.name.casefold() else workspace.catalog.find(to, workspace.meter)
@@ -131,6 +134,8 @@ def rename(workspace: Workspace, name: str, to: str) -> Effect:
 
 def drop(workspace: Workspace, name: str, if_exists: bool = False) -> Effect:
     """A table loses its name. Its files stay until vacuum; a table outside the root is not touched."""
+    if workspace.stored_views.find(name) is not None:
+        raise InvalidInput(f"{name!r} is a view, not a table: use DROP VIEW", table=name)
     try:
         if if_exists and workspace.find(name) is None:
             return Effect(None)
@@ -182,7 +187,7 @@ def alter(workspace: Workspace, name: str, action: sql.Action) -> Effect:
     change = pinned.table.alter(pinned.snapshot, action)
     if isinstance(action, sql.AddConstraint):
         _check_rows(workspace, pinned, action)
-        # Rows that come between would not have been checked.
+        # Rows that are added meanwhile would not have been checked.
         change = replace(change, read=ReadSet((ANYTHING,)))
     return Effect(None, TableChange(pinned, change))
 
@@ -203,6 +208,7 @@ def decide(workspace: Workspace, change: LakeChange) -> int:
 
 def _place(workspace: Workspace, name: str, format_name: str, location: str | None) -> TableRef:
     check_table_name(name)
+    _refuse_view(workspace, name)
     found = workspace.find(name)
     if found is not None:
         raise InvalidInput(
@@ -220,6 +226,15 @@ def _place(workspace: Workspace, name: str, format_name: str, location: str | No
     head = workspace.catalog.head(workspace.meter)
     fresh = workspace.environment.new_id()[-8:]
     return TableRef(name, registry.folder_for(head, name, fresh, workspace.is_free), format_name)
+
+
+def _refuse_view(workspace: Workspace, name: str) -> None:
+    """InvalidInput for a name that a table cannot have, because a view has it, or the lake's own schema."""
+    if is_own_schema(name):
+        raise InvalidInput(f"{name!r} cannot be a table: the schema information_schema is the lake's own")
+    view = workspace.stored_views.find(name)
+    if view is not None:
+        registry.refuse_view({view.name: view}, name)
 
 
 def _refuse_used(workspace: Workspace, ref: TableRef, location: str) -> None:

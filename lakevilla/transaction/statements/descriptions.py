@@ -1,11 +1,12 @@
-"""Statements about tables: columns, properties, details, history, and the statement that makes them anew."""
+"""Statements about tables: columns, properties, details, history, and the statement that creates such a
+table."""
 
 import re
 
 import pyarrow as pa
 
 from lakevilla.errors import InvalidInput, Unsupported
-from lakevilla.files.column_mapping import COMMENT
+from lakevilla.formats.columns import comment_of
 from lakevilla.formats.properties import CONSTRAINT
 from lakevilla.model import PartitionField
 from lakevilla.predicates import ANYTHING
@@ -17,7 +18,10 @@ from lakevilla.sql.words.suggestions import did_you_mean
 from lakevilla.store.metered import Meter
 from lakevilla.tables.pinned import Pinned
 from lakevilla.timestamps import utc_text
+from lakevilla.transaction.views import descriptions as view_descriptions
+from lakevilla.transaction.views.definitions import literal
 from lakevilla.transaction.workspace import Workspace
+from lakevilla.versions.views import View
 
 _PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _WIDTH = re.compile(r"(\w+)\[(\d+)\]")
@@ -25,7 +29,10 @@ _TIME = pa.timestamp("us", "UTC")
 
 
 def described(workspace: Workspace, statement: sql.Statement) -> pa.Table:
-    """What SHOW or DESCRIBE says of a table, as the transaction sees it."""
+    """What SHOW or DESCRIBE says of a table or a view, as the transaction sees it."""
+    found = _view(workspace, getattr(statement, "table", ""))
+    if found is not None:
+        return view_descriptions.described(*found, statement)
     match statement:
         case sql.Describe(table=name, extended=extended):
             pinned = workspace.pin(TableName(name))
@@ -43,14 +50,23 @@ def described(workspace: Workspace, statement: sql.Statement) -> pa.Table:
     raise AssertionError(f"{statement} is not about a table")
 
 
+def _view(workspace: Workspace, name: str) -> tuple[View, bool] | None:
+    own = workspace.stored_views.temporary.get(name.casefold())
+    if own is not None:
+        return own.view, True
+    found = workspace.stored_views.find(name)
+    return None if found is None else (found, False)
+
+
 def describe(pinned: Pinned) -> pa.Table:
-    """Name, type and nullability of every column, as Spark's DESCRIBE has them."""
+    """Name, type, nullability and comment of every column, as Spark's DESCRIBE has them."""
     schema = pinned.snapshot.schema
     return pa.table(
         {
             "col_name": [field.name for field in schema],
             "data_type": [type_name(field.type) for field in schema],
             "nullable": [field.nullable for field in schema],
+            "comment": pa.array([comment_of(field) or None for field in schema], pa.string()),
         }
     )
 
@@ -58,7 +74,7 @@ def describe(pinned: Pinned) -> pa.Table:
 def extended_description(workspace: Workspace, pinned: Pinned) -> pa.Table:
     """The columns with their comments, then facts about the table, as Spark's DESCRIBE EXTENDED has them."""
     snapshot, ref = pinned.snapshot, pinned.ref
-    rows = [(field.name, type_name(field.type), _comment(field)) for field in snapshot.schema]
+    rows = [(field.name, type_name(field.type), comment_of(field)) for field in snapshot.schema]
     if snapshot.partitioning.fields:
         rows.append(("# Partitioned by", "", ""))
         rows += [(_transform(field), "", "") for field in snapshot.partitioning.fields]
@@ -147,10 +163,10 @@ def create_text(pinned: Pinned) -> str:
     if snapshot.partitioning.fields:
         parts.append(f"PARTITIONED BY ({', '.join(_transform(f) for f in snapshot.partitioning.fields)})")
     if snapshot.comment:
-        parts.append(f"COMMENT {_literal(snapshot.comment)}")
+        parts.append(f"COMMENT {literal(snapshot.comment)}")
     kept = {key: value for key, value in _plain_properties(pinned).items() if key != "comment"}
     if kept:
-        pairs = ",\n  ".join(f"{_literal(key)} = {_literal(value)}" for key, value in sorted(kept.items()))
+        pairs = ",\n  ".join(f"{literal(key)} = {literal(value)}" for key, value in sorted(kept.items()))
         parts.append(f"TBLPROPERTIES (\n  {pairs})")
     return "\n".join(parts)
 
@@ -159,16 +175,35 @@ def _column_text(field: pa.Field) -> str:
     text = f"{_quoted(field.name)} {_type_text(field)}"
     if not field.nullable:
         text += " NOT NULL"
-    comment = _comment(field)
-    return f"{text} COMMENT {_literal(comment)}" if comment else text
+    comment = comment_of(field)
+    return f"{text} COMMENT {literal(comment)}" if comment else text
 
 
 def _type_text(field: pa.Field) -> str:
     try:
-        return type_name(field.type).upper() if not pa.types.is_nested(field.type) else type_name(field.type)
+        return _told_type(field.type)
     except Unsupported as error:
         error.column = field.name
         raise
+
+
+def _told_type(data_type: pa.DataType) -> str:
+    """A type as a statement writes it, with the comments of the fields of structs."""
+    if pa.types.is_struct(data_type):
+        return f"struct<{', '.join(map(_field_text, data_type))}>"
+    if pa.types.is_map(data_type):
+        return f"map<{_told_type(data_type.key_type)},{_told_type(data_type.item_type)}>"
+    if pa.types.is_list(data_type):
+        return f"array<{_told_type(data_type.value_type)}>"
+    return type_name(data_type).upper()
+
+
+def _field_text(field: pa.Field) -> str:
+    text = f"{_quoted(field.name)}: {_told_type(field.type)}"
+    if not field.nullable:
+        text += " NOT NULL"
+    comment = comment_of(field)
+    return f"{text} COMMENT {literal(comment)}" if comment else text
 
 
 def _named_checks(pinned: Pinned) -> dict[str, str]:
@@ -191,18 +226,9 @@ def _transform(field: PartitionField) -> str:
     return f"{sized[1]}({sized[2]}, {column})" if sized else f"{field.transform}s({column})"
 
 
-def _comment(field: pa.Field) -> str:
-    return bytes((field.metadata or {}).get(COMMENT, b"")).decode()
-
-
 def _url(workspace: Workspace, pinned: Pinned) -> str:
     return workspace.catalog.store_of(pinned.ref.location, Meter()).url
 
 
 def _quoted(name: str) -> str:
     return name if _PLAIN.fullmatch(name) else "`" + name.replace("`", "``") + "`"
-
-
-def _literal(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
-    return f"'{escaped}'"

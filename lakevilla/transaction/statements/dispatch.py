@@ -5,14 +5,22 @@ from dataclasses import replace
 from lakevilla.errors import InvalidInput
 from lakevilla.formats.properties import CONSTRAINT
 from lakevilla.sql import statements as sql
+from lakevilla.sql.views.expansion import expanded
 from lakevilla.transaction.statements import ddl, descriptions, dml, queries
 from lakevilla.transaction.statements.effect import Effect
+from lakevilla.transaction.statements.replacement import create_or_replace
 from lakevilla.transaction.statements.statement import Defines
+from lakevilla.transaction.views.definitions import create_view, drop_view
+from lakevilla.transaction.views.information_schema import is_own_schema
 from lakevilla.transaction.workspace import Workspace
 
 
 def run_statement(workspace: Workspace, statement: sql.Statement) -> Effect:
     """Run one statement of Spark SQL."""
+    read = expanded(statement, workspace.stored_views.query)
+    if read is not statement:
+        statement = read
+        workspace.pin_all(getattr(read, "tables", ()))
     match statement:
         case sql.Query():
             return queries.query(workspace, statement)
@@ -26,12 +34,16 @@ def run_statement(workspace: Workspace, statement: sql.Statement) -> Effect:
             return dml.merge(workspace, table, using, clauses, tables)
         case sql.CreateTable():
             return _create(workspace, statement)
+        case sql.CreateView():
+            return create_view(workspace, statement)
+        case sql.DropView():
+            return drop_view(workspace, statement)
         case sql.DropTable(name=name, if_exists=if_exists):
             return ddl.drop(workspace, name, if_exists)
         case sql.AlterTable(name=name, action=action):
             return ddl.alter(workspace, name, action)
-        case sql.ShowTables():
-            return Effect(workspace.engine.result(queries.show_tables(workspace, statement)))
+        case sql.ShowTables() | sql.ShowViews():
+            return Effect(workspace.engine.result(queries.show_names(workspace, statement)))
         case _:
             return Effect(workspace.engine.result(descriptions.described(workspace, statement)))
 
@@ -39,7 +51,7 @@ def run_statement(workspace: Workspace, statement: sql.Statement) -> Effect:
 def defined_by(statement: sql.Statement) -> Defines:
     """What the statement changes of the lake's registry."""
     match statement:
-        case sql.CreateTable() | sql.DropTable():
+        case sql.CreateTable() | sql.DropTable() | sql.CreateView() | sql.DropView():
             return Defines.TABLES
         case sql.AlterTable(action=sql.RenameTable()):
             return Defines.NAMES
@@ -48,7 +60,7 @@ def defined_by(statement: sql.Statement) -> Defines:
 
 def named_by(statement: sql.Statement) -> tuple[str, ...]:
     """The tables that the statement names and that have to be readable: DROP works without that."""
-    read = tuple(table.name for table in getattr(statement, "tables", ()))
+    read = tuple(t.name for t in getattr(statement, "tables", ()) if not is_own_schema(t.name))
     match statement:
         case sql.Insert() | sql.Update() | sql.Delete() | sql.Merge():
             return (statement.table, *read)
@@ -85,7 +97,8 @@ def _create(workspace: Workspace, statement: sql.CreateTable) -> Effect:
     elif not len(schema):
         raise InvalidInput(f"CREATE TABLE {statement.name!r} names no columns")
     checks = {f"{CONSTRAINT}{name}": text for name, text in statement.checks.items()}
-    done = ddl.create(
+    create = create_or_replace if statement.replace else ddl.create
+    done = create(
         workspace,
         statement.name,
         schema,

@@ -6,7 +6,9 @@ from typing import Any
 
 from lakevilla.model import Change
 from lakevilla.tables.pinned import Pinned
+from lakevilla.versions.commits import Commit
 from lakevilla.versions.records import Head, RegistryChange
+from lakevilla.versions.views import ViewChange
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class TableDrop:
 class LakeChange:
     """A change of the registry, a transaction of its own. `propose` makes it for the HEAD it follows."""
 
-    propose: Callable[[Head], RegistryChange]
+    propose: Callable[[Head], RegistryChange | Commit]
 
 
 @dataclass(frozen=True)
@@ -44,4 +46,4 @@ class Effect:
     """A statement's result for the user, and what the commit has to publish; None for a read."""
 
     result: Any
-    pending: TableChange | TableDrop | LakeChange | None = None
+    pending: TableChange | TableDrop | ViewChange | LakeChange | None = None

@@ -10,14 +10,14 @@ from sqlglot import exp
 
 from lakevilla.engines.port import Engine
 from lakevilla.engines.row_files import RowFile
-from lakevilla.errors import InvalidInput, Unsupported
+from lakevilla.errors import InvalidInput
 from lakevilla.model import PartitionField
 from lakevilla.sql import statements as sql
+from lakevilla.sql.ddl.partitioned import partition_field
 from lakevilla.sql.dialect import spark_text
 from lakevilla.sql.letters import refuse_surrogates_in
 from lakevilla.sql.parameters import literal
 from lakevilla.sql.parser import parse, parse_expression, select_from
-from lakevilla.sql.partitioned import partition_field
 from lakevilla.sql.statements import MatchedClause, MergeClauses, NotMatchedClause, TableName
 from lakevilla.store.names import check_table_name
 
@@ -82,7 +82,8 @@ def _quoted(name: str) -> str:
 
 
 def frozen(data: object) -> object:
-    """Rows that stay as they are when the client goes on with its own: a statement may be redone later."""
+    """A copy of the rows, which does not change when the client changes its own: a statement may be redone
+    later."""
     if isinstance(data, list):
         return [_copied(row) for row in data]
     return _own_copy(data) if _is_frame(data) else data
@@ -115,13 +116,22 @@ def why_once(data: object) -> str:
 def widens_by(schema: str | None) -> bool:
     """Whether a write may add columns to its table, by what the verb takes."""
     if schema == "replace":
-        raise Unsupported(
-            "schema='replace' is not supported: to replace a table's columns too, drop and create it in one "
-            "transaction; schema='merge' adds the columns that only the data has"
+        raise InvalidInput(
+            "append cannot replace columns, because the rows before stay: call overwrite(..., "
+            "schema='replace'), or append(..., schema='merge'), which adds the columns that only the data has"
         )
     if schema not in (None, "merge"):
         raise InvalidInput(f"schema={schema!r}: give schema='merge', or leave it out")
     return schema == "merge"
+
+
+def refuse_where(where: object) -> None:
+    """InvalidInput for a condition where all rows are replaced."""
+    if where is not None:
+        raise InvalidInput(
+            "overwrite(..., schema='replace') replaces all rows, because those that stay would not fit the "
+            "new columns: leave where out"
+        )
 
 
 def merge_condition(on: str | Sequence[str]) -> exp.Expr:

@@ -1,4 +1,4 @@
-"""Tables that a transaction has made or dropped, as its next statement sees them.
+"""Tables and views that a transaction has made or dropped, as its next statement sees them.
 
 It holds what the operations so far have done to names; an undo or redo of operations starts it anew and
 lets them do it again, in order.
@@ -7,6 +7,7 @@ lets them do it again, in order.
 from collections.abc import Mapping
 
 from lakevilla.tables.pinned import Pinned
+from lakevilla.versions.views import ViewChange
 
 
 class OwnTables:
@@ -17,6 +18,7 @@ class OwnTables:
         self._dropped: dict[str, Pinned] = {}
         self._used: set[str] = set()
         self._ever_made: set[str] = set()
+        self._views: dict[str, ViewChange] = {}
 
     def make(self, pinned: Pinned) -> None:
         """The name means this new table."""
@@ -31,9 +33,19 @@ class OwnTables:
             self._dropped[pinned.ref.location] = pinned
         self._names[name] = None
 
+    def change_view(self, change: ViewChange) -> None:
+        """The name means this view, or no view any more."""
+        self._views[change.name.casefold()] = change
+
+    @property
+    def views(self) -> Mapping[str, ViewChange]:
+        """The last change of each view, by its name in lower case."""
+        return self._views
+
     def restart(self) -> None:
         """As if the transaction had done nothing yet."""
         self._names.clear()
+        self._views.clear()
         self._dropped.clear()
         self._used.clear()
 
@@ -60,11 +72,11 @@ class OwnTables:
         return location in self._ever_made
 
     def unmake(self, location: str) -> None:
-        """What we made there was undone, and now another client's table lies there."""
+        """What we made there was undone, and now another client's table is there."""
         self._ever_made.discard(location)
 
     def uses(self, location: str) -> bool:
-        """Whether an operation that stands has made a table there."""
+        """Whether an operation that was not undone has made a table there."""
         return location in self._used
 
     def names(self, lake: list[str]) -> list[str]:

@@ -7,8 +7,12 @@ import pyarrow as pa
 
 from lakevilla.errors import InvalidInput
 from lakevilla.sql import statements as sql
+from lakevilla.sql.parser import select_from
 from lakevilla.sql.statements import TableName
+from lakevilla.sql.views.expansion import expanded
 from lakevilla.transaction.statements.effect import Effect
+from lakevilla.transaction.views.definitions import visible
+from lakevilla.transaction.views.information_schema import is_own_schema
 from lakevilla.transaction.workspace import Workspace
 
 
@@ -18,8 +22,23 @@ def read(workspace: Workspace, name: str, version: int | None = None, at: Any = 
         raise InvalidInput("give a version or a time, not both")
     if version is not None and not isinstance(version, int):
         raise InvalidInput(f"version must be a number; found {version!r}")
-    pinned = workspace.pin(TableName(name, version, None if at is None else milliseconds(at)))
+    table = TableName(name, version, None if at is None else milliseconds(at))
+    if is_own_schema(name) or workspace.stored_views.query(table, True) is not None:
+        return _read_view(workspace, table)
+    pinned = workspace.pin(table)
     return Effect(workspace.engine.read(workspace.source(pinned, keeps_files=True)))
+
+
+def _read_view(workspace: Workspace, table: TableName) -> Effect:
+    if table.version is not None or table.timestamp_ms is not None:
+        raise InvalidInput(
+            f"{table.name!r} is a view, and has no earlier versions: read it at an instant, by lake.at(...)",
+            table=table.name,
+        )
+    found = expanded(select_from(table.name), workspace.stored_views.query)
+    assert isinstance(found, sql.Query), "a query stays one"
+    workspace.pin_all(found.tables)
+    return query(workspace, found)
 
 
 def query(workspace: Workspace, statement: sql.Query) -> Effect:
@@ -43,14 +62,19 @@ def milliseconds(moment: Any) -> int:
     return int(zoned.timestamp() * 1000)
 
 
-def show_tables(workspace: Workspace, statement: sql.ShowTables) -> pa.Table:
-    """The names of all tables, or of those that match the pattern."""
-    names = workspace.names()
+def show_names(workspace: Workspace, statement: sql.ShowTables | sql.ShowViews) -> pa.Table:
+    """The names of all tables and views, or of those that match the pattern, and what they are."""
+    kinds = {} if isinstance(statement, sql.ShowViews) else dict.fromkeys(workspace.names(), "table")
+    for name, (_, temporary) in visible(workspace).items():
+        kinds[name] = "temporary view" if temporary else "view"
+    names = sorted(kinds)
     if statement.schema is not None:
         names = [n for n in names if n.casefold().startswith(f"{statement.schema}.".casefold())]
     if statement.pattern is not None:
         names = [n for n in names if _matches(n, statement.pattern)]
-    return pa.table({"tableName": pa.array(names, pa.string())})
+    first = "viewName" if isinstance(statement, sql.ShowViews) else "tableName"
+    text = pa.string()
+    return pa.table({first: pa.array(names, text), "kind": pa.array([kinds[n] for n in names], text)})
 
 
 def _matches(name: str, pattern: str) -> bool:

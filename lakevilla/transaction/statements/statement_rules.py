@@ -12,8 +12,8 @@ def refuse_next(picked: Guarantees, operations: Operations, statement: Statement
     features = picked.features
     if picked.once is not None and statement.defines is Defines.NAMES:
         raise InvalidInput(
-            "to register or rename a table is a transaction of its own, without once: do it before the "
-            "pipeline starts"
+            "register and rename cannot be combined with once: run them in a separate transaction, before "
+            "the pipeline starts"
         )
     if not len(operations):
         return

@@ -1,9 +1,9 @@
 """Tables of catalogs as if they were kept by files: so every other checker judges them too.
 
-A version is there when the pointer of its table names its metadata file. This write takes the place of the
-create that makes a version by files; what losers of a race left is no version. A commit of ours that a
-catalog brought further up than it expected is known by the snapshot that it made, which the version before
-does not have. Properties of others are left out: a catalog lets commits pass over them.
+A version is there when the pointer of its table names its metadata file. This write does what the create of a
+version does for tables kept by files; files left by losers of a race do not count as versions. A commit of
+ours that a catalog brought further up than it expected is known by the snapshot that it made, which the
+version before does not have. Properties of others are left out: a catalog lets commits pass over them.
 """
 
 import json
@@ -35,7 +35,7 @@ def as_files(writes: Iterable[Write]) -> list[Write]:
     current: dict[str, tuple[str, Raw]] = {}
     for write in writes:
         if write.key.startswith("_catalogs/"):
-            assert write.data is not None, "nobody drops tables of catalogs here"
+            assert write.data is not None, "no client drops tables of catalogs here"
             location, table = write.data.decode(), write.key.rpartition("/")[2]
             raw = json.loads(metadata[key_of(location)])
             before = current.get(table)
@@ -43,7 +43,7 @@ def as_files(writes: Iterable[Write]) -> list[Write]:
             found.append(_version(write, table, number_of(location), raw, before))
         elif write.key.startswith(f"{WAREHOUSE}/"):
             if write.key.endswith(".metadata.json"):
-                assert write.data is not None, "nobody deletes metadata files here"
+                assert write.data is not None, "no client deletes metadata files here"
                 known = metadata.setdefault(write.key, write.data)
                 assert known == write.data, f"{write.client} writes over {write.key}"
             found.append(replace(write, key=write.key.removeprefix(f"{WAREHOUSE}/")))

@@ -40,7 +40,7 @@ def told(version: int, data: bytes) -> dict[str, Any]:
 
 
 def parse_commit(version: int, data: bytes, root: str = "") -> Commit:
-    """A log entry; what is wrong with it by itself stands in `problems`."""
+    """A log entry; `problems` lists what is wrong with it, apart from other entries."""
     commit = Commit(version)
     defined = set()
     for line in data.decode().splitlines():
@@ -90,7 +90,7 @@ class DeltaLog:
 
     def beside(self, key: str, data: bytes) -> str | None:
         found = CHECKPOINT.match(key)
-        assert found is not None, "only checkpoints lie beside a Delta log"
+        assert found is not None, "a Delta log has no objects but entries and checkpoints"
         version = int(found["version"])
         if version >= len(self.commits):
             return f"the checkpoint of version {version} of {self._root} is ahead of its log"
@@ -115,6 +115,6 @@ def data_key(root: str, path: str) -> str:
 
 
 def checkpoint_paths(data: bytes) -> set[str]:
-    """The live files that a classic checkpoint tells of."""
+    """The live files that a classic checkpoint lists."""
     table = parquet(data).read(columns=["add"], use_threads=False)
     return {row["add"]["path"] for row in table.to_pylist() if row["add"] is not None}

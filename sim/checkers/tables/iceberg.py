@@ -1,9 +1,9 @@
 """A reader of Iceberg tables of its own, for those that are kept by files alone: small, slow, independent.
 
-Knows format 2 without partitions, with position deletes. A table begins with version 1, as in Spark's
-hadoop catalog, or with 0. Beside what is live, each version tells whether it follows from the one
-before: snapshots, their log and the metadata log only grow, sequence numbers rise, the parent is the snapshot
-before; manifests say what the snapshot did, and everything that it left alone keeps its numbers.
+Knows format 2 without partitions, with position deletes. A table begins with version 1, as in Spark's hadoop
+catalog, or with 0. Apart from the live files, each version shows whether it follows from the one before:
+snapshots, their log and the metadata log only grow, sequence numbers rise, the parent is the snapshot before;
+manifests say what the snapshot did, and everything that it left alone keeps its numbers.
 """
 
 import io
@@ -61,7 +61,7 @@ def _ours(raw: Raw, version: int) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file as a manifest tells of it, with the numbers that it inherits."""
+    """A file as a manifest lists it, with the numbers that it inherits."""
 
     path: str
     status: int
@@ -191,7 +191,8 @@ def _definition(raw: Raw) -> list[Any]:
 
 
 def _wrong_chain(before: Raw, after: Raw, version: int) -> Iterable[str]:
-    """What does not follow from the metadata of the version before. Who says so may forget snapshots."""
+    """What does not follow from the metadata of the version before. A commit that says so may remove
+    snapshots."""
     if _ours(after, version).get("operation") == "EXPIRE SNAPSHOTS":
         before = _without_forgotten(before, after)
     for part in _SAME:
@@ -266,7 +267,7 @@ def _wrong_step(before: State, after: State) -> Iterable[str]:
                 yield f"adds {entry.path}, which is live"
             expected[entry.path] = entry
         elif here is None:
-            yield f"tells of {entry.path} as {_STATUSES[entry.status]}, which is not live"
+            yield f"lists {entry.path} as {_STATUSES[entry.status]}, which is not live"
         elif entry.status == DELETED:
             expected.pop(entry.path, None)
         elif here.numbers != entry.numbers:

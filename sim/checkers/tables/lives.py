@@ -1,10 +1,11 @@
 """The lives of tables, as the writes tell them: what was published where, by whom, and whether it was right.
 
 A table lives from the first entry of its log until somebody deletes the log; another table may live in the
-same folder later. Within one life versions have no gaps, whoever has cleaned old entries away; the table's id
-never changes; an entry names only files that are there, and its rows are those of the version before with
-exactly what its transaction does. An entry under a number that was used and cleaned away is stale: it does
-nothing. A client that woke up may take its newest entry back. Nothing here knows the code that it judges.
+same folder later. Within one life versions have no gaps, even after a client has cleaned old entries; the
+table's id never changes; an entry names only files that are there, and its rows are those of the version
+before with exactly what its transaction does. An entry under a number that was used and cleaned away is
+stale: it does nothing. A client that woke up may take its newest entry back. Nothing here knows the code that
+it judges.
 """
 
 import json
@@ -15,18 +16,18 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from sim.checkers.history import Operation
-from sim.checkers.rows import Row, Rows, after, as_rows, without
 from sim.checkers.tables.commits import Commit, File, Log, Place, rows_of
 from sim.checkers.tables.delta import CHECKPOINT
 from sim.checkers.tables.logs import entry_key, new_log, place_of, root_beside, told
+from sim.checkers.tables.rows import Row, Rows, after, as_rows, without
 from sim.checkers.tables.versions import TimedWrite
 
 GRACE = 3600.0
-"""How long a transaction that began before a folder was deleted may take it for what it was, unless its
-client says that it does not know what became of it."""
+"""How long a transaction that began before a folder was deleted may use its old state, unless its client says
+that it does not know the outcome."""
 INVERSE = "-inverse"
 WRECKER = "wrecker"
-"""Who deletes whole folders."""
+"""The client that deletes whole folders."""
 STRANGERS = "stranger"
 """How the names of clients begin that know nothing of LakeVilla."""
 
@@ -66,7 +67,7 @@ class Life:
     """The versions whose entries were cleaned away."""
     checkpoints: set[int] = field(default_factory=set)
     before: tuple[dict[str, Any], Done | None] | None = None
-    """The log before the newest version, and what that version did, for whoever takes it back."""
+    """The log before the newest version, and what that version did, for a client that rolls it back."""
 
     @property
     def newest(self) -> int:
@@ -114,8 +115,8 @@ class Lives:
         return [problem for _, _, problem in self._found]
 
     def left_over(self) -> list[str]:
-        """Entries under numbers that had been used, which their clients left there although they know what
-        became of their transactions."""
+        """Entries under numbers that had been used, which their clients left there although they know the
+        outcome of their transactions."""
         found = []
         for key, (client, txn) in self._stale.items():
             op = self._operations.get(txn)
@@ -237,7 +238,7 @@ class Lives:
         for problem in problems if not excused else ():
             self._blame(client, place, f"version {place.version} of {root} {problem}")
         files = frozenset(key for file in log.live.values() for key in (file.key, *file.deletes))
-        # Who writes to a table that was dropped does not bring it back.
+        # A write to a table that was dropped does not bring it back.
         notice = commit.ours.get("notice")
         ends = bool(notice["dropped"]) if notice else bool(life.versions) and life.versions[-1].ends
         life.before = state, done
@@ -310,7 +311,7 @@ class Lives:
 
 
 def table_id(place: Place, data: bytes) -> str | None:
-    """The id of the table that an entry tells of, if it does."""
+    """The id of the table, if the entry has it."""
     if place.format == "delta":
         actions = (json.loads(line) for line in data.decode().splitlines() if line.strip())
         found = [action["metaData"]["id"] for action in actions if action.get("metaData")]

@@ -1,9 +1,9 @@
 """Markers in the log of a table (placement `log`): what may happen to an entry, judged from the writes.
 
 Every entry but the first begins as a pending marker. Only its own transaction fills it, and only when no
-entry below it is pending; whoever frees it leaves it empty, a stranger only when its owner could have shown
-no sign of life for the lease time. What is not pending never changes. No checkpoint covers a pending marker.
-So at every moment the whole log is a prefix of the commits, for everybody who knows no markers.
+entry below it is pending; a release leaves it empty, and another client may release it only after the lease
+of its owner has expired. What is not pending never changes. No checkpoint covers a pending marker. So at
+every moment the whole log is a prefix of the commits, for everybody who knows no markers.
 
 In the log of an Iceberg table, where every version is the whole state, an empty entry shows the state of a
 commit below it, and one that was freed may be rewritten to show that of a later one.
@@ -90,7 +90,7 @@ def hidden_commits(writes: Iterable[Write]) -> list[tuple[str, int]]:
 
 
 def without_markers(writes: Sequence[Write]) -> tuple[list[Write], Numbers]:
-    """The writes as if there had never been a marker, and what became of the numbers."""
+    """The writes as if there had never been a marker, and the new numbers of the versions."""
     numbers, placed = Numbers(), [(write, place_of(write.key)) for write in writes]
     for write, place in placed:
         if place is not None and _parse(write, place).state == FREED:
@@ -119,7 +119,7 @@ def _renumbered(write: Write, place: Place, numbers: Numbers) -> Write:
     key = entry_key(place.format, place.root, version)
     if place.format == "delta":
         return replace(write, key=key)
-    assert write.data is not None, "nobody deletes log entries here"
+    assert write.data is not None, "no client deletes log entries here"
     raw = json.loads(write.data)
     for before in raw["metadata-log"]:
         folder, _, name = before["metadata-file"].rpartition("/v")
@@ -161,7 +161,7 @@ def _misleading(entries: _Entries, place: Place, after: _Entry, than: int | None
         return None
     shown = entries.get((place.root, after.shows))
     if shown is None or shown.state != FILLED or after.shows >= place.version:
-        return f"shows the state of {after.shows}, which is no commit below it"
+        return f"shows the state of {after.shows}, which is not a commit below it"
     if shown.content != after.content:
         return f"says that it shows the state of {after.shows}, and shows another"
     if than is not None and after.shows <= than:
@@ -180,7 +180,7 @@ def _last(writes: Iterable[Write]) -> _Entries:
 
 
 def _parse(write: Write, place: Place) -> _Entry:
-    assert write.data is not None, "nobody deletes log entries here"
+    assert write.data is not None, "no client deletes log entries here"
     ours = told(place, write.data)
     state = {True: PENDING, False: FREED, None: FILLED}[ours.get("marker")]
     entry = _Entry(state, ours.get("txn"), write.client, write.at)

@@ -20,7 +20,7 @@ def place_of(key: str) -> Place | None:
 
 
 def root_beside(key: str) -> str | None:
-    """The table that an object tells of again, such as a checkpoint; None for other objects."""
+    """The table whose state an object repeats, such as a checkpoint; None for other objects."""
     beside = delta.root_beside(key)
     return iceberg.root_beside(key) if beside is None else beside
 

@@ -1,8 +1,8 @@
 """The queues of writers: what may happen to a ticket, judged from the writes alone.
 
 A ticket is made once. Only its own transaction writes over it while it is live; its tombstone is the last
-that is ever written there, and nobody deletes it. A stranger frees a ticket only when its owner could have
-shown no sign of life for the lease time. An entry of the table's log names a ticket of its own transaction.
+object that is ever written there, and no client deletes it. Another client releases a ticket only after the
+lease of its owner has expired. An entry of the table's log names a ticket of its own transaction.
 """
 
 import json

@@ -1,10 +1,9 @@
-"""What vacuum deletes: nothing that somebody may still read.
+"""What vacuum deletes: nothing that a reader may still need.
 
-A data file may go if it is no file of the newest version, of a version that was the newest within the last
-day, or of one that a tagged instant of the table's own lake names; and none of a table that was dropped
-within a day.
-For the global log: HEAD goes from one entry to the next and stays the same lake's; an entry that is not
-settled is never deleted.
+A data file may be deleted if it does not belong to the newest version, to a version that was the newest
+within the last day, or to one that a tagged instant of the table's own lake names. Files of a table that was
+dropped within a day stay. For the global log: HEAD goes from one entry to the next and stays the same lake's;
+an entry that is not settled is never deleted.
 """
 
 import json
@@ -12,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from sim.checkers.heads import Heads
+from sim.checkers.lake.heads import Heads
 from sim.checkers.tables.lives import WRECKER, Life, Lives, SentWrite
 
 DAY = 24 * 3600.0
@@ -93,8 +92,8 @@ class Keeping:
     def _see_torn(
         self, write: SentWrite, name: str, entry: tuple[float, dict[str, _Base]], torn: set[str]
     ) -> None:
-        """A table is torn only where a stranger has built on what had to be taken back, where the version on
-        which the entry was validated cannot be read any more, or where the table was deleted."""
+        """A table is torn only where a legacy client has built on what had to be rolled back, where the
+        version on which the entry was validated cannot be read any more, or where the table was deleted."""
         decided_at, bases = entry
         for location in torn:
             root = self._root(name, location)

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from sim.checkers.effects import Row, bag
 from sim.checkers.history import Operation
 from sim.checkers.tables.commits import Place, rows_of
+from sim.checkers.tables.effects import Row, bag
 from sim.checkers.tables.logs import new_log, place_of
 
 Bag = list[tuple[tuple[str, str], ...]]

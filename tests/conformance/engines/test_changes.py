@@ -7,9 +7,9 @@ import pytest
 
 import lakevilla as lv
 from tests.conformance.engines.both import Outcome, Twins, compared
-from tests.conformance.engines.changes import CHANGES
 from tests.conformance.engines.choice import chosen
 from tests.conformance.engines.comparison import difference
+from tests.conformance.engines.statements.changes import CHANGES
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import pytest
 from tests.conformance.engines.both import Outcome, Twins, compared
 from tests.conformance.engines.choice import chosen
 from tests.conformance.engines.known_refusals import STATEMENTS as REFUSED
-from tests.conformance.engines.statements import NAMES, QUERIES
+from tests.conformance.engines.statements.topics import NAMES, QUERIES
 
 
 @pytest.mark.parametrize(("twins", "text"), chosen(QUERIES), indirect=["twins"])

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from bench import base
-from bench.report import Result
-from bench.systems import DURABLE, OURS
+from bench.measures.report import Result
+from bench.systems.local import DURABLE, OURS
 
 CASES = [
     "read 1 row",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.jars import JarsMissing, resolve
+from bench.spark.jars import JarsMissing, resolve
 
 
 def test_jars_that_cannot_be_fetched_are_named_with_the_reason(

@@ -6,7 +6,7 @@ import time
 
 import psutil
 
-from bench.memory import ChildrenMemory, PeakMemory
+from bench.measures.memory import ChildrenMemory, PeakMemory
 
 MEGABYTE = 1024 * 1024
 

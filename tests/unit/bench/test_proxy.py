@@ -5,8 +5,8 @@ import time
 import pyarrow as pa
 import pytest
 
-from bench.proxy import kind_of, running_proxy
-from bench.seaweed import S3Server
+from bench.stores.proxy import kind_of, running_proxy
+from bench.stores.seaweed import S3Server
 from lakevilla.store.open import open_store
 
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from bench import base, large, spark_cases
-from bench.spark_systems import Sparks
-from bench.stores import running_places
+from bench import base, large
+from bench.cases import spark as spark_cases
+from bench.stores.places import running_places
+from bench.systems.spark import Sparks
 
 ONE_ROW = ["spark: read 1 row"]
 HEAVY = ["spark: append 20,000 rows"]

@@ -1,6 +1,6 @@
 """Turns, spreads and ratios."""
 
-from bench.timing import interleave, ratio, spread, timed
+from bench.measures.timing import interleave, ratio, spread, timed
 
 
 def test_systems_take_turns_and_the_first_turn_too() -> None:

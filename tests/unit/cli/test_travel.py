@@ -1,4 +1,4 @@
-"""The commands about instants of the lake: what they tell, and that names can be given and taken back."""
+"""The commands about instants of the lake: what they print, and that names can be given and removed."""
 
 import json
 from pathlib import Path

@@ -11,7 +11,7 @@ from lakevilla.markers.records import Marker
 from lakevilla.store import keys
 from lakevilla.store.open import open_store
 from lakevilla.store.prefixed import Prefixed
-from tests.lake.clocks import Days, date_files
+from tests.support.clocks import Days, date_files
 
 TXN = "0197" + "a" * 28
 

@@ -1,4 +1,4 @@
-"""What partition values tell of their columns: bounds that hold every value, and buckets of equalities."""
+"""What partition values say about their columns: bounds that hold every value, and buckets of equalities."""
 
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""Markers in the log: filled once, by their owner, if nobody can have built on the empty entry."""
+"""Markers in the log: filled once, by their owner, if no client can have built on the empty entry."""
 
 from collections.abc import Callable
 from typing import Any

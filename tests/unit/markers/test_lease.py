@@ -1,4 +1,4 @@
-"""Leases: when beats are written and when not, who is fenced, and when an owner is taken for gone."""
+"""Leases: when beats are written and when not, which client is fenced, and when an owner counts as dead."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -283,7 +283,7 @@ def test_new_attempt_of_the_same_owner_is_not_fenced() -> None:
 
 
 def _looks(pauses: list[float], owner: bool, signs: list[str] | None = None) -> list[bool]:
-    """What an observer answers at looks with these pauses before them, beside an owner that beats or not."""
+    """What an observer answers at looks after these pauses, while an owner beats or not."""
     world, _ = _world()
     answers: list[bool] = []
     with world:

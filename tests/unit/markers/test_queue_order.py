@@ -1,4 +1,4 @@
-"""Many transactions queue on one table, in simulated worlds: who gets its turn, when and how often."""
+"""Many transactions queue on one table, in simulated worlds: which one gets its turn, when and how often."""
 
 from functools import partial
 
@@ -11,7 +11,8 @@ from tests.unit.markers.players import Player, Table, marker_at, run
 
 
 class Turns:
-    """Transactions that take turns; notes who had one, and who had it at the same time as another."""
+    """Transactions that take turns; records which ones had a turn, and which ones had it at the same time as
+    another."""
 
     def __init__(self, world: World) -> None:
         self.world = world

@@ -1,4 +1,5 @@
-"""One transaction's place in the queue: what it costs, which number it gets, and who precedes it."""
+"""One transaction's place in the queue: what it costs, which number it gets, and which transactions precede
+it."""
 
 from collections.abc import Callable
 
@@ -214,7 +215,7 @@ def test_who_is_far_behind_looks_less_often_than_who_is_next(bench: Bench) -> No
     published = iter([4, 4, *range(5, 14)])
     queues[9].wait(lambda: next(published))
     pauses = bench.environment.pauses
-    # Nobody has passed yet: a turn is taken for as short as can be.
+    # No transaction has passed yet: turns are assumed to be as short as possible.
     assert pauses[0] == pytest.approx(8.5 * 0.005 / 2)
     assert min(pauses) == pytest.approx(0.005)
 

@@ -134,7 +134,7 @@ assert [meta.key for meta in store.list("")] == ["k"]
 
 
 def test_read_only_directory_can_be_read_and_refuses_writes() -> None:
-    # Root may write anywhere, so the child becomes somebody else, who could not enter pytest's folders.
+    # Root may write anywhere, so the child becomes another user, which could not enter pytest's folders.
     with tempfile.TemporaryDirectory() as root:
         Directory(root, SystemEnvironment()).put("k", b"x")
         os.chmod(f"{root}/k", 0o444)

@@ -121,7 +121,7 @@ def test_honest_store_passes() -> None:
 
 
 class RepeatsACreateAfterTheDelete(Honest):
-    """Somebody on the way sends a create again, once, when the object is gone."""
+    """A proxy on the way sends a create again, once, after the object was deleted."""
 
     repeats = 1
 

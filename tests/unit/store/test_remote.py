@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from obstore import exceptions
 
-from bench.seaweed import S3Server
+from bench.stores.seaweed import S3Server
 from lakevilla.environment import SystemEnvironment
 from lakevilla.errors import InvalidInput, Unavailable, Unsupported
 from lakevilla.store.adapters.answers import Answer

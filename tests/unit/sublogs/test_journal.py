@@ -48,7 +48,7 @@ class Scene:
         self.world.run()
 
     def left(self) -> list[str]:
-        """The names that somebody finds who looks now."""
+        """The names that a client finds now."""
         found: list[str] = []
 
         def look() -> None:

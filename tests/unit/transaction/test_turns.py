@@ -1,4 +1,5 @@
-"""Places on several tables: nobody waits for a table while it holds a place on one that comes after it."""
+"""Tickets on several tables: no transaction waits for a table while it holds a ticket on one that comes after
+it."""
 
 import threading
 import time
@@ -39,17 +40,17 @@ def _begin(lake: lv.Lake) -> tuple[WriterQueues, dict[str, Pinned]]:
 
 def test_place_on_a_table_that_is_no_longer_changed_is_given_back(open_lake: Callable[[], lv.Lake]) -> None:
     queues, tables = _begin(open_lake())
-    queues.line_up([tables["x"], tables["z"]])
-    queues.line_up([tables["y"]])
+    queues.queue_up([tables["x"], tables["z"]])
+    queues.queue_up([tables["y"]])
     assert [queues.ticket(tables[name].ref) is not None for name in "xyz"] == [False, True, False]
     assert queues.shifts == 1
 
 
 def test_places_that_were_taken_in_order_are_kept(open_lake: Callable[[], lv.Lake]) -> None:
     queues, tables = _begin(open_lake())
-    queues.line_up([tables["x"], tables["y"]])
+    queues.queue_up([tables["x"], tables["y"]])
     held = queues.ticket(tables["x"].ref)
-    queues.line_up([tables["z"], tables["y"], tables["x"]])
+    queues.queue_up([tables["z"], tables["y"], tables["x"]])
     assert (queues.ticket(tables["x"].ref), queues.shifts) == (held, 0)
 
 
@@ -63,7 +64,7 @@ def test_wait_for_one_table_gives_back_what_comes_after_it(open_lake: Callable[[
 def test_place_that_was_lost_in_sleep_costs_those_after_it(open_lake: Callable[[], lv.Lake]) -> None:
     """The sleeper's place on x is freed and another holds it; the sleeper's place on y still counts."""
     sleeper, tables = _begin(open_lake())
-    sleeper.line_up([tables["x"], tables["y"]])
+    sleeper.queue_up([tables["x"], tables["y"]])
     ticket = sleeper.ticket(tables["x"].ref)
     assert ticket is not None
     queue = sleeper._of(tables["x"].ref, tables["x"].snapshot)
@@ -73,7 +74,7 @@ def test_place_that_was_lost_in_sleep_costs_those_after_it(open_lake: Callable[[
     other.wait(tables["x"])
     time.sleep(LEASE_SECONDS)
     both = [
-        threading.Thread(target=lambda: sleeper.line_up([tables["x"], tables["y"]])),
+        threading.Thread(target=lambda: sleeper.queue_up([tables["x"], tables["y"]])),
         threading.Thread(target=lambda: (other.wait(tables["y"]), other.free())),
     ]
     for thread in both:

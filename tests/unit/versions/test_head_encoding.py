@@ -100,8 +100,8 @@ def test_head_of_the_first_format_is_a_state_without_steps() -> None:
 
 
 def test_newer_record_format_is_refused_with_the_version_it_needs() -> None:
-    newer = HEAD_BYTES.replace(b'"format":2,"lake"', b'"format":5,"lake"')
-    with pytest.raises(Unsupported, match="record format 5, and this LakeVilla reads up to 4"):
+    newer = HEAD_BYTES.replace(b'"format":2,"lake"', b'"format":6,"lake"')
+    with pytest.raises(Unsupported, match="record format 6, and this LakeVilla reads up to 5"):
         unpack(newer, "HEAD")
 
 

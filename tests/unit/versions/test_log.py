@@ -16,7 +16,7 @@ from lakevilla.versions.commits import Settled
 from lakevilla.versions.head_encoding import HEAD_BYTES, INLINE_BYTES, STEPS_KEPT
 from lakevilla.versions.log import GlobalLog, ReadHead, States
 from lakevilla.versions.records import DropTable, Entry, Head, RegisterTable
-from tests.lake.hooked import Hooked
+from tests.support.hooked import Hooked
 
 ENVIRONMENT = SystemEnvironment()
 MANY = 10_000

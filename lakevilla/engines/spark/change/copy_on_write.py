@@ -7,6 +7,7 @@ finds the files with a match, and a second one rewrites them.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from sqlglot import exp
 
@@ -23,7 +24,7 @@ from lakevilla.engines.spark.write.writer import Done, Writer, new_rows, rows_of
 from lakevilla.errors import InvalidInput
 from lakevilla.model import Counts, DataFile, WrittenFile
 from lakevilla.predicates import ANYTHING, conjunction
-from lakevilla.sql.predicate_extraction import columns_in
+from lakevilla.sql.expressions.predicate_extraction import columns_in
 from lakevilla.sql.words.suggestions import unknown_column
 
 
@@ -46,7 +47,7 @@ class Change:
         given = named(self.target, assigned)
         if not given:
             raise InvalidInput(f"UPDATE of table {self.target.name!r} sets no column")
-        files = self.source.files(self._pruning().matching(where, self._rows_where))
+        files = self.source.files(self._pruning.matching(where, self._rows_where))
         done, touched = self._rewrite(files, where, given, tasks.UPDATED)
         return Rewritten(done.added, touched, Counts(updated=done.counts[tasks.UPDATED]))
 
@@ -62,13 +63,13 @@ class Change:
 
     def _candidates(self, where: exp.Expr | None) -> tuple[list[DataFile], list[DataFile]]:
         """The files whose rows all go, and those of which some rows may."""
-        predicate = self._pruning().matching(where, self._rows_where)
+        predicate = self._pruning.matching(where, self._rows_where)
         candidates = list(self.source.files(predicate))
         if where is None:
             return candidates, []
         if not candidates:
             return [], []
-        unless = self._pruning().remaining(where, self._rows_where)
+        unless = self._pruning.remaining(where, self._rows_where)
         if unless == ANYTHING:
             return [], candidates
         partly = {file.identity for file in self.source.files(conjunction([predicate, unless]))}
@@ -148,6 +149,7 @@ class Change:
             found = {row[0] for row in self.writer.session.run(frame.collect)}
         return [file for number, file in enumerate(files) if number in found]
 
+    @cached_property
     def _pruning(self) -> Pruning:
         names = (self.source.name, self.source.name.rpartition(".")[2])
         return Pruning(self.statement, self.source, columns_in(self.source.schema, names))

@@ -11,7 +11,7 @@ from lakevilla.engines.port import MergeClauses
 from lakevilla.engines.spark import types
 from lakevilla.engines.spark.types import quoted
 from lakevilla.predicates import NOTHING, Compare, Predicate, conjunction, disjunction
-from lakevilla.sql.predicate_extraction import Found, find_column
+from lakevilla.sql.expressions.predicate_extraction import Found, find_column
 
 _FEW = 64
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pickle import dumps, loads
 from typing import Any
-from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +18,7 @@ from pyspark.sql import types as spark
 from lakevilla.engines.port import Source
 from lakevilla.engines.spark import types
 from lakevilla.engines.spark.scan.file_urls import Access, refuse_memory
+from lakevilla.engines.spark.uuids import as_text
 from lakevilla.engines.spark.write.tasks import opened, packed_place
 from lakevilla.environment import Environment
 from lakevilla.files.bitmaps import Positions
@@ -71,11 +71,11 @@ def relation(
     named = [(name, kind) for name, kind in ((file, spark.IntegerType()), (row, spark.LongType())) if name]
     columns = [spark.StructField(column.name, types.logical(column.type)) for column in source.schema]
     schema = spark.StructType([*columns, *(spark.StructField(name, kind) for name, kind in named)])
-    task = _ReadTask(
+    task = ReadTask(
         schema=source.schema,
         partition_columns=source.partition_columns,
         result=types.arrow_schema(schema),
-        files=tuple(_packed(source, access, *numbered) for numbered in files),
+        files=tuple(packed(source, access, *numbered) for numbered in files),
         extra=(file is not None, row is not None),
     )
     parts = min(len(files), sum(numbered[1].size for numbered in files) // _TASK_BYTES + 1)
@@ -147,7 +147,7 @@ def _lacks_default(column: pa.Field, stored: Iterable[pa.Field], top: bool) -> b
 
 
 @dataclass(frozen=True)
-class _File:
+class PackedFile:
     """A file as it travels to a task: where it is, and which of its rows are deleted."""
 
     number: int
@@ -157,23 +157,23 @@ class _File:
     deleted: Positions | None
 
 
-def _packed(source: Source, access: Access, number: int, file: DataFile) -> _File:
+def packed(source: Source, access: Access, number: int, file: DataFile) -> PackedFile:
     store, key = source.open(file)
     refuse_memory(store)
     deleted = None if file.deletes is None else file.deletes.rows().to_numpy(zero_copy_only=False)
-    return _File(
+    return PackedFile(
         number, packed_place(store.url, access), key, replace(file, deletes=None, entry=None), deleted
     )
 
 
 @dataclass(frozen=True)
-class _ReadTask:
+class ReadTask:
     """All that a task needs to know to read some of the files. It travels to executors."""
 
     schema: pa.Schema
     partition_columns: tuple[str, ...]
     result: pa.Schema
-    files: tuple[_File, ...]
+    files: tuple[PackedFile, ...]
     extra: tuple[bool, bool]
 
     def function(self) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -181,14 +181,14 @@ class _ReadTask:
         packed = dumps(self)
 
         def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            task: _ReadTask = loads(packed)
+            task: ReadTask = loads(packed)
             for batch in batches:
                 for position in batch.column(0).to_pylist():
                     yield from task.rows(task.files[position])
 
         return run
 
-    def rows(self, file: _File) -> Iterator[pa.RecordBatch]:
+    def rows(self, file: PackedFile) -> Iterator[pa.RecordBatch]:
         """The living rows of a file."""
         store = opened(file.place)
         found = read_file(store, file.key, file.file, self.schema, self.partition_columns)
@@ -197,7 +197,7 @@ class _ReadTask:
             numbers = np.delete(numbers, file.deleted)
             found = found.take(pa.array(numbers))
         arrays = [
-            _shown(column, kind) for column, kind in zip(found.columns, self.result.types, strict=False)
+            as_text(column, kind) for column, kind in zip(found.columns, self.result.types, strict=False)
         ]
         if self.extra[0]:
             arrays.append(pa.repeat(pa.scalar(file.number, pa.int32()), len(numbers)))
@@ -206,19 +206,3 @@ class _ReadTask:
         whole = pa.table(arrays, names=self.result.names).combine_chunks()
         for batch in whole.to_batches(_BATCH_ROWS):
             yield relabel(batch, self.result)
-
-
-def _shown(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | pa.Array:
-    """The column with its UUIDs as text, where it has any."""
-    return pa.array(map(_text, column.to_pylist()), kind) if types.has_uuid(column.type) else column
-
-
-def _text(value: Any) -> Any:
-    match value:
-        case UUID():
-            return str(value)
-        case dict():
-            return {name: _text(member) for name, member in value.items()}
-        case list() | tuple():
-            return [_text(member) for member in value]
-    return value

@@ -9,6 +9,7 @@ reach; then only comparisons count that mean the same in every session, and all 
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -23,7 +24,7 @@ from lakevilla.engines.spark.session.connect import is_connect
 from lakevilla.engines.spark.session.jvm import driver_side
 from lakevilla.errors import InvalidInput
 from lakevilla.predicates import ANYTHING, NOTHING, Predicate, disjunction
-from lakevilla.sql.predicate_extraction import Resolve, predicate_of, predicate_unless
+from lakevilla.sql.expressions.predicate_extraction import Resolve, predicate_of, predicate_unless
 
 _BY_CHANCE = {"rand", "randn", "random", "randstr", "uniform", "uuid", "shuffle"} | {
     "monotonically_increasing_id",
@@ -64,8 +65,7 @@ class Pruning:
         side = driver_side(self.statement.reader.session)
         if side is None:
             return None
-        mark = self.statement.environment.new_id()
-        view = self.statement.view(self.statement.reader.planned(self.source, mark))
+        mark, view = self._marked
         frame = self.statement.run(sql(view))
         with explained():
             found = json.loads(side.scans(frame._jdf, mark))
@@ -75,6 +75,12 @@ class Pruning:
             return NOTHING if found["empty"] else ANYTHING
         scans = [predicate_of_filters(json.dumps(filters), self.source.schema) for filters in found["scans"]]
         return disjunction(scans)
+
+    @cached_property
+    def _marked(self) -> tuple[str, str]:
+        """A mark, and a view of the source in whose plans it is found. Both serve every plan asked for."""
+        mark = self.statement.environment.new_id()
+        return mark, self.statement.view(self.statement.reader.planned(self.source, mark))
 
 
 def is_deterministic(frame: Any) -> bool:

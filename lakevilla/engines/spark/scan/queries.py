@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 from sqlglot import exp
 
 from lakevilla.engines.port import Source
@@ -23,6 +24,7 @@ from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput
 from lakevilla.sql.dialect import DIALECT
 from lakevilla.sql.tables import read_table, table_nodes
+from lakevilla.sql.words.suggestions import unknown_column
 
 _MOMENTS = {
     "now": "timestamp_millis({ms})",
@@ -84,9 +86,24 @@ class Statement:
 
     def run(self, sql: str) -> Any:
         """The text as a DataFrame, analysed."""
+        try:
+            return self._analysed(sql)
+        except InvalidInput as error:
+            raise _suggesting(error, self.sources) from error.__cause__
+
+    def _analysed(self, sql: str) -> Any:
         session = self.reader.session
         with explained():
-            return connect.sql(session, sql, self.views) if connect.is_connect(session) else session.sql(sql)
+            if connect.is_connect(session):
+                return connect.sql(session, sql, self.views)
+            try:
+                return session.sql(sql)
+            except AnalysisException as error:
+                # Files of the lake's tables are in views, whose paths were found when these were made.
+                if error.getCondition() == "PATH_NOT_FOUND":
+                    path = (error.getMessageParameters() or {}).get("path")
+                    raise InvalidInput(f"the path {path!r} of the statement does not exist") from error
+                raise
 
     def close(self) -> None:
         """Remove the views. What the user has cached stays cached.
@@ -139,6 +156,16 @@ def statement(
         yield opened
     finally:
         opened.close()
+
+
+def _suggesting(error: InvalidInput, sources: Mapping[str, Source]) -> InvalidInput:
+    """The error for an unknown column, with a suggestion from the tables where Spark has none: in ORDER BY
+    and HAVING it looks at the result alone."""
+    if not error.unknown or error.unknown != error.column or "did you mean" in error.message:
+        return error
+    names = dict.fromkeys(name for source in sources.values() for name in source.schema.names)
+    better = unknown_column(error.unknown, list(names))
+    return better if "did you mean" in better.message else error
 
 
 def _needs_escapes(node: exp.Expr) -> bool:

@@ -44,10 +44,17 @@ def driver_side(session: Any) -> Any:
 
 def _compile(gateway: Any) -> Any:
     _start_callbacks(gateway)
+    return compiled(gateway, "SnapshotIndex", "DriverSide")
+
+
+def compiled(gateway: Any, *names: str) -> Any:
+    """An object of the last of these classes, each of which is compiled with those before it in sight."""
     loader = gateway.jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    for name in ("SnapshotIndex", "DriverSide"):
+    for name in names:
         compiler = gateway.jvm.org.codehaus.janino.SimpleCompiler()
+        compiler.setSourceVersion(8)
+        compiler.setTargetVersion(8)
         compiler.setParentClassLoader(loader)
         compiler.cook(files(__package__).joinpath(f"{name}.java").read_text("utf-8"))
         loader = compiler.getClassLoader()
-    return loader.loadClass("DriverSide").getConstructors()[0].newInstance(None)
+    return loader.loadClass(names[-1]).getConstructors()[0].newInstance(None)

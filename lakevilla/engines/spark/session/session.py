@@ -14,6 +14,7 @@ from pyspark import inheritable_thread_target
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
+from lakevilla.engines.spark.failures import is_stopped, stopped
 from lakevilla.engines.spark.session.connect import is_connect
 from lakevilla.engines.spark.session.start import start
 from lakevilla.environment import Environment
@@ -40,6 +41,8 @@ class Session:
         with self._lock:
             if self._session is None:
                 self._session = _existing() or start(self._url, self._environment)
+            elif not is_connect(self._session) and is_stopped():
+                raise stopped()
             return self._session
 
     @property

@@ -33,7 +33,7 @@ from lakevilla.model import Partitioning, WrittenFile
 from lakevilla.store.port import Store
 
 KEPT, INSERTED, UPDATED, DELETED = range(4)
-"""What becomes of a row, see `Names.kind`."""
+"""What is done with a row, see `Names.kind`."""
 
 REPORT = "report binary"
 _BUFFER_BYTES = 64 * 1024 * 1024

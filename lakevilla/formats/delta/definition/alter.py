@@ -44,6 +44,7 @@ from lakevilla.sql.statements import (
     SetProperties,
     UnsetProperties,
 )
+from lakevilla.sql.words.suggestions import unknown_column
 
 NewId = Callable[[], str]
 
@@ -243,8 +244,7 @@ def _column(schema: dict[str, Any], name: str) -> dict[str, Any]:
         if field["name"] == name:
             found: dict[str, Any] = field
             return found
-    names = ", ".join(field["name"] for field in schema["fields"])
-    raise InvalidInput(f"unknown column {name!r}; available: {names}", column=name)
+    raise unknown_column(name, [field["name"] for field in schema["fields"]])
 
 
 def _largest_id(configuration: Mapping[str, str]) -> int:

@@ -23,6 +23,7 @@ from lakevilla.formats.delta.log.actions import Metadata
 from lakevilla.formats.properties import CONSTRAINT
 from lakevilla.formats.uuids import dashed
 from lakevilla.model import Change
+from lakevilla.sql.words.suggestions import unknown_column
 
 
 def create_table(
@@ -36,7 +37,7 @@ def create_table(
 ) -> Change:
     """The change that makes version 0 of a table. InvalidInput for what Delta cannot hold."""
     check_columns(schema)
-    _check_partitioning(schema, partition_columns)
+    check_partitioning(schema, partition_columns)
     configuration = dict(properties or {})
     # Constraints are fine here: there are no rows yet that would have to be checked.
     check_properties({key: value for key, value in configuration.items() if not key.startswith(CONSTRAINT)})
@@ -63,7 +64,8 @@ def create_table(
     return Change("CREATE TABLE", parameters, metadata=metadata, protocol=upgraded(FIRST, metadata))
 
 
-def _check_partitioning(schema: pa.Schema, columns: Sequence[str]) -> None:
+def check_partitioning(schema: pa.Schema, columns: Sequence[str]) -> None:
+    """InvalidInput if a table of these columns cannot be partitioned by those."""
     if not len(schema):
         raise InvalidInput("a table needs at least one column")
     if len(set(columns)) < len(columns):
@@ -71,10 +73,7 @@ def _check_partitioning(schema: pa.Schema, columns: Sequence[str]) -> None:
     for name in columns:
         position = schema.get_field_index(name)
         if position < 0:
-            raise InvalidInput(
-                f"unknown partition column {name!r}; available: {', '.join(map(repr, schema.names))}",
-                column=name,
-            )
+            raise unknown_column(name, schema.names, kind="partition column")
         if pa.types.is_nested(schema.field(position).type):
             raise InvalidInput(
                 f"{name!r} cannot be a partition column: its type {schema.field(position).type} is not "

@@ -81,10 +81,10 @@ class EntryBlock:
 
     @lazy_property
     def core(self) -> pa.Table:
-        told = {name for add in self.adds for name in add}
-        told.update(_ALWAYS)
+        keys = {name for add in self.adds for name in add}
+        keys.update(_ALWAYS)
         try:
-            columns = {field.name: self._column(field) for field in CORE if field.name in told}
+            columns = {field.name: self._column(field) for field in CORE if field.name in keys}
         except (pa.ArrowException, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise Corrupt(f"an `add` in the Delta log has a field of the wrong type: {error}") from error
         used = [name for name, column in columns.items() if name in _ALWAYS or column.null_count < self.count]

@@ -159,7 +159,7 @@ def _bounds(pieces: list[Piece], leaf: Leaf, rows: pa.Array) -> Bounds:
 
 
 def _lowered(values: pa.Array) -> pa.Array:
-    """Decimals that lie below everything which, as a double, is these."""
+    """Decimals that are below all decimals which round to these as doubles."""
     wide = pa.decimal256(_ROOM, values.type.scale)
     error = pc.multiply(pc.abs(values.cast(pa.float64())), 2.0**-52).cast(wide, safe=False)
     unit = pa.scalar(Decimal(1).scaleb(-values.type.scale), wide)

@@ -25,7 +25,7 @@ _Z85_DIGITS = {character: digit for digit, character in enumerate(_Z85)}
 
 
 def deletes_of(vector: Mapping[str, Any], root: str, locate: Locate) -> Deletes:
-    """The deletes that a deletion vector descriptor stands for; read when they are asked for."""
+    """The deletes of a deletion vector descriptor; read when they are needed."""
     try:
         cardinality, size = int(vector["cardinality"]), int(vector["sizeInBytes"])
     except (KeyError, TypeError, ValueError) as error:

@@ -156,11 +156,11 @@ def remove_action(added: Mapping[str, Any], *, now_ms: int, data_change: bool) -
     """The `remove` that ends a file, from the file's own `add` object."""
     body = {"path": added["path"], "deletionTimestamp": now_ms, "dataChange": data_change}
     body["extendedFileMetadata"] = True
-    body |= {name: _told(added[name]) for name in CARRIED if added.get(name) is not None}
+    body |= {name: _without_empty_members(added[name]) for name in CARRIED if added.get(name) is not None}
     return {"remove": body}
 
 
-def _told(value: Any) -> Any:
+def _without_empty_members(value: Any) -> Any:
     """A deletion vector without the members that it does not have; partition values may be null."""
     if isinstance(value, Mapping) and "storageType" in value:
         return {name: member for name, member in value.items() if member is not None}

@@ -97,7 +97,7 @@ def is_same(store: Store, environment: Environment, known: State, *, rewritten: 
     """Whether the table here is the one of this state, and has this version. One GET if its entry is as it
     was.
 
-    `rewritten` says that entries of the table may be, because markers lie in its log.
+    `rewritten` says that entries of the table may be rewritten, because its markers are in its log.
     """
     commit = read_entry(store, known.version) if known.info is not None else None
     unchanged = commit is not None and _is_stored(known.info, commit.info)

@@ -56,7 +56,7 @@ def fill(
     base.refuse_writes()
     version = base.version + 1
     actions = actions_of(change, author, context_of(base), environment.now_ms())
-    # Last, so that as little as possible lies between the look and the replace.
+    # Last, so that the time between the read and the replace is short.
     covered = _covered(store, environment, version)
     if covered is not None:
         return Displaced(covered)

@@ -29,8 +29,8 @@ from lakevilla.model import Author, Change
 
 @dataclass(frozen=True, slots=True)
 class TableContext:
-    """The version that a change builds on. `timestamp_ms` tells when it was committed; to learn it may
-    take a request, so it is asked only where the next version must be later."""
+    """The version that a change builds on. `timestamp_ms` is when it was committed; to learn it may take a
+    request, so it is asked only where the next version must be later."""
 
     version: int
     metadata: Metadata

@@ -96,8 +96,8 @@ def publish_notice(
     while True:
         version += 1
         author = replace(author, put=environment.new_id())
-        told = _told(notice, author, version, in_the_way, environment.now_ms())
-        in_the_way = _create(store, version, encode_entry([told]), author.txn)
+        action = _notice_action(notice, author, version, in_the_way, environment.now_ms())
+        in_the_way = _create(store, version, encode_entry([action]), author.txn)
         if in_the_way is None:
             return version, author.put
         if attempt_of(in_the_way.info) == author.attempt:
@@ -125,8 +125,10 @@ def is_stale(store: Store, version: int, orphaned: bool = False, displaced: bool
     return ours is not None and was_used(ours, covering, version, has_base)
 
 
-def _told(notice: Notice, author: Author, version: int, before: Commit | None, now_ms: int) -> Action:
-    """The only action of such an entry, with a time of its own where the one before has."""
+def _notice_action(
+    notice: Notice, author: Author, version: int, before: Commit | None, now_ms: int
+) -> Action:
+    """The only action of such an entry, with an in-commit timestamp if the entry before has one."""
     previous = None if before is None else (before.info or {}).get("inCommitTimestamp")
     return commit_info(
         Change("DROP TABLE" if notice.dropped else "RENAME TABLE", notice=notice),

@@ -42,8 +42,8 @@ _ODD = rf"%|^/|^[A-Za-z][A-Za-z0-9+.-]*:|{_DOTTED}"
 class Names:
     """Files that the log names, collected in columns.
 
-    `odd` holds the last segment of files that lie outside of the root, or whose path is spelled in a way
-    that we cannot compare (another scheme, an alias of the same place, `./`).
+    `odd` holds the last segment of files outside of the root, or whose path is spelled in a way that we
+    cannot compare (another scheme, an alias of the same place, `./`).
     """
 
     def __init__(self, root: str) -> None:

@@ -73,10 +73,9 @@ class LiveBlock:
 class State:
     """All that the log says at `version`.
 
-    `added` holds the files of recent entries, and `hidden` the identities of files that no longer count
-    in a block, because a recent entry removed it or added it anew. `info` is the version's `commitInfo`, None
-    where the entry was not read. `ticket` and `slot` are the newest that an entry which was read
-    names.
+    `added` holds the files of recent entries, and `hidden` the identities of files that no longer count in a
+    block, because a recent entry removed it or added it again. `info` is the version's `commitInfo`, None
+    where the entry was not read. `ticket` and `slot` are the newest that an entry which was read names.
     """
 
     version: int

@@ -38,6 +38,7 @@ from lakevilla.sql.statements import (
     SetProperties,
     UnsetProperties,
 )
+from lakevilla.sql.words.suggestions import unknown_column
 
 Column = dict[str, Any]
 """A column of a schema as Iceberg's JSON has it."""
@@ -123,20 +124,31 @@ def restore_columns(raw: Raw, then: Raw) -> Change | None:
     if columns == _columns(raw):
         return None
     ids = {number for column in columns for number in _ids(column)}
-    used = set(_current(raw).get("identifier-field-ids") or ())
-    used |= {field.source_id for field in default_spec(raw).fields if str(field.transform) != "void"}
-    if used - ids:
+    if set(_current(raw).get("identifier-field-ids") or ()) - ids:
         raise Unsupported(
-            "the table cannot be restored to a version with other columns: it is partitioned, or rows are "
-            "identified, by a column that was added since"
+            "the table cannot be restored to a version with other columns: rows are identified by a column "
+            "that was added since"
         )
-    return _change(raw, "RESTORE", {}, _with_columns(raw, columns))
+    changed = _with_columns(raw, columns)
+    used = {field.source_id for field in default_spec(raw).fields if str(field.transform) != "void"}
+    if used - ids:
+        # Partitioned by a column that was added since: new files are divided as they were then.
+        spec = default_spec(then)
+        if spec.spec_id not in specs(raw):
+            raise Unsupported(
+                "the table cannot be restored to a version with other columns: it is partitioned by a column "
+                "that was added since, and its metadata does not have the earlier partitioning any more"
+            )
+        changed["default-spec-id"] = spec.spec_id
+        if format_version(raw) == 1:
+            changed["partition-spec"] = then.get("partition-spec")
+    return _change(raw, "RESTORE", {}, changed)
 
 
 def set_properties(raw: Raw, wanted: Mapping[str, str]) -> Change:
     """SET TBLPROPERTIES."""
     wanted = dict(wanted)
-    _refuse_upgrade(raw, wanted.pop(FORMAT_VERSION, None))
+    refuse_upgrade(raw, wanted.pop(FORMAT_VERSION, None))
     check_properties(wanted)
     changed = {"properties": {**shown(properties(raw)), **wanted}}
     return _change(raw, "SET TBLPROPERTIES", {"properties": _text(wanted)}, changed)
@@ -214,8 +226,7 @@ def _column(columns: list[Column], name: str) -> Column:
     for column in columns:
         if column["name"] == name:
             return column
-    names = ", ".join(column["name"] for column in columns)
-    raise InvalidInput(f"unknown column {name!r}; available: {names}", column=name)
+    raise unknown_column(name, [column["name"] for column in columns])
 
 
 def _last_id(raw: Raw) -> int:
@@ -260,7 +271,8 @@ def _check_partition_names(raw: Raw, column: Column) -> None:
                 )
 
 
-def _refuse_upgrade(raw: Raw, wanted: str | None) -> None:
+def refuse_upgrade(raw: Raw, wanted: str | None) -> None:
+    """Unsupported if a statement asks for another version of the format."""
     now = format_version(raw)
     if wanted is not None and wanted != str(now):
         raise Unsupported(

@@ -20,6 +20,7 @@ from lakevilla.formats.iceberg.definition.schema import from_arrow
 from lakevilla.formats.iceberg.definition.settings import FORMAT_VERSION, check_properties
 from lakevilla.formats.uuids import dashed
 from lakevilla.model import Change, PartitionField
+from lakevilla.sql.words.suggestions import unknown_column
 
 _FIRST_PARTITION_ID = 1000
 _TIMES = ("year", "month", "day", "hour")
@@ -49,12 +50,12 @@ def create_table(
     if comment is not None:
         wanted["comment"] = comment
     columns = from_arrow(schema)
-    fields = _partition_fields(columns, partition_by)
+    fields = partition_fields_of(columns, partition_by)
     raw = _metadata(version, columns, fields, wanted, now_ms)
     raw |= {"table-uuid": dashed(new_id()), "location": location}
     # Nothing may be published that we could not write to afterwards.
     refuse_write(raw)
-    by = ", ".join(_spelt(field) for field in partition_by)
+    by = ", ".join(field_text(field) for field in partition_by)
     return Change("CREATE TABLE", {"partitionBy": by} if by else {}, metadata=raw)
 
 
@@ -100,7 +101,8 @@ def _metadata(
     return raw | {"last-sequence-number": 0}
 
 
-def _partition_fields(columns: Schema, partition_by: Sequence[PartitionField]) -> list[dict[str, Any]]:
+def partition_fields_of(columns: Schema, partition_by: Sequence[PartitionField]) -> list[dict[str, Any]]:
+    """The fields of a partition spec over these columns."""
     fields: list[dict[str, Any]] = []
     seen: set[Any] = set()
     for number, field in enumerate(partition_by, _FIRST_PARTITION_ID):
@@ -112,8 +114,8 @@ def _partition_fields(columns: Schema, partition_by: Sequence[PartitionField]) -
         for key in (("name", field.name.lower()), ("value", source.field_id, spelt)):
             if key in seen:
                 raise InvalidInput(
-                    f"redundant partition field {_spelt(field)}: another one divides the rows already; leave "
-                    "it out"
+                    f"redundant partition field {field_text(field)}: another one divides the rows already; "
+                    "leave it out"
                 )
             seen.add(key)
         fields.append(
@@ -134,15 +136,13 @@ def _source(columns: Schema, field: PartitionField) -> NestedField:
     for name in field.source:
         found = members.field_by_name(name)
         if found is None:
-            known = ", ".join(member.name for member in members.fields)
-            raise InvalidInput(
-                f"unknown partition column {'.'.join(field.source)!r}; available: {known}",
-                column=".".join(field.source),
-            )
+            known = [member.name for member in members.fields]
+            raise unknown_column(".".join(field.source), known, kind="partition column")
         members = found.field_type if isinstance(found.field_type, StructType) else StructType()
     if found is None or not found.field_type.is_primitive:
         raise InvalidInput(
-            f"cannot partition by {_spelt(field)}: the column must have a simple type, and may be in a struct"
+            f"cannot partition by {field_text(field)}: the column must have a simple type, and may be in "
+            "a struct"
         )
     return found
 
@@ -159,7 +159,8 @@ def _transform(field: PartitionField, source: NestedField) -> Transform[Any, Any
         )
     if not transform.can_transform(source.field_type):
         raise InvalidInput(
-            f"cannot partition by {_spelt(field)}: {field.transform} does not apply to {source.field_type}"
+            f"cannot partition by {field_text(field)}: {field.transform} does not apply to "
+            f"{source.field_type}"
         )
     return transform
 
@@ -169,11 +170,11 @@ def _check_name(columns: Schema, field: PartitionField, source: NestedField) -> 
     own = same is not None and same.field_id == source.field_id and field.transform == "identity"
     if not field.name or (same is not None and not own):
         raise InvalidInput(
-            f"cannot name the partition field {_spelt(field)} {field.name!r}: the name is empty or that of a "
-            "column; choose another one"
+            f"cannot name the partition field {field_text(field)} {field.name!r}: the name is empty or that "
+            "of a column; choose another one"
         )
 
 
-def _spelt(field: PartitionField) -> str:
+def field_text(field: PartitionField) -> str:
     source = ".".join(field.source)
     return source if field.transform == "identity" else f"{field.transform}({source})"

@@ -1,4 +1,4 @@
-"""The name mapping of a table: under which names its columns lie in data files without field ids.
+"""The name mapping of a table: the names of its columns in data files without field ids.
 
 It is kept in a table property, as JSON. A writer that renames or adds columns keeps it up to date, so that
 such files are read as before.

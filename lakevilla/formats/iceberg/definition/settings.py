@@ -39,7 +39,7 @@ def check_properties(properties: Mapping[str, str]) -> None:
             raise InvalidInput(f"cannot set {name!r}: it is part of the table's metadata")
         if name == _METADATA_PATH:
             raise InvalidInput(
-                f"cannot set {name!r}: the metadata of a table without a catalog lies below its root"
+                f"cannot set {name!r}: the metadata of a table without a catalog must be below its root"
             )
     check_own(properties)
     try:

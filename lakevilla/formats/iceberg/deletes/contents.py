@@ -107,7 +107,7 @@ class DeleteReader:
         return found
 
     def _columns(self, numbers: Sequence[int]) -> pa.Schema:
-        """The columns of these ids, each with what lies around it, as the newest schema that has it says."""
+        """The columns of these ids, each with the structs around it, as in the newest schema that has it."""
         fields = []
         for number in numbers:
             chains = (

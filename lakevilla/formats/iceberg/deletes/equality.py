@@ -42,7 +42,7 @@ def keys_of(rows: pa.Table) -> pa.Table:
         column = rows.column(position)
         while pa.types.is_struct(column.type):
             column = pc.struct_field(column, [0])
-        # Arrow compares what an extension type stands for, not the type itself.
+        # Arrow compares the storage values of an extension type, not the type itself.
         stored = getattr(column.type, "storage_type", column.type)
         columns.append(column.cast(stored))
     return pa.table(columns, names=[str(position) for position in range(len(columns))])

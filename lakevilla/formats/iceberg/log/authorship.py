@@ -1,8 +1,8 @@
 """Which client wrote a version of an Iceberg table: our part of its metadata.
 
 The table property `lakevilla.commit` holds a JSON object with the attempt by which recovery recognises a
-commit. Clients that know nothing of it copy it into the versions that they write, so it names the version
-that it belongs to: in any other only the newest ticket, slot and notice are still true.
+commit. Legacy clients copy it into the versions that they write, so it names the version that it belongs to:
+in later versions only the newest ticket, slot and notice are still true.
 
 A marker (placement `log`) is a version with the state of an earlier one, where this property says so.
 """
@@ -21,15 +21,15 @@ _STAYS = ("ticket", "slot", "notice")
 Info = Ours
 
 
-def told(raw: Raw) -> Info:
-    """What the metadata says of our commits, of whichever version; empty if nothing."""
+def commit_info(raw: Raw) -> Info:
+    """What the metadata says about our commits, of this or an earlier version; empty if nothing."""
     text = properties(raw).get(COMMIT)
     if text is None:
         return {}
     try:
         info = json.loads(text)
     except (ValueError, TypeError, RecursionError):
-        # Another client's property of that name says nothing to us.
+        # It is another client's property of the same name.
         return {}
     return info if isinstance(info, dict) else {}
 
@@ -62,7 +62,7 @@ def make_info(
     }
     if snapshot_id is not None:
         info["snapshot"] = snapshot_id
-    known = {} if before is None else newest(told(before))
+    known = {} if before is None else newest(commit_info(before))
     stays = {name: value for name, value in {**known, **ours}.items() if name in _STAYS}
     return json.dumps({**info, "newest": {"ticket": 0, "slot": 0, **stays}}, separators=(",", ":"))
 
@@ -77,7 +77,7 @@ def as_marker(record: Mapping[str, Any], version: int, state: Raw, state_of: int
         "timestamp": record["claimed_ms"],
         "operation": marker_operation(record),
         "engine": ENGINE,
-        "newest": {"ticket": 0, "slot": 0, **newest(told(state))},
+        "newest": {"ticket": 0, "slot": 0, **newest(commit_info(state))},
     }
     return {**state, "properties": {**properties(state), COMMIT: json.dumps(info, separators=(",", ":"))}}
 

@@ -64,7 +64,7 @@ class CatalogLog:
         return found
 
     def at(self, number: int, newest: Version) -> Version | None:
-        """One GET, and one more for each hundred versions that lie between."""
+        """One GET, and one more for each hundred versions in between."""
         if number == newest.number:
             return newest
         known: Version | None = newest
@@ -85,7 +85,7 @@ class CatalogLog:
         return True
 
     def written(self, newest: Version) -> dict[int, int]:
-        """By a LIST; metadata files that lie elsewhere have the times that they record."""
+        """By a LIST; metadata files elsewhere have the times that they record."""
         found = {}
         for entry in newest.raw.get("metadata-log") or ():
             number = _number(str(entry["metadata-file"]))
@@ -166,7 +166,7 @@ class CatalogLog:
 
     def _placed(self, version: Version, before: Version | None = None) -> Version:
         """The version, and whether our commit that it names made it: then it added that snapshot."""
-        info = version.told
+        info = version.commit_info
         number, snapshot = info.get("version"), version.raw.get("current-snapshot-id")
         if number == version.number or snapshot is None or info.get("snapshot") != snapshot:
             return version

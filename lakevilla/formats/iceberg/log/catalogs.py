@@ -34,7 +34,7 @@ _NO_RIGHTS = (UnauthorizedError, ForbiddenError, OAuthError)
 
 @dataclass(frozen=True, slots=True)
 class Current:
-    """What a catalog says of a table: where it lies, and which metadata file is the current one."""
+    """What a catalog says about a table: its location, and its current metadata file."""
 
     location: str
     metadata: str

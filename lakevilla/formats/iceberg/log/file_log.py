@@ -153,7 +153,7 @@ class FileLog:
     def leave_hint(self, version: Version) -> None:
         """One put."""
         try:
-            self._tell(version, partial(self._store.put, HINT, _hint_of(version)))
+            self._write_besides(version, partial(self._store.put, HINT, _hint_of(version)))
         except LakeVillaError as error:
             logger.warning(
                 "the version hint could not be set to version %d of %s: %s",
@@ -171,7 +171,7 @@ class FileLog:
         try:
             hint = self._store.get(HINT)
             newest = (self.follow(version) or [version])[-1]
-            self._tell(newest, *self._correction(hint, _hint_of(newest)))
+            self._write_besides(newest, *self._correction(hint, _hint_of(newest)))
         except LakeVillaError as error:
             logger.warning(
                 "the version hint could not be updated after version %d of %s: %s",
@@ -188,9 +188,9 @@ class FileLog:
             return []
         return [partial(self._store.replace, HINT, right, hint.etag)]
 
-    def _tell(self, version: Version, *tasks: Callable[[], object]) -> None:
-        """Besides, where others hold versions above this one by markers: one GET that misses, or the replace
-        of those that were freed and show less."""
+    def _write_besides(self, version: Version, *tasks: Callable[[], object]) -> None:
+        """Run these tasks. If other clients hold versions above this one by markers, also one GET that
+        misses, or the replace of released ones that show an older state."""
         if markers_in_log(properties(version.raw)):
             tasks = (*tasks, partial(show_above, self._store, self._environment, version))
         self._environment.fan_out(tasks)
@@ -270,7 +270,7 @@ class FileLog:
 
 
 def _hint_of(version: Version) -> bytes:
-    """A version that was freed has no state of its own."""
+    """A released version has no own state."""
     return str(version.state_of).encode()
 
 

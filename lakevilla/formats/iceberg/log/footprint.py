@@ -120,9 +120,9 @@ def operation_and_engine(before: IcebergSnapshot | None, after: IcebergSnapshot)
     if after.at.freed_above is not None:
         return authorship.FREED, authorship.ENGINE
     info = after.at.info
-    told = _new_summaries(before, after)
-    engines = [summary.get("engine-name") or _engine(summary) for summary in told]
-    operations = [summary.get("operation", "") for summary in told]
+    summaries = _new_summaries(before, after)
+    engines = [summary.get("engine-name") or _engine(summary) for summary in summaries]
+    operations = [summary.get("operation", "") for summary in summaries]
     operation = operations[-1] if operations else ""
     if len(set(operations)) > 1:
         operation = "overwrite"

@@ -32,9 +32,9 @@ def history(
     snapshots = [
         newest.advance(version) if version.number != newest.version else newest for version in versions
     ]
-    told = snapshots if limit is None else snapshots[:limit]
+    listed = snapshots if limit is None else snapshots[:limit]
     previous: list[IcebergSnapshot | None] = [*snapshots[1:], None]
-    pairs = zip(told, previous[: len(told)], strict=True)
+    pairs = zip(listed, previous[: len(listed)], strict=True)
     return environment.fan_out([partial(_entry, snapshot, last, brief) for snapshot, last in pairs])
 
 

@@ -29,7 +29,7 @@ def fill(
     key = metadata_key(number, compressed)
     following = make_next(base, change, author, environment)
     upload(store, environment, following.objects)
-    # Last, so that as little as possible lies between the look and the replace.
+    # Last, so that the time between the read and the replace is short.
     for found in read_up(store, environment, number + 1, compressed):
         if found.version.marker is None:
             above = found.version.number

@@ -38,7 +38,8 @@ class IcebergMarkerEntries:
         return metadata_key(version, self._base.compressed)
 
     def encode(self, version: int, record: Mapping[str, Any]) -> bytes:
-        """Reads what lies below and was never shown; before one is freed, also what was pending."""
+        """Reads the versions below that were never shown; before one is released, also those that were
+        pending."""
         return _encoded(record, version, self._state_below(version, again=not record["live"]))
 
     def decode(self, version: int, data: bytes) -> Mapping[str, Any] | None:
@@ -94,7 +95,7 @@ def _shown_above(store: Store, environment: Environment, newest: Version) -> boo
         marker = there.marker
         if marker is None:
             newest = there
-        elif not there.is_pending and state_shown(there.told) < newest.state_of:
+        elif not there.is_pending and state_shown(there.commit_info) < newest.state_of:
             answer = store.replace(there.key, _encoded(marker, there.number, newest), found.etag)
             undisturbed = undisturbed and isinstance(answer, Replaced)
     return undisturbed

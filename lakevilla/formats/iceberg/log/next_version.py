@@ -1,6 +1,6 @@
 """What a change becomes in the version that publishes it: manifests, a manifest list, the next metadata.
 
-Files that stay keep their manifests. A manifest that loses a file is written anew without it, says so, and
+Files that stay keep their manifests. A manifest that loses a file is written again without it, says so, and
 takes in what is added; else that gets a manifest of its own. Many small manifests are gathered into one, so
 that a table that is written often stays quick to open.
 """
@@ -39,7 +39,7 @@ _ASKED = (
 
 
 _Status = tuple[Entry, int]
-"""A file in a manifest, and what became of it."""
+"""A file in a manifest, and its status."""
 
 
 @dataclass
@@ -111,7 +111,7 @@ class _Work:
         return NextVersion(raw, self._objects, tuple(manifests))
 
     def _living(self) -> Iterable[Manifest]:
-        """What earlier snapshots only removed is theirs to tell."""
+        """Entries that earlier snapshots removed are listed there, not again here."""
         return (manifest for manifest in self._base.manifests if not manifest.is_empty)
 
     def _changed(self, added: Sequence[Entry], gone: set[str]) -> list[Manifest]:

@@ -86,9 +86,9 @@ def publish_notice(
 ) -> tuple[int, str] | None:
     """Announce a rename or a drop by an empty version at the first free number above `base`.
 
-    Every version on the way is read; one that names this attempt ends the walk. Whatever else happened to
-    the table since does not matter: what became of its name is decided already. Versions that are held on the
-    way are freed: as this one is the whole state of the table, what is filled below it would be lost.
+    Every version on the way is read; one that names this attempt ends the walk. Whatever else happened to the
+    table since does not matter: its name is decided already. Versions that are held on the way are freed: as
+    this one is the whole state of the table, what is filled below it would be lost.
     """
     change = Change("DROP TABLE" if notice.dropped else "RENAME TABLE", notice=notice)
     while True:

@@ -23,7 +23,7 @@ logger = logging.getLogger("lakevilla.formats")
 
 
 class Names:
-    """Files that snapshots name. `odd` are the last segments of files that lie outside of the root."""
+    """Files that snapshots name. `odd` are the last segments of files outside of the root."""
 
     def __init__(self) -> None:
         self._keys: set[str] = set()

@@ -20,6 +20,7 @@ from lakevilla.formats.iceberg.metadata.document import (
     default_spec,
     properties,
     schemas,
+    specs,
 )
 
 _COMPARED = ("table-uuid", "current-schema-id", "last-column-id", "default-spec-id")
@@ -30,7 +31,7 @@ _LAST_ADDED = -1
 _REQUIREMENTS: TypeAdapter[list[TableRequirement]] = TypeAdapter(list[TableRequirement])
 _UPDATES: TypeAdapter[list[TableUpdate]] = TypeAdapter(list[TableUpdate])
 
-_Told = list[Mapping[str, Any]]
+_Updates = list[Mapping[str, Any]]
 """Requirements or updates in the JSON of Iceberg's REST catalogs."""
 
 
@@ -49,15 +50,15 @@ class AssertVersion(ValidatableTableRequirement):
 def requirements_of(base: Raw, *, exact: bool) -> tuple[TableRequirement, ...]:
     """What must still be true for a version that was made to follow `base`; `exact` where requirements are
     judged in this process."""
-    told: _Told = [
+    updates: _Updates = [
         {"type": "assert-ref-snapshot-id", "ref": _MAIN, "snapshot-id": _current(base)},
         {"type": "assert-current-schema-id", "current-schema-id": current_schema(base).schema_id},
         {"type": "assert-last-assigned-field-id", "last-assigned-field-id": base["last-column-id"]},
         {"type": "assert-default-spec-id", "default-spec-id": default_spec(base).spec_id},
     ]
     if "table-uuid" in base:
-        told.append({"type": "assert-table-uuid", "uuid": base["table-uuid"]})
-    found: list[Any] = list(_REQUIREMENTS.validate_python(told))
+        updates.append({"type": "assert-table-uuid", "uuid": base["table-uuid"]})
+    found: list[Any] = list(_REQUIREMENTS.validate_python(updates))
     if exact:
         log = base.get("metadata-log") or ()
         found.append(AssertVersion(previous=log[-1]["metadata-file"] if log else None))
@@ -77,11 +78,12 @@ def _current(raw: Raw) -> int | None:
 
 def updates_of(before: Raw, after: Raw) -> tuple[TableUpdate, ...]:
     """What makes `after` of `before`."""
-    told = [*_columns(before, after), *_snapshots(before, after), *_properties(before, after)]
-    return tuple(_UPDATES.validate_python(told))
+    parts = (_columns, _partitioning, _snapshots, _properties)
+    updates = [update for part in parts for update in part(before, after)]
+    return tuple(_UPDATES.validate_python(updates))
 
 
-def _columns(before: Raw, after: Raw) -> _Told:
+def _columns(before: Raw, after: Raw) -> _Updates:
     """Schemas are only added: that one is not listed any more does not justify to forget it."""
     wanted = current_schema(after).schema_id
     if wanted == current_schema(before).schema_id:
@@ -95,31 +97,53 @@ def _columns(before: Raw, after: Raw) -> _Told:
     ]
 
 
-def _snapshots(before: Raw, after: Raw) -> _Told:
+def _partitioning(before: Raw, after: Raw) -> _Updates:
+    """Another spec of new files, and no sort order any more where there was one."""
+    updates: _Updates = []
+    wanted = default_spec(after).spec_id
+    if wanted != default_spec(before).spec_id:
+        if wanted in specs(before):
+            updates.append({"action": "set-default-spec", "spec-id": wanted})
+        else:
+            added = next(spec for spec in after["partition-specs"] if spec["spec-id"] == wanted)
+            updates.append({"action": "add-spec", "spec": added})
+            updates.append({"action": "set-default-spec", "spec-id": _LAST_ADDED})
+    order = after.get("default-sort-order-id") or 0
+    if order != (before.get("default-sort-order-id") or 0):
+        known = {one["order-id"] for one in before.get("sort-orders") or ()}
+        if order not in known:
+            added = next(one for one in after["sort-orders"] if one["order-id"] == order)
+            updates.append({"action": "add-sort-order", "sort-order": added})
+        number = order if order in known else _LAST_ADDED
+        updates.append({"action": "set-default-sort-order", "sort-order-id": number})
+    return updates
+
+
+def _snapshots(before: Raw, after: Raw) -> _Updates:
     old = {one["snapshot-id"]: one for one in before.get("snapshots") or ()}
     new = {one["snapshot-id"]: one for one in after.get("snapshots") or ()}
     main = (before.get("refs") or {}).get(_MAIN) or {"type": "branch"}
-    told: _Told = []
+    updates: _Updates = []
     for number in new.keys() - old.keys():
-        told.append({"action": "add-snapshot", "snapshot": new[number]})
-        told.append({**main, "action": "set-snapshot-ref", "ref-name": _MAIN, "snapshot-id": number})
+        updates.append({"action": "add-snapshot", "snapshot": new[number]})
+        updates.append({**main, "action": "set-snapshot-ref", "ref-name": _MAIN, "snapshot-id": number})
     gone = sorted(old.keys() - new.keys())
     if gone:
-        told.append({"action": "remove-snapshots", "snapshot-ids": gone})
+        updates.append({"action": "remove-snapshots", "snapshot-ids": gone})
     statistics = {one["snapshot-id"] for one in before.get("partition-statistics") or ()}
-    told += [
+    updates += [
         {"action": "remove-partition-statistics", "snapshot-id": number}
         for number in gone
         if number in statistics
     ]
-    return told
+    return updates
 
 
-def _properties(before: Raw, after: Raw) -> _Told:
+def _properties(before: Raw, after: Raw) -> _Updates:
     old, new = properties(before), properties(after)
-    told: _Told = []
+    updates: _Updates = []
     if removed := sorted(old.keys() - new.keys()):
-        told.append({"action": "remove-properties", "removals": removed})
+        updates.append({"action": "remove-properties", "removals": removed})
     if changed := {name: value for name, value in new.items() if old.get(name) != value}:
-        told.append({"action": "set-properties", "updates": changed})
-    return told
+        updates.append({"action": "set-properties", "updates": changed})
+    return updates

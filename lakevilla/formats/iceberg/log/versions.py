@@ -10,7 +10,7 @@ from enum import Enum, auto
 from typing import Any, Protocol
 
 from lakevilla.formats.authorship import marker_of
-from lakevilla.formats.iceberg.log.authorship import Info, told
+from lakevilla.formats.iceberg.log.authorship import Info, commit_info
 from lakevilla.formats.iceberg.metadata.document import Raw
 from lakevilla.formats.iceberg.metadata.paths import metadata_key
 from lakevilla.formats.lazy import lazy_property
@@ -65,9 +65,9 @@ class Version:
         return self.number + 1 if self.is_made else FIRST
 
     @lazy_property
-    def told(self) -> Info:
-        """What the metadata says of our commits, of whichever version."""
-        return told(self.raw)
+    def commit_info(self) -> Info:
+        """What the metadata says about our commits, of this or an earlier version."""
+        return commit_info(self.raw)
 
     @property
     def info(self) -> Info:
@@ -100,12 +100,12 @@ class Version:
 
     @property
     def _ours(self) -> Info:
-        return self.told if self.published or self.told.get("version") == self.number else {}
+        return self.commit_info if self.published or self.commit_info.get("version") == self.number else {}
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """We made this version. `before` is the one that it stands on."""
+    """We made this version. `before` is the one that it builds on."""
 
     version: Version
     before: Version
@@ -145,7 +145,7 @@ class Log(Protocol):
 
     def create(self, base: Version, raw: Raw, txn: str) -> Made | Version:
         """Make the version after `base`; what it needs is uploaded. Otherwise the version that came first:
-        perhaps our own, perhaps a marker that holds it. CommitUnknown if nothing tells."""
+        perhaps our own, perhaps a marker that holds it. CommitUnknown if that cannot be found out."""
         ...
 
     def retract(self, number: int, put: str | None, orphaned: bool, displaced: bool) -> bool:

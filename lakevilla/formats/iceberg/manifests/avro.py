@@ -69,7 +69,7 @@ def _as_counts(data: bytes) -> bytes:
     """The file with days and moments as plain numbers.
 
     fastavro fails on those that Python's calendar does not have. It goes by annotations in the file's header,
-    which ends with the marker that also ends the file: there another word of the same length stands for them.
+    which ends with the marker that also ends the file: there another word of the same length replaces them.
     """
     header = data.find(data[-_SYNC_BYTES:])
     return _CALENDAR.sub(_UNKNOWN, data[:header]) + data[header:]

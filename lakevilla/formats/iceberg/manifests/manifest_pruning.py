@@ -50,22 +50,26 @@ def _may_match(manifests: Sequence[Manifest], predicate: Predicate, spec: Spec, 
 
 def _bounds(manifests: Sequence[Manifest], position: int, spec: Spec, arrow: pa.DataType) -> Bounds | None:
     """Bounds of the column that a partition field comes from, over each of these manifests of one spec."""
-    told = [_summary(manifest, position, spec) for manifest in manifests]
+    summaries = [_summary(manifest, position, spec) for manifest in manifests]
     transform = str(spec.fields[position].transform)
-    lowest = ends_of(transform, [_value(summary, "lower_bound", position, spec) for summary in told], arrow)
-    highest = ends_of(transform, [_value(summary, "upper_bound", position, spec) for summary in told], arrow)
+    lowest = ends_of(
+        transform, [_value(summary, "lower_bound", position, spec) for summary in summaries], arrow
+    )
+    highest = ends_of(
+        transform, [_value(summary, "upper_bound", position, spec) for summary in summaries], arrow
+    )
     if lowest is None or highest is None:
         return None
-    nulls = [0 if summary.get("contains_null") is False else None for summary in told]
+    nulls = [0 if summary.get("contains_null") is False else None for summary in summaries]
     # How many rows there are is not asked of manifests whose nulls are not counted.
-    rows = pa.array([1] * len(told), pa.int64())
+    rows = pa.array([1] * len(summaries), pa.int64())
     return Bounds(lowest[0], highest[1], pa.array(nulls, pa.int64()), rows)
 
 
 def _summary(manifest: Manifest, position: int, spec: Spec) -> Summary:
     """Empty if the list has no bounds, or bounds that do not fit."""
-    told = manifest.record.get("partitions") or ()
-    return told[position] if len(told) == len(spec.fields) else {}
+    summaries = manifest.record.get("partitions") or ()
+    return summaries[position] if len(summaries) == len(spec.fields) else {}
 
 
 def _value(summary: Summary, end: str, position: int, spec: Spec) -> Any:

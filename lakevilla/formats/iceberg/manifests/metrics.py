@@ -37,7 +37,7 @@ class Metrics:
 
 
 def leaves(schema: Schema) -> dict[Path, NestedField]:
-    """The leaf columns that lie in no list or map, by their path."""
+    """The leaf columns outside of lists and maps, by their path."""
     return dict(_leaves(schema.fields, ()))
 
 
@@ -99,7 +99,7 @@ def _lower(kind: PrimitiveType, value: Any, length: int) -> Any:
 
 
 def _upper(kind: PrimitiveType, value: Any, length: int) -> Any:
-    """None if nothing of that length lies above all that begins like the value."""
+    """None if no text of that length is above all texts that begin like the value."""
     if not _is_cut(kind, value, length):
         return 0.0 if isinstance(value, float) and value == 0 else value
     return _next_text(value[:length]) if isinstance(value, str) else _next_bytes(value[:length])

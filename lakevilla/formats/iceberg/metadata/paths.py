@@ -33,7 +33,7 @@ def metadata_key(version: int, compressed: bool = False) -> str:
 
 
 def parse_metadata_key(key: str) -> MetadataName | None:
-    """What a key is that lies in the metadata folder; None for other files."""
+    """The kind of a key in the metadata folder; None for other files."""
     name = key.removeprefix(METADATA)
     found = _BY_FILES.fullmatch(name)
     if found is not None:
@@ -45,7 +45,7 @@ def parse_metadata_key(key: str) -> MetadataName | None:
 
 
 def metadata_name(path: str) -> MetadataName | None:
-    """What the metadata file of a recorded path or key is, wherever it lies."""
+    """The name of the metadata file of a recorded path or key, in any folder."""
     return parse_metadata_key(METADATA + path.rpartition("/")[2])
 
 
@@ -65,7 +65,7 @@ def location_of(url: str) -> str:
 
 
 def recorded_path(location: str, key: str) -> str:
-    """How a table at this location records a file of its own."""
+    """How a table at this location records one of its files."""
     return f"{location.rstrip('/')}/{key}"
 
 
@@ -82,14 +82,14 @@ def without_scheme(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Recorded paths of a table whose metadata names `location`, and which lies at the URL `root`."""
+    """Recorded paths of a table whose metadata names `location`, and which is at the URL `root`."""
 
     location: str
     root: str
 
     @property
     def moved(self) -> bool:
-        """Whether the table does not lie where its metadata says."""
+        """Whether the table is not where its metadata says."""
         return _spelt(self.location) != _spelt(location_of(self.root))
 
     def key_of(self, path: str) -> str:
@@ -131,7 +131,8 @@ def _spelt(path: str) -> str:
 
 
 def url_of(path: str, root: str = "") -> str:
-    """A recorded path as a URL that a store can be opened for; without a scheme it lies where `root` does."""
+    """A recorded path as a URL that a store can be opened for; without a scheme it is on the store of
+    `root`."""
     if path.startswith("/"):
         scheme, separator, rest = root.partition("://")
         if separator and scheme != "file":

@@ -12,16 +12,21 @@ Check = Callable[[Any], bool]
 
 def misshapen(raw: Mapping[str, Any]) -> str | None:
     """The first member that is not what Iceberg's specification has there; None if all are."""
-    return next((name for name, check in _DOCUMENT.items() if not _fits(raw.get(name), check)), None)
+    return _first_wrong(raw, _DOCUMENT)
 
 
-def _fits(value: Any, check: Check) -> bool:
-    return value is None or check(value)
+def _first_wrong(value: Mapping[str, Any], members: Mapping[str, Check]) -> str | None:
+    # A plain loop: a table of 1,000 snapshots has 8,000 members to look at.
+    for name, check in members.items():
+        member = value.get(name)
+        if member is not None and not check(member):
+            return name
+    return None
 
 
 def _is(*kinds: type) -> Check:
     # A boolean is an integer to Python, but not here.
-    return lambda value: isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
+    return lambda value: isinstance(value, kinds) and not isinstance(value, bool)
 
 
 def _list_of(check: Check) -> Check:
@@ -35,9 +40,7 @@ def _map_of(check: Check) -> Check:
 def _object(**members: Check) -> Check:
     """An object whose members, named here as in Python, are absent or fit."""
     named = {name.replace("_", "-"): check for name, check in members.items()}
-    return lambda value: (
-        isinstance(value, dict) and all(_fits(value.get(name), check) for name, check in named.items())
-    )
+    return lambda value: isinstance(value, dict) and _first_wrong(value, named) is None
 
 
 def _with(name: str, check: Check) -> Check:

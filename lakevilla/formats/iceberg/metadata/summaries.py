@@ -24,9 +24,9 @@ def batch_summary(once: Batch | None) -> dict[str, str]:
 def newest_batch(raw: Raw, app: str) -> Batch:
     """The newest batch of an app that the snapshots of a table name; -1 if they name none."""
     for snapshot in reversed(raw.get("snapshots") or ()):
-        told = snapshot.get("summary") or {}
-        number = str(told.get(_BATCH, ""))
-        if told.get(_APP) == app and number.removeprefix("-").isdecimal():
+        fields = snapshot.get("summary") or {}
+        number = str(fields.get(_BATCH, ""))
+        if fields.get(_APP) == app and number.removeprefix("-").isdecimal():
             return Batch(app, int(number))
     return Batch(app, -1)
 
@@ -37,21 +37,21 @@ def summary_of(
     """The summary of a snapshot that adds and removes these data files."""
     rows_in, rows_out = sum(e.rows for e in added), sum(e.rows for e in removed)
     bytes_in, bytes_out = sum(e.size for e in added), sum(e.size for e in removed)
-    told = {
+    fields = {
         "operation": _operation(operation, bool(added), bool(removed)),
         "engine-name": "lakevilla",
         "engine-version": ENGINE.partition("/")[2],
         "changed-partition-count": str(len({(e.spec_id, e.partition) for e in (*added, *removed)})),
     }
     if added:
-        told |= _counts(
+        fields |= _counts(
             {"added-data-files": len(added), "added-records": rows_in, "added-files-size": bytes_in}
         )
     if removed:
-        told |= _counts(
+        fields |= _counts(
             {"deleted-data-files": len(removed), "deleted-records": rows_out, "removed-files-size": bytes_out}
         )
-    return told | _totals(
+    return fields | _totals(
         before,
         {
             "total-records": rows_in - rows_out,
@@ -72,15 +72,15 @@ def partition_summaries(spec: Spec, entries: Sequence[Entry]) -> list[dict[str, 
 
 def _summary(kind: Any, values: Sequence[Any]) -> dict[str, Any]:
     known = [counted(value) for value in values if value is not None and value == value]
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "contains_null": any(value is None for value in values),
         "contains_nan": any(value is not None and value != value for value in values),
         "lower_bound": None,
         "upper_bound": None,
     }
     if known and isinstance(kind, PrimitiveType):
-        told["lower_bound"], told["upper_bound"] = to_bytes(kind, min(known)), to_bytes(kind, max(known))
-    return told
+        fields["lower_bound"], fields["upper_bound"] = to_bytes(kind, min(known)), to_bytes(kind, max(known))
+    return fields
 
 
 def _operation(operation: str, adds: bool, removes: bool) -> str:

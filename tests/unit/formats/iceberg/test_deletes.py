@@ -249,7 +249,7 @@ def test_equality_is_that_of_iceberg(
 ) -> None:
     table.equalities("d", 2, rows(number, gone, kind), [number])
     assert table.deleted(table.data("f", 1, rows(number, given, kind))) == found
-    # The same beside another column, in which all rows are equal.
+    # The same together with another column, in which all rows are equal.
     table.deletes[:] = []
     table.equalities("e", 2, rows(number, gone, kind), [6, number])
     assert table.deleted(table.data("f", 1, rows(number, given, kind))) == found

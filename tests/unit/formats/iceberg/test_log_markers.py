@@ -46,7 +46,7 @@ def test_freed_marker_is_the_version_below_it_also_if_that_was_filled_later(log:
     log.mark(1, "theirs")
     log.rewrite(FREED, 1)
     made = filled(log)
-    assert shown(log, 1)[0] == log.base.version, "nobody has rewritten it yet"
+    assert shown(log, 1)[0] == log.base.version, "it was not rewritten yet"
     for newest in (log.latest(), log.table.latest(log.base), log.table.at_version(log.ours + 1)):
         assert newest is not None
         assert (newest.version, log.ids(newest)) == (log.ours + 1, [1, 2])
@@ -232,4 +232,4 @@ def test_property_that_another_client_copied_makes_no_marker(log: Log) -> None:
     assert log.latest().version == log.ours + 1
     raw = json.loads(log.found().data)
     log.store.put(metadata_key(log.ours + 1), json.dumps({**raw, "last-updated-ms": 1}).encode())
-    assert log.latest().timestamp_ms == 1, "what is no marker is taken at its word"
+    assert log.latest().timestamp_ms == 1, "a version without a marker counts as it is"

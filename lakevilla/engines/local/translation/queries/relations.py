@@ -18,7 +18,7 @@ from lakevilla.engines.local.translation.types.typed import Typed, is_list, mism
 from lakevilla.errors import InvalidInput
 from lakevilla.predicates import ANYTHING
 from lakevilla.sql.dialect import spark_text
-from lakevilla.sql.predicate_extraction import Found, find_column, predicate_of
+from lakevilla.sql.expressions.predicate_extraction import Found, find_column, predicate_of
 from lakevilla.sql.tables import is_common, read_table
 
 if TYPE_CHECKING:

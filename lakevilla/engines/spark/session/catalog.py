@@ -1,0 +1,91 @@
+"""The tables of a lake as a catalog of a session, see `LakeCatalog.java`: for `SELECT ... FROM lake.orders`.
+
+Spark loads a catalog by the name of its class, once for each session and name. To attach again only changes
+what the catalog answers.
+"""
+
+import json
+from threading import Lock
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary
+
+from lakevilla.engines.spark.session.connect import is_connect
+from lakevilla.engines.spark.session.jvm import compiled, driver_side
+from lakevilla.errors import InvalidInput, LakeVillaError, Unsupported
+
+_CLASS = "LakeCatalog"
+_OF_SPARK = ("spark_catalog", "system", "global_temp")
+_compiling = Lock()
+_classes: "WeakKeyDictionary[Any, Any]" = WeakKeyDictionary()
+
+
+class Tables(Protocol):
+    """What a catalog shows."""
+
+    def names(self) -> list[str]:
+        """The names of all tables."""
+        ...
+
+    def read(self, name: str, query: int, version: str | None, microseconds: int | None) -> Any:
+        """A table as a DataFrame; None if there is none of this name. All tables of one query are read at one
+        instant."""
+        ...
+
+
+def attach(session: Any, name: str, tables: Tables) -> None:
+    """Show these tables to the session as a catalog of this name."""
+    if is_connect(session) or driver_side(session) is None:
+        raise Unsupported(
+            "a lake can only be attached to a Spark session whose JVM belongs to this process. With Spark "
+            "Connect, read tables by lake.sql(...)"
+        )
+    if not isinstance(name, str) or not name.isidentifier():
+        raise InvalidInput(f"a lake cannot be attached as {name!r}: use letters, digits and underscores")
+    setting = f"spark.sql.catalog.{name}"
+    known = session.conf.get(setting, None)
+    if known not in (None, _CLASS) or name.lower() in _OF_SPARK:
+        raise InvalidInput(f"the session has another catalog {name!r}: attach the lake by another name")
+    session.conf.set(setting, _CLASS)
+    try:
+        _class(session).attach(session._jsparkSession, name, _Answers(tables))
+    except BaseException:
+        if known is None:
+            session.conf.unset(setting)
+        raise
+
+
+def _class(session: Any) -> Any:
+    gateway = session.sparkContext._gateway
+    with _compiling:
+        if gateway not in _classes:
+            _classes[gateway] = compiled(gateway, _CLASS)
+        return _classes[gateway]
+
+
+class _Answers:
+    """What the JVM calls back, from any thread of its own. It takes JSON, and answers with a DataFrame, a
+    text, or nothing; see `LakeCatalog.java`."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    def apply(self, asked: str) -> Any:
+        wanted = json.loads(asked)
+        try:
+            if "list" in wanted:
+                return json.dumps(_inside(wanted["list"], self._tables.names()))
+            version, moment = wanted.get("version"), wanted.get("microseconds")
+            frame = self._tables.read(wanted["table"], wanted["query"], version, moment)
+            return None if frame is None else frame._jdf
+        except LakeVillaError as error:
+            return f"!{error}"
+
+    class Java:
+        implements = ("java.util.function.Function",)
+
+
+def _inside(folder: str, names: list[str]) -> list[str]:
+    """The last parts of the names in this namespace."""
+    begin = f"{folder}." if folder else ""
+    inside = [name[len(begin) :] for name in names if name.casefold().startswith(begin.casefold())]
+    return [name for name in inside if "." not in name]

@@ -1,0 +1,1 @@
+"""Views: the statements that make them, and what they stand for."""

@@ -1,0 +1,160 @@
+"""`lake.attach`: the tables of a lake as a catalog of a Spark session, for plain Spark SQL."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import AnalysisException, IllegalArgumentException, UnsupportedOperationException
+
+import lakevilla as lv
+from lakevilla.formats.delta.snapshot import DeltaSnapshot
+from lakevilla.travel.attached import Attached
+
+
+@pytest.fixture
+def session(spark: Any) -> Any:
+    """A session of its own: catalogs stay with theirs."""
+    return spark.newSession()
+
+
+@pytest.fixture
+def lake(session: Any, tmp_path: Path) -> lv.Lake:
+    lake = lv.Lake(tmp_path / "lake", engine="local")
+    lake.create("orders", "id BIGINT, day DATE, place STRUCT<city: STRING, zip: INT>", partition_by=["day"])
+    lake.sql(
+        "INSERT INTO orders VALUES (1, DATE'2026-01-01', named_struct('city', 'Delft', 'zip', 1)), "
+        "(2, DATE'2026-01-02', named_struct('city', 'Gent', 'zip', 2))"
+    )
+    lake.create("sales.items", "id BIGINT, `odd name` STRING", format="iceberg")
+    lake.append("sales.items", [{"id": 2, "odd name": "x"}])
+    lake.attach(session)
+    return lake
+
+
+def rows(session: Any, text: str) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in session.sql(text).collect()]
+
+
+def test_tables_are_read_by_plain_sql(lake: lv.Lake, session: Any) -> None:
+    assert rows(session, "SELECT id FROM lake.orders ORDER BY id") == [(1,), (2,)]
+    joined = "SELECT `odd name`, place.city FROM lake.sales.items JOIN lake.orders USING (id)"
+    assert rows(session, joined) == [("x", "Gent")]
+    assert rows(session, "SELECT place.zip FROM lake.orders WHERE day = DATE'2026-01-02'") == [(2,)]
+    assert rows(session, "SELECT count(*), max(id) FROM lake.ORDERS") == [(2, 2)]
+    assert session.table("lake.orders").where("id > 1").count() == 1
+    assert rows(session, "SHOW TABLES IN lake") == [("", "orders", False)]
+    assert rows(session, "SHOW TABLES IN lake.sales") == [("sales", "items", False)]
+    assert rows(session, "SELECT count(*) FROM lake.orders VERSION AS OF 0") == [(0,)]
+    with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
+        session.sql("SELECT * FROM lake.nothing")
+    with pytest.raises(IllegalArgumentException, match="version 99"):
+        session.sql("SELECT * FROM lake.orders VERSION AS OF 99")
+    assert lake.read("orders").count() == 2
+
+
+def test_query_sees_the_newest_instant_and_a_frame_keeps_its_own(lake: lv.Lake, session: Any) -> None:
+    frame = session.table("lake.orders")
+    session.sql("CREATE TEMPORARY VIEW seen AS SELECT * FROM lake.orders")
+    lake.sql("DELETE FROM orders WHERE id = 1")
+    assert rows(session, "SELECT id FROM lake.orders") == [(2,)]
+    assert rows(session, "SELECT id FROM seen") == [(2,)]
+    assert frame.count() == 2
+    session.catalog.dropTempView("seen")
+
+
+def test_version_that_a_legacy_client_wrote_is_seen(lake: lv.Lake, session: Any) -> None:
+    # A client without the global log stands for one that does not know LakeVilla.
+    lv.Lake(lake.url, engine="local", features=lv.NONE).append("orders", [{"id": 3}])
+    assert rows(session, "SELECT max(id) FROM lake.orders") == [(3,)]
+
+
+def test_tables_of_a_query_are_read_at_one_instant(
+    lake: lv.Lake, session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit on both tables comes between the moments at which Spark asks for them."""
+    both = "SELECT (SELECT max(id) FROM lake.orders), (SELECT max(id) FROM lake.sales.items)"
+    source = Attached.source
+
+    def late(self: Attached, name: str, *given: Any) -> Any:
+        if name == "sales.items":
+            monkeypatch.setattr(Attached, "source", source)
+            with lake.transaction() as tx:
+                tx.append("orders", [{"id": 9}])
+                tx.append("sales.items", [{"id": 9}])
+        return source(self, name, *given)
+
+    monkeypatch.setattr(Attached, "source", late)
+    assert rows(session, both) == [(2, 2)]
+    assert rows(session, both) == [(9, 9)]
+
+
+def test_filters_choose_files_and_columns(
+    lake: lv.Lake, session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3, 7):
+        lake.append("orders", [{"id": number}])
+    chosen: list[int] = []
+    files = DeltaSnapshot.files
+
+    def counting(self: Any, predicate: Any) -> Any:
+        found = files(self, predicate)
+        chosen.append(len(found))
+        return found
+
+    monkeypatch.setattr(DeltaSnapshot, "files", counting)
+    frame = session.sql("SELECT id FROM lake.orders WHERE id = 5")
+    assert [tuple(row) for row in frame.collect()] == [(5,)]
+    assert chosen[-1] == 1
+    plan = frame._jdf.queryExecution().toString()
+    assert re.search(r"Scan LakeVilla lake\.orders.*ReadSchema: struct<id:bigint>", plan)
+
+
+def test_instant_is_pinned_and_replaced(lake: lv.Lake, session: Any) -> None:
+    lake.tag("before")
+    lake.sql("DELETE FROM orders")
+    lake.attach(session, "then", at="before")
+    changes = "SELECT count(t.id), count(n.id) FROM then.orders t LEFT JOIN lake.orders n ON t.id = n.id"
+    assert rows(session, changes) == [(2, 0)]
+    with pytest.raises(IllegalArgumentException, match="opened at entry"):
+        session.sql("SELECT * FROM then.orders VERSION AS OF 0")
+    lake.attach(session, "then", at=lake.at(tag="before"))
+    assert rows(session, "SHOW TABLES IN then") == [("", "orders", False)]
+    lake.attach(session, "then")
+    assert rows(session, changes) == [(0, 0)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "INSERT INTO lake.orders SELECT * FROM lake.orders",
+        "DELETE FROM lake.orders",
+        "UPDATE lake.orders SET id = 1",
+        "DROP TABLE lake.orders",
+        "ALTER TABLE lake.orders ADD COLUMN more INT",
+        "ALTER TABLE lake.orders RENAME TO lake.others",
+        "CREATE TABLE lake.made (id INT)",
+        "CREATE TABLE lake.made AS SELECT 1 AS id",
+        "TRUNCATE TABLE lake.orders",
+    ],
+)
+def test_change_through_the_catalog_is_refused(lake: lv.Lake, session: Any, text: str) -> None:
+    with pytest.raises((AnalysisException, UnsupportedOperationException)):
+        session.sql(text)
+    assert (lake.tables(), lake.read("orders").count()) == (["orders", "sales.items"], 2)
+
+
+def test_name_of_another_catalog_is_refused(lake: lv.Lake, session: Any) -> None:
+    session.conf.set("spark.sql.catalog.taken", "org.example.Catalog")
+    for name in ("taken", "spark_catalog", "a b", "", 5):
+        with pytest.raises(lv.InvalidInput):
+            lake.attach(session, name)  # type: ignore[arg-type] # a number is not a name
+    assert session.conf.get("spark.sql.catalog.a b", None) is None
+
+
+def test_lake_of_its_own_session_reads_what_is_attached(lake: lv.Lake, session: Any) -> None:
+    other = lv.Lake(lake.url, spark=session)
+    other.append("orders", session.table("lake.orders").selectExpr("id + 10 AS id"))
+    assert rows(session, "SELECT max(id) FROM lake.orders") == [(12,)]
+    other.attach(name="mine")
+    assert rows(session, "SELECT count(*) FROM mine.orders") == [(4,)]
