@@ -312,10 +312,7 @@ class FormatTable(Protocol[S]):
         ...
 
     def encode_change(self, base: S, change: Change) -> Mapping[str, Any]:
-        """A change as a JSON object in the format's own terms, for the records of a transaction.
-
-        What the change has read is not part of it.
-        """
+        """A change as a JSON object in the format's own terms, without what it has read."""
         ...
 
     def decode_change(self, record: Mapping[str, Any]) -> Change:
@@ -346,16 +343,19 @@ class FormatTable(Protocol[S]):
         number had been used before and was cleaned away: then the table does not have it. False if it is
         still there.
 
-        For a client that created it long after it had seen that the number was free. `orphaned` says that
-        the lake has no table here any more: then an entry that is alone goes too. `displaced` says that the
-        log is another table's: then an entry goes unless others follow it.
+        For a client that created it long after it had seen that the number was free. `orphaned`: the lake
+        has no table here any more, then an entry that is alone goes too. `displaced`: the log is another
+        table's, then an entry goes unless others follow it.
         """
         ...
 
     def is_stale(self, version: int) -> bool:
-        """Whether the log entry of this version took a number that had been used before and was cleaned away:
-        then the table does not have it; readers do not see it. A client wrote it that was suspended
-        before it sent the request, and that could not delete it again."""
+        """Whether the log entry of this version took a number that had been used before: then the table does
+        not have it. A client wrote it that was suspended before it sent it, and could not delete it."""
+        ...
+
+    def is_dropped_without(self, attempt: str, base: int) -> bool:
+        """Whether a catalog has dropped the table, and nothing shows that it had this attempt's part."""
         ...
 
     def references(self, snapshot: S, since_ms: int, also: Collection[int] = ()) -> References:

@@ -68,6 +68,6 @@ def _in_catalog(
     with needed_packages():
         from lakevilla.formats.iceberg.log.catalog_log import CatalogLog
         from lakevilla.formats.iceberg.table import IcebergTable
-    table = catalogs.opened.table(place.catalog, place.table)
+    table = catalogs.opened.table(place.catalog, place.table, store.url)
     log = CatalogLog(table, store, environment, opener)
     return cast("Table", IcebergTable(log, store, environment, opener))

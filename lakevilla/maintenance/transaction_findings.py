@@ -145,13 +145,28 @@ def _rolled_back(view: LakeView, evidence: Evidence, entry: Entry, commit: Commi
         if (done := seen.of(entry.attempt)) and (back := seen.of(entry.attempt + INVERSE))
     ]
     causes = "; ".join(reasons) or "the log entries that show the conflicting commit were cleaned up"
-    again = f" Already published parts were rolled back: {', '.join(undone)}." if undone else ""
-    return Finding(
-        "rolled back",
+    text = (
         f"Transaction {entry.txn} was refused at {utc_text(entry.time_ms)}, as entry {entry.seq} of the "
-        f"global log: {causes}.{again}",
+        f"global log: {causes}."
+    )
+    text += f" Already published parts were rolled back: {', '.join(undone)}." if undone else ""
+    advice = (
         "nothing of this attempt is visible; with recovery (R) the transaction is redone as another "
-        "attempt, without it the client got a Conflict and can run it again",
+        "attempt, without it the client got a Conflict and can run it again"
+    )
+    torn_tables = evidence.torn(entry)
+    if torn_tables:
+        names = ", ".join(map(repr, torn_tables))
+        text += f" It could not be rolled back on {names}: these tables are torn."
+        advice = (
+            f"its changes may be visible in {names}, and nowhere else: compare the rows with the other "
+            "tables and repair them before you run it again; then lake.sync(accept_torn=True) lets clients "
+            "change them"
+        )
+    return Finding(
+        "torn" if torn_tables else "rolled back",
+        text,
+        advice,
         _tables(entry),
         (entry.txn, *dict.fromkeys(winners)),
         tuple(files),
@@ -246,7 +261,7 @@ def _torn_finding(ref: TableRef, text: str, txns: tuple[str, ...]) -> Finding:
         "torn",
         text,
         "nothing happens automatically: compare its rows with the other tables of that transaction and "
-        "repair them; the table stays marked as torn",
+        "repair them; the table stays marked as torn until lake.sync(accept_torn=True)",
         (ref.name,),
         txns,
     )

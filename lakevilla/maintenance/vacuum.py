@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput, Unavailable, Unsupported
+from lakevilla.formats.catalogs import NotConfigured
 from lakevilla.formats.needed_files import References
 from lakevilla.formats.port import Published, Snapshot, Table
 from lakevilla.formats.registry import FORMATS
@@ -82,7 +83,7 @@ def _shortest_ms(view: LakeView, name: str | None, dropped: bool) -> int:
     for each in names:
         try:
             found.append(view.catalog.pin(each, view.meter).snapshot.retention_ms)
-        except (Unsupported, Corrupt, Unavailable) as error:
+        except (Unsupported, Corrupt, NotConfigured, Unavailable) as error:
             logger.info("the retention of %s is not known, and nothing of it is deleted: %s", each, error)
     head = view.catalog.head(view.meter)
     if dropped and name is None and head is not None:

@@ -19,9 +19,10 @@ from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, Unavailable
 from lakevilla.formats.catalogs import NotConfigured
 from lakevilla.formats.identity import recreated
-from lakevilla.formats.port import Snapshot, Table
+from lakevilla.formats.port import Snapshot, Table, Taken
 from lakevilla.model import Author, Batch, Change, Notice, TableRef
 from lakevilla.settle.places import Places, claim
+from lakevilla.settle.premise import Premise
 from lakevilla.settle.publish_walk import FOR_GOOD, OutOfReach, PublishedAt, Refused, publish_notice, walk
 from lakevilla.versions.commits import Commit, Drop, Settled, Write
 
@@ -66,8 +67,8 @@ class CommitSettler:
     """Settles the commit of one entry of a lake, for its owner or for a client that found it.
 
     `open_at` gives tables that the commit found at the version that it was validated on. `given_up` are
-    locations that HEAD says are out of reach: with one of them the commit is refused. `late` says that the
-    slot was created long after the client had looked for its uploads: vacuum may have deleted them before.
+    locations that HEAD says are out of reach: with one of them the commit is refused. `premise` knows
+    whether the slot was created so late that what the commit needs may have been deleted before.
     """
 
     lake: str
@@ -78,7 +79,7 @@ class CommitSettler:
     places: Places
     open_at: OpenAt
     given_up: frozenset[str] = frozenset()
-    late: bool = False
+    premise: Premise | None = None
 
     def settle(self, commit: Commit) -> Outcome:
         """Publish the commit, or roll it back. Raises OutOfReach if a table is out of reach."""
@@ -144,7 +145,7 @@ class CommitSettler:
 
     def _refuse_missing(self, write: Write, table: Table, change: Change) -> None:
         """Vacuum deletes nothing of an entry that is decided, so all clients that settle it find the same."""
-        missing = table.missing(change.added) if self.late else ()
+        missing = table.missing(change.added) if self._is_late else ()
         if missing:
             raise Corrupt(
                 f"{missing[0]}, which a decided commit adds to the table {write.table.name!r}, was deleted "
@@ -154,23 +155,46 @@ class CommitSettler:
 
     def _find_untouched(self, writes: Sequence[Write]) -> set[str]:
         """The locations of these tables, which are given up, where nothing of the commit was published and
-        nothing can be: all clients that settle it miss uploads there. Such a table is as it was."""
-        if not self.late:
-            return set()
+        nothing can be: its catalog has dropped it, or what the commit needs was deleted before it was
+        decided. Such a table is not torn."""
         found = self.environment.fan_out([partial(self._is_untouched, write) for write in writes])
         return {write.table.location for write, is_so in zip(writes, found, strict=True) if is_so}
 
     def _is_untouched(self, write: Write) -> bool:
         try:
-            table, base, change = self._open(write)
-            if not table.missing(change.added):
+            table = self.places.open(write.table)
+            if table.is_dropped_without(self.attempt, write.base):
+                return True
+            if not self._is_late:
                 return False
+            missing = bool(table.missing(table.decode_change(write.change).added))
+            newest = table.latest()
             if write.creates:
-                return table.latest() is None
-            return all(taken.footprint.attempt != self.attempt for taken in table.since(base))
+                return missing and newest is None
+            if newest is None or newest.table_id != write.table_id:
+                return False
+            later = self._later(write)
+            if any(taken.footprint.attempt == self.attempt for taken in later):
+                return False
+            if write.base + len(later) < newest.version:
+                # No client goes past the gap, and what was published since the slot is not cleaned up yet.
+                return self.premise is not None and self.premise.is_recent()
+            return missing
         except (*FOR_GOOD, Unavailable):
             # A table that was given up may be one that no client reaches: that must not stop the entry.
             return False
+
+    def _later(self, write: Write) -> Sequence[Taken]:
+        """What was committed after the validated version; nothing if that was cleaned up."""
+        try:
+            table, base = self.open_at(write.table, write.base)
+            return table.since(base)
+        except FOR_GOOD:
+            return []
+
+    @property
+    def _is_late(self) -> bool:
+        return self.premise is not None and self.premise.late
 
     def _announce(self, drop: Drop) -> None:
         """Publish a notice in the log of a dropped table below the root."""

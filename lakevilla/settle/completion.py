@@ -108,7 +108,10 @@ def _as_head_says(log: GlobalLog, read: ReadHead, entry: Entry, settled: Settled
     """The result of an entry that another client moved HEAD past: as HEAD records it, if that differs from
     what we found. It does if a table was given up after we had published on it."""
     step = log.step_of(read, entry.seq)
-    if settled is not None and (step is None or step.published == settled.published):
+    told_torn = frozenset() if step is None else step.added.get("torn", frozenset())
+    if settled is not None and (
+        step is None or (step.published, told_torn) == (settled.published, settled.torn)
+    ):
         return settled
     if step is None or step.txn != entry.txn:
         raise CommitUnknown(
@@ -119,4 +122,4 @@ def _as_head_says(log: GlobalLog, read: ReadHead, entry: Entry, settled: Settled
         )
     moved = step.maps.get("versions", {}).items()
     versions = {location: version for location, version in moved if version is not None}
-    return Settled(step.published, versions, step.added.get("torn", frozenset()))
+    return Settled(step.published, versions, told_torn)

@@ -76,9 +76,8 @@ def help_next(log: GlobalLog, environment: Environment, read: ReadHead, places: 
         return now
     entry = entry.seen_from(now.head.lake)
     logger.info("settling entry %d of transaction %s, whose owner did not", seq, entry.txn)
-    behind = isinstance(entry.change, Commit) and entry.change.behind
-    found, late = behind or log.is_aged(entry), log.is_late(entry)
-    premise = Premise(log, environment, entry, now.read_at, found=found, late=late)
+    late = log.is_late(entry)
+    premise = Premise(log, environment, entry, now.read_at, found=late or log.is_aged(entry), late=late)
     try:
         return _complete(log, environment, now, entry, GuardedPlaces(places, premise))[0]
     except (Unavailable, Unsupported) as error:
@@ -175,9 +174,8 @@ def _settle_commit(
 ) -> Settled:
     """Settle a commit that we found. The client that decided it may have left no hints of its versions."""
     open_at = partial(_open_at, places)
-    late = places.premise.late
     settler = CommitSettler(
-        lake, entry.seq, entry.txn, entry.attempt, environment, places, open_at, given_up, late
+        lake, entry.seq, entry.txn, entry.attempt, environment, places, open_at, given_up, places.premise
     )
     outcome = settler.settle(commit)
     for write in commit.writes:

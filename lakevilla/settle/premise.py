@@ -9,9 +9,9 @@ settles looks at HEAD again when its last look is an hour old, before each write
 - The number that it created had been used: it deletes that log entry again. A client that completes an old
   entry of another looks for that too.
 
-An entry whose slot was created long after it was made may name uploads that vacuum deleted in between: then
-they are looked for before they are published, and if some are missing the table cannot take its part
-(`commits`).
+An entry whose slot was created long after it was made may name uploads that vacuum deleted in between, or
+build on versions whose log entries were cleaned up. Uploads are looked for before they are published. If
+something is missing the table cannot take its part, and stays as it is (`commits`).
 """
 
 from dataclasses import dataclass
@@ -38,7 +38,8 @@ class Overtaken(Exception):
 class Premise:
     """That HEAD has not come to an entry, as of a moment `since` of the environment's clock. `found` says
     that the entry may build on versions that are older than anything in its tables' logs. `late` says that
-    its slot was created long after its client had looked for the files that it uploaded."""
+    its slot was created long after its client had looked for the versions that it builds on, and for the
+    files that it uploaded."""
 
     def __init__(
         self,
@@ -60,6 +61,16 @@ class Premise:
     @property
     def is_old(self) -> bool:
         return self._environment.elapsed() - self._since > PREMISE_SECONDS
+
+    def decided(self) -> None:
+        """The slot was created just now."""
+        self.late = self.is_old
+        self.found = self.found or self.late
+
+    def is_recent(self) -> bool:
+        """Whether the slot was created so short a time ago that nothing that settled its entry can have been
+        cleaned up since."""
+        return not self._log.is_aged(self._entry)
 
     def check(self) -> None:
         """Look at HEAD again if the last look is old; Overtaken if HEAD has come past the entry."""

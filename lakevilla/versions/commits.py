@@ -71,9 +71,7 @@ class Commit:
     """A commit on several tables, or on one with reads of others; it may make tables and drop some.
 
     `ticket` is the place in the queue for the lake's slots that it uses up, if any. `final` says that its
-    transaction ends if it is refused, and is not tried again. `behind` says that a table is pinned at a
-    version that was not seen to be the newest within the last hour: the log above it may be cleaned up at any
-    time, so a number that is free there may have been used. `once` is the batch that it commits, if it has
+    transaction ends if it is refused, and is not tried again. `once` is the batch that it commits, if it has
     one. `views` are views that it makes, replaces and drops.
     """
 
@@ -82,7 +80,6 @@ class Commit:
     drops: tuple[Drop, ...] = ()
     ticket: int | None = None
     final: bool = False
-    behind: bool = False
     once: Batch | None = None
     views: tuple[ViewChange, ...] = ()
 
@@ -169,7 +166,6 @@ def encode_commit(commit: Commit) -> dict[str, Any]:
         "drops": [{**_encode_ref(drop.table), "base": drop.base} for drop in commit.drops],
         "ticket": commit.ticket,
         **({"final": True} if commit.final else {}),
-        **({"behind": True} if commit.behind else {}),
         **({} if commit.once is None else {"once": [commit.once.app, commit.once.number]}),
         **({"views": [encode_view_change(change) for change in commit.views]} if commit.views else {}),
     }
@@ -197,7 +193,6 @@ def decode_commit(record: Mapping[str, Any]) -> Commit:
         tuple(Drop(_decode_ref(drop), optional_number(drop["base"])) for drop in record.get("drops", ())),
         optional_number(record.get("ticket")),
         bool(record.get("final")),
-        bool(record.get("behind")),
         _decode_once(record.get("once")),
         tuple(decode_view_change(change) for change in record.get("views", ())),
     )

@@ -14,7 +14,7 @@ from sim.checkers.history import History, Operation
 from sim.checkers.tables.lives import Lives
 from sim.checkers.tables.retention import Keeping
 from sim.outside.damage import Damage
-from sim.outside.session import AGAIN, Notes
+from sim.outside.session import AGAIN, Notes, home_of
 from sim.world.bucket import Bucket
 
 REGISTRY_SECONDS = 15.0
@@ -28,7 +28,7 @@ def judge(bucket: Bucket, history: History, notes: Notes) -> list[str]:
     values = {op.value for op in history.operations if op.action == "stranger"}
     hopeless = frozenset(op.txn for op in history.operations if op.txn and _is_hopeless(op))
     lives = Lives(operations, values, hopeless)
-    keeping = Keeping(lives, "sim://bucket")
+    keeping = Keeping(lives, "sim://bucket", {txn: home_of(op.client) for txn, op in operations.items()})
     for write in bucket.writes:
         keeping.see(write)
         lives.see(write)

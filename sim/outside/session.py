@@ -30,6 +30,12 @@ from sim.world.client import Client
 LAKE, OTHER, FAR = "lake", "other", "far"
 """The folders of the first lake, of the second, and of a table outside of both."""
 
+
+def home_of(client: str) -> str:
+    """The folder of the lake that a client of this name works in."""
+    return OTHER if client.startswith("b") else LAKE
+
+
 MINUTES = 600.0
 ASKS = 4
 AGAIN = "may be run again"

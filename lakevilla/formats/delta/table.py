@@ -236,6 +236,10 @@ class DeltaTable:
     def retract(self, version: int, put: str | None, orphaned: bool = False, displaced: bool = False) -> bool:
         return retract(self._store, version, put, orphaned, displaced)
 
+    def is_dropped_without(self, attempt: str, base: int) -> bool:  # noqa: ARG002 - the port's signature
+        """No catalog drops it."""
+        return False
+
     def is_stale(self, version: int) -> bool:
         newest = self.latest()
         return (

@@ -226,6 +226,9 @@ class IcebergTable:
     def retract(self, version: int, put: str | None, orphaned: bool = False, displaced: bool = False) -> bool:
         return self._log.retract(version, put, orphaned, displaced)
 
+    def is_dropped_without(self, attempt: str, base: int) -> bool:
+        return self._log.is_dropped_without(attempt, base)
+
     def is_stale(self, version: int) -> bool:
         newest = self.latest()
         return newest is not None and not newest.coordination.markers_in_log and self._log.is_stale(version)

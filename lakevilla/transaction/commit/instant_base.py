@@ -43,6 +43,11 @@ class InstantBase(CommitBase):
         up first, so that it is done once."""
         if self._instant.head.lake not in ("", read.head.lake):
             raise log.recreated()
+        # What others committed there without the global log may be cleaned up at any time: the commit must
+        # not build on a version below that.
+        behind = [pinned.ref for pinned, _ in self.changes if self._parts.premises.is_behind(pinned)]
+        if behind:
+            read = self._instant.adopt_newest(read, behind)
         if self._instant.read is not None and read.head.seq == self._instant.read.head.seq:
             return read
         while (failure := self._validate(read.head)) is not None or self._rolled_back:
@@ -82,6 +87,9 @@ class InstantBase(CommitBase):
                 table=name,
             )
         return TableVersions(name, version, version + 1 if written else None, hidden=now, log=now)
+
+    def is_behind(self) -> bool:
+        return any(self._parts.premises.is_behind(pinned) for pinned, _ in self.changes)
 
     @property
     def _found(self) -> list[Pinned]:

@@ -4,8 +4,9 @@ Nothing that a premise may name is deleted within a day, so a premise that is yo
 There are two, and each has a time of its own:
 
 - **The log**: the number after the version that the commit builds on is free, or its entry can be read. It
-  holds since a look found that version to be the newest (`Pinned.pinned_at`). Following the log from there
-  proves nothing about entries that were deleted, so it does not renew the premise.
+  holds since a look found that version to be the newest (`Pinned.pinned_at`, or a look of the commit), for
+  that version and for those that are reached from there. Following the log from an older version proves
+  nothing about entries that were deleted, so it does not renew the premise.
 - **The uploads**: the data files are there. It holds since the statement began that wrote them
   (`Operation.begun_at`), whatever the transaction has read or redone since.
 
@@ -56,19 +57,23 @@ class Premises:
         self._queues = queues
         self._checked_at = -PREMISE_SECONDS
         self._lease_written_at: dict[str, float] = {}
+        self._newest_at: dict[str, tuple[int, float]] = {}
+        """By location: a version that the commit found to be the newest, and when."""
 
     def is_behind(self, pinned: Pinned) -> bool:
         """Whether the log may have been cleaned up behind this table: then the commit catches up before it
         checks again. Entries that are as old as the pin may be deleted right after the check, so a commit
         that builds on a version below them could take one of their numbers."""
-        return not pinned.is_new and self._is_old(pinned.pinned_at)
+        version, at = self._newest_at.get(pinned.ref.location, (pinned.snapshot.version, pinned.pinned_at))
+        since = at if pinned.snapshot.version >= version else pinned.pinned_at
+        return not pinned.is_new and self._is_old(max(since, pinned.pinned_at))
 
     def recheck(self, pending: Iterable[TableChange]) -> None:
         """Right before the commit: check again what is old. Conflict if it was deleted."""
         now, changes = self._workspace.environment.elapsed(), list(pending)
         for each in changes:
-            if self.is_behind(each.pinned) and not is_whole(each.pinned):
-                raise _gone(each, "log entries since it began")
+            if self.is_behind(each.pinned):
+                self._look_at_log(each, now)
         old = [each for each in changes if each.change.added and self._is_old(self._uploaded_since(each))]
         if old:
             # What is still on its way is not missing.
@@ -79,6 +84,16 @@ class Premises:
             refuse_missing(each)
             self._lease_written_at[each.pinned.ref.location] = now
         self._checked_at = now
+
+    def _look_at_log(self, pending: TableChange, now: float) -> None:
+        """Conflict if the log has a gap. It proves nothing for the next hour about a version that it has gone
+        past: the entry above that may be about to be deleted."""
+        pinned = pending.pinned
+        newest = newest_without_gap(pinned)
+        if newest is None:
+            raise _gone(pending, "log entries since it began")
+        if newest == pinned.snapshot.version:
+            self._newest_at[pinned.ref.location] = newest, now
 
     def confirm(self, pending: TableChange, published: Published, author: Author) -> Snapshot:
         """Right after the commit: its version. Conflict if it builds on something that was deleted while
@@ -185,16 +200,17 @@ def refuse_missing(pending: TableChange) -> None:
 def refuse_gap(pending: TableChange) -> None:
     """Conflict if log entries after the pinned version were deleted: a create could take a number that was
     used."""
-    if not pending.pinned.is_new and not is_whole(pending.pinned):
+    if not pending.pinned.is_new and newest_without_gap(pending.pinned) is None:
         raise _gone(pending, "log entries since it began")
 
 
-def is_whole(pinned: Pinned) -> bool:
-    """Whether the log still has every entry after the pinned version."""
+def newest_without_gap(pinned: Pinned) -> int | None:
+    """The newest version; None if the log does not have every entry after the pinned one any more."""
     # In this order: what is published between the two reads makes the second one newer, not the first.
     newest = pinned.table.latest()
     followed = pinned.table.latest(pinned.snapshot)
-    return followed is not None and newest is not None and followed.version >= newest.version
+    whole = followed is not None and newest is not None and followed.version >= newest.version
+    return followed.version if followed is not None and whole else None
 
 
 def moved_to(pending: TableChange, base: Snapshot) -> TableChange:

@@ -110,10 +110,13 @@ class SlotCommit:
             self._ownership.ensure(read.head, commit)
             environment.fan_out([partial(p.table.look, p.snapshot) for p, _ in self._base.changes])
             entry = entry_after(read.head, environment, workspace.txn, self._parts.redo.attempt, commit)
-            premise = Premise(log, environment, entry, environment.elapsed(), found=commit.behind)
+            premise = Premise(log, environment, entry, environment.elapsed())
             self._base.recheck()
+            if self._base.is_behind():
+                # The look found later versions.
+                continue
             if hold_slot(log, environment, entry):
-                premise.late = premise.is_old
+                premise.decided()
                 read, done = self._settle(read, entry, commit, premise)
                 if done is not None:
                     return done
@@ -160,16 +163,8 @@ class SlotCommit:
         once, views = self._parts.guarantees.once, tuple(own.views.values())
         if not (writes or drops or reads or once or views):
             return None
-        return Commit(
-            tuple(writes),
-            tuple(reads),
-            drops,
-            self._queues.lake_ticket,
-            self._final,
-            self._base.is_behind(),
-            once,
-            views,
-        )
+        ticket = self._queues.lake_ticket
+        return Commit(tuple(writes), tuple(reads), drops, ticket, self._final, once, views)
 
     def _new(self, pinned: Pinned) -> Write:
         """A table that the transaction makes, with all that it does to it. No other client can have read
@@ -218,7 +213,7 @@ class SlotCommit:
                 GuardedPlaces(self._places, premise),
                 partial(self._open_at, premise),
                 given_up,
-                premise.late,
+                premise,
             )
             outcome = settler.settle(commit)
             published.clear()

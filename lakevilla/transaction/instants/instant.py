@@ -21,6 +21,7 @@ from functools import partial
 
 from lakevilla.environment import Environment
 from lakevilla.errors import Conflict, InvalidInput, LakeVillaError, Unavailable
+from lakevilla.formats.catalogs import NotConfigured
 from lakevilla.model import TableRef
 from lakevilla.settle.completion import complete
 from lakevilla.settle.entries import entry_after, help_next, hold_slot, settle
@@ -150,6 +151,19 @@ class PinnedInstant:
         self._included = {name for name in self._included if self._version(name) is not None}
         self._catalog.learn(read.head)
 
+    def adopt_newest(self, read: ReadHead, refs: Sequence[TableRef]) -> ReadHead:
+        """This HEAD, or a later one, which knows the newest versions of these tables. It is not pinned."""
+        while True:
+            asked = self._environment.fan_out(
+                [partial(self._catalog.newest, ref, self._meter) for ref in refs]
+            )
+            beyond = [pinned for pinned in asked if pinned is not None and is_beyond(read.head, pinned)]
+            if not self._are_there(beyond):
+                continue
+            if not beyond:
+                return read
+            read = self._adopt(read, beyond) or self._log.read_head_of(read.head.lake)
+
     def restore(self, head: Head, touched: Mapping[TableRef, int]) -> None:
         """Pin the instant that another client had pinned, with the tables that it had touched by then: of
         those that this HEAD does not know it saw these versions."""
@@ -211,7 +225,11 @@ class PinnedInstant:
         return read, [pinned for ref in refs if ref is not None and (pinned := pins.get(ref)) is not None]
 
     def _probe(self, ref: TableRef, pins: dict[TableRef, Pinned | None]) -> None:
-        pins[ref] = self._catalog.newest(ref, self._meter)
+        """None also for a table that this client cannot open, as for one that is not there."""
+        try:
+            pins[ref] = self._catalog.newest(ref, self._meter)
+        except NotConfigured:
+            pins[ref] = None
 
     def _beyond(self, names: Sequence[str]) -> list[Pinned]:
         """Those of these tables, which HEAD knows, that have versions past the pinned instant."""

@@ -87,6 +87,12 @@ class Evidence:
                 return seen.of(entry.attempt) is not None
         return True
 
+    def torn(self, entry: Entry) -> list[str]:
+        """The tables on which a settled entry could not be rolled back, as far as HEAD still records it."""
+        step = next((step for step in self.steps if step.seq == entry.seq), None)
+        told = frozenset() if step is None else step.added.get("torn", frozenset())
+        return sorted(ref.name for ref in entry.tables if ref.location in told)
+
     @property
     def is_complete(self) -> bool:
         """Whether nothing that could name the transaction is missing."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from lakevilla.errors import Corrupt, InvalidInput, Unsupported
-from lakevilla.formats.catalogs import CatalogPlace
+from lakevilla.formats.catalogs import CatalogPlace, NotConfigured
 from lakevilla.model import Author, Counts, PartitionField, ReadSet, TableRef
 from lakevilla.predicates import ANYTHING
 from lakevilla.sql import statements as sql
@@ -139,7 +139,7 @@ def drop(workspace: Workspace, name: str, if_exists: bool = False) -> Effect:
     try:
         if if_exists and workspace.find(name) is None:
             return Effect(None)
-    except (Corrupt, Unsupported) as error:
+    except (Corrupt, Unsupported, NotConfigured) as error:
         logger.debug("table %r exists, and cannot be read: %s", name, error)
     found = _named(workspace, name)
     if workspace.by_slots and isinstance(found, Pinned):
@@ -153,7 +153,7 @@ def _named(workspace: Workspace, name: str) -> Pinned | tuple[TableRef, int]:
     and its last known version."""
     try:
         return workspace.pin(TableName(name))
-    except (Corrupt, Unsupported) as error:
+    except (Corrupt, Unsupported, NotConfigured) as error:
         ref = workspace.catalog.registered(name, workspace.meter)
         if ref is None:
             raise
@@ -169,7 +169,7 @@ def _last_version(workspace: Workspace, ref: TableRef) -> int:
     """The newest version of a table that cannot be read at the lake's instant; GONE if at none."""
     try:
         newest = workspace.catalog.newest(ref, workspace.meter)
-    except (Corrupt, Unsupported) as error:
+    except (Corrupt, Unsupported, NotConfigured) as error:
         logger.warning(
             "the log of table %r cannot record its new name, or that it was dropped: %s", ref.name, error
         )

@@ -8,6 +8,7 @@ an entry that is not settled is never deleted.
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -42,13 +43,15 @@ class _Base(NamedTuple):
 
 
 class Keeping:
-    """Watches deletes and the global logs of all lakes, while `lives` is told of the same writes."""
+    """Watches deletes and the global logs of all lakes, while `lives` is told of the same writes. `homes`
+    says in which lake's folder each transaction began."""
 
-    def __init__(self, lives: Lives, url: str) -> None:
+    def __init__(self, lives: Lives, url: str, homes: Mapping[str, str]) -> None:
         self.violations: list[str] = []
         self.torn: set[str] = set()
         """Tables that some HEAD called torn."""
         self._lives = lives
+        self._homes = homes
         self._url = f"{url}/"
         self._lakes: dict[str, _Lake] = {}
         self._owners: dict[str, str] = {}
@@ -92,25 +95,29 @@ class Keeping:
     def _see_torn(
         self, write: SentWrite, name: str, entry: tuple[float, dict[str, _Base]], torn: set[str]
     ) -> None:
-        """A table is torn only where a legacy client has built on what had to be rolled back, where the
-        version on which the entry was validated cannot be read any more, or where the table was deleted."""
+        """A table is torn only where a legacy client, or a client of another lake, has built on what had to
+        be rolled back, where the version on which the entry was validated cannot be read any more, or where
+        the table was deleted."""
         decided_at, bases = entry
         for location in torn:
             root = self._root(name, location)
             if location not in bases:
                 self._blame(write.client, f"calls {location} torn, which the entry does not change")
-            elif root not in self._lives.spoiled and not self._is_lost(root, bases[location], decided_at):
+            elif root not in self._lives.spoiled and not self._is_lost(
+                name, root, bases[location], decided_at
+            ):
                 self._blame(write.client, f"calls {location} torn, and no stranger has built there")
         self.torn |= torn
 
-    def _is_lost(self, root: str, base: _Base, decided_at: float) -> bool:
+    def _is_lost(self, name: str, root: str, base: _Base, decided_at: float) -> bool:
         life = self._lives.current(root)
         if life is None or life.versions[0].at > decided_at or not life.is_readable(base.version):
             return True
         if base.table_id and base.table_id != life.id:
             return True
-        later = [commit for commit in life.log.commits if commit.version > base.version and not commit.ours]
-        return any(commit.removes or commit.redefines for commit in later)
+        later = [commit for commit in life.log.commits if commit.version > base.version]
+        theirs = [c for c in later if not c.ours or self._homes.get(str(c.ours.get("txn")), name) != name]
+        return any(commit.removes or commit.redefines for commit in theirs)
 
     def _see_delete(self, write: SentWrite) -> None:
         life = self._life(write.key)

@@ -351,3 +351,29 @@ def test_command_prints_sentences_and_json(
     assert (told["about"], told["findings"][0]["transactions"]) == ("table 'x'", [tx.id])
     assert main(["explain", str(tmp_path)]) == 0
     assert "no client waits" in capsys.readouterr().out
+
+
+def test_transaction_that_tore_a_table_is_told_to_be_visible_there(
+    lake: lv.Lake, store: Hooked, tmp_path: Path
+) -> None:
+    tx = lake.transaction(lv.CT)
+    for name in ("x", "y"):
+        tx.update(name, {"v": "v + 1"})
+    deltalake.DeltaTable(str(tmp_path / "y")).update({"v": "v + 100"})
+    entries: list[str] = []
+
+    def build(kind: str, key: str) -> None:
+        if kind == "create" and key.startswith("x/_delta_log/"):
+            entries.append(key)
+            if len(entries) == 2:
+                deltalake.DeltaTable(str(tmp_path / "x")).update({"v": "v * 2"})
+
+    store.hook = build
+    with pytest.raises(lv.Torn):
+        tx.commit()
+    store.hook = None
+    explained = _open(tmp_path).explain(tx.id)
+    assert [finding.kind for finding in explained.findings].count("torn") == 1
+    assert "could not be rolled back on 'x'" in str(explained)
+    assert "its changes may be visible in 'x', and nowhere else" in str(explained)
+    assert "nothing of this attempt is visible" not in str(explained)

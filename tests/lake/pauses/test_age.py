@@ -10,7 +10,14 @@ from lakevilla.environment import SystemEnvironment
 from lakevilla.store.open import open_store
 from tests.support.hooked import Hooked
 
-KINDS = {"NONE": lv.NONE, "R": lv.R, "CT": lv.CT, "R,CT": lv.R | lv.CT}
+KINDS = {
+    "NONE": lv.NONE,
+    "R": lv.R,
+    "CT": lv.CT,
+    "R,CT": lv.R | lv.CT,
+    "R,I": lv.R | lv.I,
+    "R,CT,I": lv.R | lv.CT | lv.I,
+}
 
 
 class Clock(SystemEnvironment):
@@ -96,6 +103,27 @@ def test_statement_whose_files_were_cleaned_away_conflicts(
 def test_log_cleaned_between_the_look_and_the_commit_loses_no_commit(
     tmp_path: Path, clock: Clock, features: lv.Features
 ) -> None:
+    statement = _open_until_the_log_is_cleaned(tmp_path, clock, features)
+    statement.commit()
+    found = lv.Lake(tmp_path, engine="local", features=lv.R).read("t").collect()
+    assert sorted(row["id"] for row in found) == [*range(1, 12), 100]
+
+
+@pytest.mark.parametrize("features", [lv.I, lv.CT | lv.I], ids=["I", "CT,I"])
+def test_log_cleaned_between_the_look_and_the_commit_is_met_as_moved_without_recovery(
+    tmp_path: Path, clock: Clock, features: lv.Features
+) -> None:
+    statement = _open_until_the_log_is_cleaned(tmp_path, clock, features)
+    with pytest.raises(lv.ValidationFailed, match="version 2 is taken, the newest is 11"):
+        statement.commit()
+    lake = lv.Lake(tmp_path, engine="local")
+    lake.append("t", [{"id": 12}])
+    assert sorted(row["id"] for row in lake.read("t").collect()) == list(range(1, 13))
+
+
+def _open_until_the_log_is_cleaned(tmp_path: Path, clock: Clock, features: lv.Features) -> lv.Transaction:
+    """A transaction that has appended, two hours ago; others did since, and the log is cleaned up right
+    before the first entry is created there."""
     store = Hooked(open_store(str(tmp_path), {"fsync": "false"}, environment=clock))
     lake = lv.Lake(tmp_path, store=store, environment=clock, engine="local")
     lake.create("t", "id BIGINT")
@@ -111,9 +139,33 @@ def test_log_cleaned_between_the_look_and_the_commit_loses_no_commit(
             _remove(tmp_path, 10)
 
     store.hook = clean
+    return statement
+
+
+@pytest.mark.parametrize("features", [lv.NONE, lv.R], ids=["NONE", "R"])
+def test_late_commit_that_loses_races_looks_for_a_gap_in_its_log_once(
+    tmp_path: Path, clock: Clock, features: lv.Features
+) -> None:
+    store = Hooked(open_store(str(tmp_path), {"fsync": "false"}, environment=clock))
+    lake = lv.Lake(tmp_path, store=store, environment=clock, engine="local")
+    awake = lv.Lake(tmp_path, engine="local", features=lv.R)
+    lake.create("t", "id BIGINT")
+    statement = lake.transaction(features)
+    statement.append("t", [{"id": 100}])
+    clock.ahead = 7200
+    looks, rivals = [], iter(range(4))
+
+    def overtake(request: str, key: str) -> None:
+        if request == "list" and key.startswith("t/_delta_log"):
+            looks.append(key)
+        if request == "create" and key.startswith("t/_delta_log/") and (number := next(rivals, None)):
+            awake.append("t", [{"id": number}])
+
+    next(rivals)
+    store.hook = overtake
     statement.commit()
-    found = lv.Lake(tmp_path, engine="local", features=lv.R).read("t").collect()
-    assert sorted(row["id"] for row in found) == [*range(1, 12), 100]
+    assert len(looks) == 1
+    assert sorted(row["id"] for row in awake.read("t").collect()) == [1, 2, 3, 100]
 
 
 def test_snapshot_known_for_hours_is_read_anew(sleeper: lv.Lake, clock: Clock, tmp_path: Path) -> None:

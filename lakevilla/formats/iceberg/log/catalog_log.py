@@ -124,6 +124,18 @@ class CatalogLog:
         """The catalog compares: no number is used twice."""
         return False
 
+    def is_dropped_without(self, attempt: str, base: int) -> bool:
+        """Its metadata files tell, because the table may be registered with one of them again: the catalog
+        writes one before it makes it the current one. What was purged does not come back."""
+        if self._current() is not None:
+            return False
+        left = {number: meta.key for meta in self._store.list(METADATA) if (number := _number(meta.key))}
+        if not left:
+            return next(self._store.list(""), None) is None
+        later = [key for number, key in left.items() if number >= base]
+        read = self._environment.fan_out([partial(self._read_if_there, key) for key in later])
+        return base in left and all(v is not None and v.told.get("attempt") != attempt for v in read)
+
     def is_alone(self, number: int) -> bool:  # noqa: ARG002
         """As above."""
         return False

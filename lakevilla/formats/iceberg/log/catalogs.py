@@ -27,6 +27,8 @@ from pyiceberg.table.update import TableRequirement, TableUpdate
 
 from lakevilla.errors import InvalidInput, LakeVillaError, Unavailable, Unsupported
 from lakevilla.formats.catalogs import NotConfigured
+from lakevilla.formats.iceberg.metadata.paths import url_of
+from lakevilla.store.locations import real_location
 
 _NOT_THERE = (NoSuchTableError, NoSuchNamespaceError, NoSuchIdentifierError)
 _NO_RIGHTS = (UnauthorizedError, ForbiddenError, OAuthError)
@@ -62,12 +64,17 @@ class Unanswered:
 
 
 class Cataloged:
-    """One table of a catalog."""
+    """One table of a catalog. `location` is where the lake knows it to lie, if it knows. `proven` are the
+    names of catalogs that have shown such a table at its location: they are the lake's."""
 
-    def __init__(self, catalog: Catalog, catalog_name: str, name: str) -> None:
+    def __init__(
+        self, catalog: Catalog, catalog_name: str, name: str, location: str | None, proven: set[str]
+    ) -> None:
         self._catalog = catalog
         self._catalog_name = catalog_name
         self._name = name
+        self._location = location
+        self._proven = proven
         self._loaded: Table | None = None
 
     def __str__(self) -> str:
@@ -81,36 +88,39 @@ class Cataloged:
     def current(self) -> Current | None:
         """The table as it is now; None if the catalog has none of this name.
 
-        NotConfigured if not even its namespace is there: then this is likely another catalog, for example
-        the empty one that SQLite creates where the file of a URI does not exist.
+        NotConfigured where that proves nothing, because this may be another catalog than the lake's: it has
+        another table of this name, or it has not shown any table of the lake yet. SQLite, for example,
+        creates an empty one where the file of a URI does not exist.
         """
         try:
-            self._loaded = self._catalog.load_table(self._name)
-        except _NOT_THERE:
-            self._must_know_namespace()
-            return None
+            loaded = self._catalog.load_table(self._name)
+        except _NOT_THERE as error:
+            self._loaded = None
+            if self._location is None or self._catalog_name in self._proven:
+                return None
+            raise self._unproven(
+                f"there is no table {self._name!r} in catalog {self._catalog_name!r}"
+            ) from error
         except Exception as error:
             raise Unavailable(f"{self} cannot be read: {_reason(error)}") from error
         # Optional in PyIceberg's answer: a catalog may not reveal it.
-        metadata: Any = self._loaded.metadata_location
+        metadata: Any = loaded.metadata_location
         if not metadata:
             raise Unsupported(f"the catalog does not say where the metadata of {self} lies")
-        return Current(self._loaded.metadata.location, metadata)
+        current = Current(loaded.metadata.location, metadata)
+        if self._location is not None:
+            if real_location(url_of(current.location)) != real_location(self._location):
+                raise self._unproven(f"{self} lies at {current.location}, and the lake's at {self._location}")
+            self._proven.add(self._catalog_name)
+        self._loaded = loaded
+        return current
 
-    def _must_know_namespace(self) -> None:
-        namespace = Catalog.namespace_from(self._name)
-        try:
-            known = self._catalog.namespace_exists(namespace)
-        except NotImplementedError:
-            # A REST server that does not offer this: its answer about the table is all there is.
-            return
-        except Exception as error:
-            raise Unavailable(f"{self} cannot be read: {_reason(error)}") from error
-        if not known:
-            raise NotConfigured(
-                f"unknown table {self._name!r} in catalog {self._catalog_name!r}, which does not have its "
-                f"namespace {'.'.join(namespace)!r} either: check that the options open the right catalog"
-            )
+    def _unproven(self, found: str) -> NotConfigured:
+        return NotConfigured(
+            f"{found}: check that the options of catalogs={{{self._catalog_name!r}: ...}} open the catalog "
+            "in which the table was registered. If it was dropped or moved there, DROP it from the lake",
+            table=self._name,
+        )
 
     def commit(
         self, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
@@ -137,17 +147,19 @@ class Catalogs:
 
     def __init__(self, given: Mapping[str, Mapping[str, str]]) -> None:
         self._given = given
+        self._proven: set[str] = set()
         self._lock = Lock()
         self._opened: dict[tuple[int, str], Catalog] = {}
 
-    def table(self, catalog: str, name: str) -> Cataloged:
-        """A table of a catalog, whether it exists or not. Sends no request except to open the catalog."""
+    def table(self, catalog: str, name: str, location: str | None = None) -> Cataloged:
+        """A table of a catalog, whether it exists or not, which the lake knows at this location. Sends no
+        request except to open the catalog."""
         with self._lock:
             # Connections do not survive a fork.
             place = os.getpid(), catalog
             if place not in self._opened:
                 self._opened[place] = _open(catalog, self._given.get(catalog, {}))
-            return Cataloged(self._opened[place], catalog, name)
+            return Cataloged(self._opened[place], catalog, name, location, self._proven)
 
 
 def _open(name: str, options: Mapping[str, str]) -> Catalog:

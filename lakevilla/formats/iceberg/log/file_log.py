@@ -127,6 +127,10 @@ class FileLog:
             self._store.delete(key)
         return key is not None
 
+    def is_dropped_without(self, attempt: str, base: int) -> bool:  # noqa: ARG002 - the port's signature
+        """No catalog drops it."""
+        return False
+
     def is_alone(self, number: int) -> bool:
         """One LIST."""
         names = (parse_metadata_key(meta.key) for meta in self._store.list(METADATA))

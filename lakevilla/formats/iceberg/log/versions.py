@@ -152,6 +152,10 @@ class Log(Protocol):
         """Delete our version of this number if the number had been used, see `Table.retract`."""
         ...
 
+    def is_dropped_without(self, attempt: str, base: int) -> bool:
+        """See `Table.is_dropped_without`."""
+        ...
+
     def is_alone(self, number: int) -> bool:
         """Whether the log has no other version than this one."""
         ...

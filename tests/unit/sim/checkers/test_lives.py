@@ -18,7 +18,7 @@ class Story:
 
     def __init__(self, *operations: Operation) -> None:
         self.lives = Lives({op.txn: op for op in operations if op.txn is not None}, set())
-        self.keeping = Keeping(self.lives, "sim://bucket")
+        self.keeping = Keeping(self.lives, "sim://bucket", {"x": "lake", "z": "other"})
         self.rows = first_rows()
 
     def write(self, at: float, client: str, key: str, data: bytes | None) -> None:
@@ -166,6 +166,16 @@ def test_table_is_torn_without_a_stranger_only_if_another_table_took_its_place()
         story.begin("one")
         decide(story, table_id)
         assert bool(story.found) == is_found
+
+
+def test_table_is_torn_where_a_client_of_another_lake_has_built_and_not_where_one_of_its_own_has() -> None:
+    for txn, is_found in (("z", False), ("x", True)):
+        story = Story()
+        story.begin("one")
+        story.file("b", [])
+        story.version(1, {"remove": {"path": "a.parquet"}}, {"add": {"path": "b.parquet"}}, at=10.0, txn=txn)
+        decide(story, "one")
+        assert bool(story.keeping.violations) == is_found
 
 
 def test_entry_under_a_number_that_was_cleaned_away_does_nothing() -> None:

@@ -1,0 +1,175 @@
+"""A slot that is created days after its entry was made: the tables' logs may have been cleaned up before."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+import lakevilla as lv
+from lakevilla.settle.premise import Premise
+from lakevilla.store.open import open_store
+from tests.lake.pauses.test_age_of_uploads import DAY, OPTIONS, Clock
+from tests.lake.pauses.test_age_while_settling import SlowAnswers
+from tests.support.hooked import Hooked
+from tests.support.outsiders import OUTSIDERS
+
+SLOT = "_lakevilla/global/log/"
+KINDS = {"CT": lv.CT, "R,CT": lv.R | lv.CT, "CT,I": lv.CT | lv.I, "R,CT,I": lv.R | lv.CT | lv.I}
+
+
+class Died(BaseException):
+    """Ends a client where a process would be killed."""
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: Clock) -> Hooked:
+    return Hooked(open_store(str(tmp_path), OPTIONS, environment=clock))
+
+
+@pytest.fixture
+def other(tmp_path: Path, clock: Clock) -> lv.Lake:
+    return lv.Lake(tmp_path, engine="local", storage_options=OPTIONS, environment=clock)
+
+
+def _open(tmp_path: Path, clock: Clock, store: Hooked, features: lv.Features) -> lv.Transaction:
+    """A transaction that has changed two tables."""
+    lake = lv.Lake(tmp_path, engine="local", store=store, environment=clock)
+    for name in "ab":
+        lake.create(name, "id BIGINT, v BIGINT")
+        lake.append(name, [{"id": 1, "v": 1}])
+    tx = lake.transaction(features)
+    for name in "ab":
+        tx.append(name, [{"id": 2, "v": 2}])
+    return tx
+
+
+def _sleep(tmp_path: Path, clock: Clock, store: Hooked, cleaned: str, then: Callable[[], None]) -> None:
+    """Right before the slot is created its client sleeps. Others append to these tables, and clean their
+    logs, but for what is newest."""
+
+    def hook(kind: str, key: str) -> None:
+        if kind != "create" or not key.startswith(SLOT):
+            return
+        store.hook = None
+        for name in cleaned:
+            for number in range(3):
+                OUTSIDERS["delta"].append(tmp_path / name, pa.table({"id": [10 + number], "v": [0]}))
+            table = DeltaTable(str(tmp_path / name))
+            table.create_checkpoint()
+            for version in range(table.version()):
+                (tmp_path / name / "_delta_log" / f"{version:020d}.json").unlink(missing_ok=True)
+        clock.ahead += 5 * DAY
+        then()
+
+    store.hook = hook
+
+
+def _ids(lake: lv.Lake, name: str) -> list[int]:
+    return sorted(row["id"] for row in lake.read(name).collect())
+
+
+OTHERS = [10, 11, 12]
+
+
+@pytest.mark.parametrize("cleaned", ["a", "ab"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_slot_created_after_the_logs_were_cleaned_is_refused(
+    tmp_path: Path, clock: Clock, store: Hooked, other: lv.Lake, kind: str, cleaned: str
+) -> None:
+    tx = _open(tmp_path, clock, store, KINDS[kind])
+    _sleep(tmp_path, clock, store, cleaned, lambda: None)
+    with pytest.raises((lv.Conflict, lv.ValidationFailed)):
+        tx.commit()
+    # With recovery a later entry of the same transaction might have been committed.
+    assert other.outcome(tx.id).state == ("undecided" if lv.R in KINDS[kind] else "aborted")
+    for name in "ab":
+        assert _ids(other, name) == [1] + (OTHERS if name in cleaned else [])
+        other.append(name, [{"id": 20, "v": 0}])
+
+
+def test_slot_created_after_the_logs_were_cleaned_is_refused_by_a_client_that_finds_it(
+    tmp_path: Path, clock: Clock, store: Hooked, other: lv.Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tx = _open(tmp_path, clock, store, lv.R | lv.CT | lv.I)
+    _sleep(tmp_path, clock, store, "a", lambda: None)
+
+    def die(_: Premise) -> None:
+        raise Died
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Premise, "decided", die)
+        with pytest.raises(Died):
+            tx.commit()
+    other.recover()
+    assert other.outcome(tx.id).state != "torn"
+    other.append("a", [{"id": 20, "v": 0}])
+    assert (_ids(other, "a"), _ids(other, "b")) == ([1, *OTHERS, 20], [1])
+
+
+def test_log_cleaned_long_after_its_slot_was_created_leaves_the_table_torn(
+    tmp_path: Path, clock: Clock, store: Hooked, other: lv.Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then its part may have been published there before."""
+    tx = _open(tmp_path, clock, store, lv.R | lv.CT | lv.I)
+    _sleep(tmp_path, clock, store, "a", lambda: None)
+
+    def die(_: Premise) -> None:
+        raise Died
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Premise, "decided", die)
+        with pytest.raises(Died):
+            tx.commit()
+    clock.ahead += 5 * DAY
+    other.recover()
+    assert other.outcome(tx.id).state == "torn"
+    assert [row["id"] for row in OUTSIDERS["delta"].rows(tmp_path / "b")] == [1]
+    with pytest.raises(lv.Torn):
+        other.append("a", [{"id": 20, "v": 0}])
+
+
+def test_owner_whose_slot_is_answered_late_deletes_what_it_creates_under_used_numbers(
+    tmp_path: Path, clock: Clock, other: lv.Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that helped has published on one table, and rolled that back; then the logs were cleaned."""
+    slow = SlowAnswers(open_store(str(tmp_path), OPTIONS, environment=clock))
+    tx = _open(tmp_path, clock, slow, lv.CT)
+    tx.sql("UPDATE a SET v = 5")
+    tx.sql("UPDATE b SET v = 5")
+    OUTSIDERS["delta"].update(tmp_path / "b", {"v": "v + 100"})
+
+    def half() -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr("lakevilla.settle.completion.move_head", _die)
+            with pytest.raises(Died):
+                other.recover()
+        OUTSIDERS["delta"].append(tmp_path / "a", pa.table({"id": [10], "v": [0]}))
+        DeltaTable(str(tmp_path / "a")).create_checkpoint()
+        for version in range(4):
+            _log_entry(tmp_path, "a", version).unlink()
+        clock.ahead += 5 * DAY
+
+    def hook(kind: str, key: str) -> None:
+        if kind == "create" and key.startswith(SLOT):
+            slow.hook, slow.then = None, half
+
+    slow.hook = hook
+    with pytest.raises(lv.LakeVillaError):
+        tx.commit()
+    assert not any(_log_entry(tmp_path, "a", version).exists() for version in range(4))
+    assert sorted(row["id"] for row in OUTSIDERS["delta"].rows(tmp_path / "a")) == [1, 10]
+
+
+def _die(*_: object) -> None:
+    raise Died
+
+
+def _log_entry(tmp_path: Path, name: str, version: int) -> Path:
+    return tmp_path / name / "_delta_log" / f"{version:020d}.json"
