@@ -134,7 +134,7 @@ class CatalogLog:
             return next(self._store.list(""), None) is None
         later = [key for number, key in left.items() if number >= base]
         read = self._environment.fan_out([partial(self._read_if_there, key) for key in later])
-        return base in left and all(v is not None and v.told.get("attempt") != attempt for v in read)
+        return base in left and all(v is not None and v.commit_info.get("attempt") != attempt for v in read)
 
     def is_alone(self, number: int) -> bool:  # noqa: ARG002
         """As above."""
