@@ -27,7 +27,6 @@ NAME = "LakeVilla"
 CANNOT = {
     "adopt_parquet": "tables are Delta and Iceberg tables; deltalake turns Parquet files into one",
     "widen": "`ALTER COLUMN ... TYPE` is not supported; a column that another client widened is read",
-    "view": "SQL has no views",
     "changes": "there is no change feed; compare two versions",
     "compact": "SQL has no `OPTIMIZE`; other Delta clients can compact the table",
 }

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -73,6 +74,46 @@ def in_session(parser: argparse.ArgumentParser) -> None:
         choices=["serializable", "snapshot"],
         help="the isolation of transactions (serializable)",
     )
+
+
+def in_order(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[str]:
+    """The words of a command with its options first.
+
+    argparse gives a position that may be left out nothing as soon as an option follows the ones before it:
+    `sql LAKE --format csv TEXT` would be refused.
+    """
+    commands = next(one for one in parser._actions if isinstance(one, argparse._SubParsersAction))
+    start = next((i for i, word in enumerate(words) if not word.startswith("-")), len(words))
+    chosen = commands.choices.get(words[start]) if start < len(words) else None
+    if chosen is None:
+        return list(words)
+    options: list[str] = []
+    positions: list[str] = []
+    rest = list(words[start + 1 :])
+    while rest:
+        word = rest.pop(0)
+        if word == "--":
+            positions += rest
+            break
+        if not word.startswith("-") or word == "-":
+            positions.append(word)
+            continue
+        options.append(word)
+        if rest and _takes_value(chosen, word):
+            options.append(rest.pop(0))
+    return [*words[: start + 1], *options, "--", *positions] if positions else list(words)
+
+
+def _takes_value(parser: argparse.ArgumentParser, word: str) -> bool:
+    """Whether the value of this option is the next word; argparse takes beginnings of long names too."""
+    if "=" in word or (len(word) > 2 and not word.startswith("--")):
+        return False
+    found = [
+        action
+        for action in parser._actions
+        if any(name == word or (len(word) > 2 and name.startswith(word)) for name in action.option_strings)
+    ]
+    return bool(found) and found[0].nargs is None
 
 
 def pair(text: str) -> tuple[str, str]:

@@ -17,7 +17,8 @@ TEXT = """exit codes:
   5    the store cannot be reached
   6    not supported
   7    records are damaged, or a table is torn
-  130  interrupted"""
+  130  interrupted by Ctrl-C
+  143  ended by SIGTERM"""
 
 _CODES: tuple[tuple[type[Exception], int], ...] = (
     (lv.Aborted, 3),

@@ -284,6 +284,7 @@ def _column(values: list[Any], wanted: pa.DataType | None, name: str) -> pa.Arra
     try:
         return _array(values, wanted, name)
     except (InvalidInput, pa.ArrowException, TypeError, ValueError, OverflowError):
+        _refuse_depths(values, name)
         plainer = [plain(value) for value in values]
         if all(one is other for one, other in zip(plainer, values, strict=True)):
             raise

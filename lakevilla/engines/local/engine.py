@@ -19,7 +19,7 @@ from lakevilla.engines.local.scan import Scan, load
 from lakevilla.engines.local.translation.queries.queries import Queries
 from lakevilla.engines.local.translation.queries.scope import Relation
 from lakevilla.engines.local.translation.types.typed import Typed
-from lakevilla.engines.local.watch import length_of, reading
+from lakevilla.engines.local.watch import length_of, reading, writing
 from lakevilla.engines.port import MergeClauses, Rewritten, Source, Target
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput
@@ -115,9 +115,9 @@ class LocalEngine:
     ) -> Rewritten:
         """INSERT INTO target (columns) query; without columns all of the target's, in order."""
         count = _Count()
-        with reading(self._reporter, f"INSERT INTO {target.name}") as watch:
+        with writing(self._reporter, f"INSERT INTO {target.name}", bool(sources)) as watch:
             pieces = self._selected(target, query, columns, watch.sources(sources), now_ms)
-            added = write(target, counted(pieces, count.add))
+            added = write(target, counted(counted(pieces, count.add), watch.add_rows))
         return Rewritten(added, (), Counts(inserted=count.rows))
 
     def overwrite(

@@ -235,3 +235,31 @@ def test_existing_table_is_registered(
     assert _told(capsys, "tables", other) == "mine\n"
     assert main(["register", other, "more"]) == 1
     assert "location" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["{}", "--format", "csv", "SELECT 1 AS one"],
+        ["--format=csv", "{}", "-n", "3", "SELECT 1 AS one"],
+        ["{}", "--no-truncate", "SELECT 1 AS one", "--form", "csv"],
+        ["-n3", "{}", "--format", "csv", "--", "SELECT 1 AS one"],
+        ["{}", "SELECT :v AS one", "--param", "v=1", "--json", "--format", "csv"],
+    ],
+    ids=str,
+)
+def test_options_may_stand_anywhere(
+    folder: str, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sql", *(word.format(folder) for word in words)]) == 0
+    assert capsys.readouterr().out == "one\n1\n"
+
+
+def test_rows_for_a_place_that_cannot_be_written_change_nothing(
+    folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for place, words in (("none/rows.csv", "there is no directory"), ("", "it is a directory")):
+        script = "DELETE FROM accounts; SELECT * FROM accounts"
+        assert main(["sql", folder, script, "--format", "csv", "-o", str(tmp_path / place)]) == 1
+        assert words in capsys.readouterr().err
+    assert lv.Lake(folder, engine="local").read("accounts").count() > 0
