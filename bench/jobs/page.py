@@ -16,7 +16,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "jobs.md"
 BEGIN, END = "<!-- begin: written by bench.jobs.page -->", "<!-- end -->"
 
 Results = Mapping[str, Sequence[Found]]
-"""What became of each job, in the order of the systems."""
+"""The result of each job, in the order of the systems."""
 
 
 def run_all() -> Results:

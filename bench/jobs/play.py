@@ -18,7 +18,7 @@ SYSTEMS: tuple[ModuleType, ...] = (with_lakevilla, with_ducklake, with_deltalake
 
 @dataclass(frozen=True)
 class Found:
-    """What became of a job: its lines, or why the system cannot do it."""
+    """The result of a job: its lines, or why the system cannot do it."""
 
     lines: int | None
     reason: str = ""
