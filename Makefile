@@ -39,8 +39,8 @@ demo: setup ## Run the main job on a local directory, and say what happens
 test: setup ## Run the tests, but for those marked long
 	$(PYTEST) -m "not long"
 
-test-long: setup ## Run the tests marked long: more seeds and formats, and planted bugs
-	$(PYTEST) -m long
+test-long: setup ## Run the tests marked long: more seeds, more formats, planted bugs; a part of them: make test-long PART=0/4
+	$(PYTEST) -m long $(if $(PART),--part $(PART))
 
 check: setup ## Lint, formatting and strict types
 	$(BIN)/ruff check .

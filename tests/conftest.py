@@ -12,7 +12,7 @@ from bench.spark.jars import EVERY, JarsMissing
 from bench.stores.seaweed import S3Server, running_server
 from lakevilla.store.open import open_store
 from lakevilla.store.port import Store
-from tests.support.extent import is_left_to_long
+from tests.support.extent import is_left_to_long, is_of_another_part
 from tests.support.quick_spark import FEW_ROWS, INTERPRETED, YOUNG_JVM
 
 if TYPE_CHECKING:
@@ -23,6 +23,17 @@ hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")
 
 _QUICK = {"spark.driver.extraJavaOptions": YOUNG_JVM, "spark.log.level": "OFF"}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--part", help="play a part of the tests alone, such as 0/4, 1/4, 2/4 or 3/4")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests of other parts."""
+    part = config.getoption("--part")
+    if part:
+        items[:] = [item for item in items if not is_of_another_part(item, part)]
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -29,6 +29,13 @@ def is_left_to_long(item: pytest.Item) -> bool:
     return sum(_place(each, case.params) for each in item.iter_markers("parametrize")) % step != 0
 
 
+def is_of_another_part(item: pytest.Item, part: str) -> bool:
+    """Whether this test is not of the part that is asked for: of `1/4`, the second of four, about every fourth
+    test, chosen by its name alone. Tests of one file are of different parts."""
+    number, count = map(int, part.split("/"))
+    return crc32(item.nodeid.split("@")[0].encode()) % count != number
+
+
 def _place(parametrize: pytest.Mark, params: Mapping[str, object]) -> int:
     """The place of these values among those of a `parametrize`."""
     names, cases = parametrize.args
