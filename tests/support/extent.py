@@ -1,7 +1,7 @@
 """What `make test` leaves to `make test-long`.
 
 A test marked `long` runs in `make test-long` only, and every other test in `make test` only, so that
-none runs twice. `long` is what repeats a test with other seeds, statements or formats, what keeps a real store
+none runs twice. `long` is what repeats a test with other seeds, statements or formats, what keeps a store
 busy for long or starts a Spark of its own, and the proof that the simulator's judges find planted bugs. What
 else no other test would show is never `long`.
 """
@@ -30,8 +30,8 @@ def is_left_to_long(item: pytest.Item) -> bool:
 
 
 def is_of_another_part(item: pytest.Item, part: str) -> bool:
-    """Whether this test is not of the part that is asked for. `1/4` is the second of four parts; a test's part
-    depends on its name alone, so that each part has some tests of each file."""
+    """Whether this test is not of the part that is asked for. `1/4` is the second of four parts. The part of a
+    test depends on its name alone, so that each part has some tests of each file."""
     number, count = map(int, part.split("/"))
     return crc32(item.nodeid.split("@")[0].encode()) % count != number
 
