@@ -30,8 +30,10 @@ def is_left_to_long(item: pytest.Item) -> bool:
 
 
 def is_of_another_part(item: pytest.Item, part: str) -> bool:
-    """Whether this test is not of the part that is asked for. `1/4` is the second of four parts. The part of a
-    test depends on its name alone, so that each part has some tests of each file."""
+    """Whether this test is not of the part that is asked for: `1/4` is the second of four parts.
+
+    It depends on the name of the test alone, so that each part has some tests of each file.
+    """
     number, count = map(int, part.split("/"))
     return crc32(item.nodeid.split("@")[0].encode()) % count != number
 
