@@ -68,6 +68,14 @@ _DEFINITIONS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "TRUNCATE": (("TRUNCATE", "TABLE"), "TRUNCATE TABLE name"),
 }
 """The keywords of definitions, and how they are written."""
+_OF_OTHERS = frozenset(
+    (
+        *("ANALYZE", "ATTACH", "CACHE", "CALL", "CLEAR", "COMMENT", "COPY", "DETACH", "EXPORT", "GRANT"),
+        *("IMPORT", "INSTALL", "LIST", "LOAD", "LOCK", "MSCK", "PRAGMA", "REFRESH", "REPAIR", "REPLACE"),
+        *("REVOKE", "TABLE", "UNCACHE", "UNLOCK", "UPSERT"),
+    )
+)
+"""How statements of Spark and of other databases start that are not understood here."""
 _TOKEN = re.compile(r"<Token token_type: \S+, text: (?P<text>.*?), line: .*")
 _MISSING = re.compile(r"Required keyword: '(?P<key>\w+)' missing for .*\.(?P<node>\w+)'?>")
 
@@ -81,6 +89,11 @@ def unknown_statement(tokens: Sequence[Token], text: str) -> LakeVillaError | No
         return _at(Unsupported(_LATER[word]), first, text)
     if word in STATEMENTS or not word.isidentifier() or text[first.start : first.start + 1] == "`":
         return None
+    if word in _OF_OTHERS:
+        known = ", ".join(STATEMENTS)
+        return _at(
+            Unsupported(f"the statement {word} is not supported; statements start with {known}"), first, text
+        )
     hint = did_you_mean(word, STATEMENTS, cutoff=0.6).replace(chr(39), "")
     hint = hint or f"statements start with {', '.join(STATEMENTS)}"
     return _at(InvalidInput(f"unknown statement {first.text}; {hint}"), first, text)

@@ -286,7 +286,7 @@ def test_batch_without_the_global_log_is_refused(root: Path, features: lv.Featur
 @pytest.mark.formats("delta")
 def test_registering_a_table_has_no_batch(root: Path) -> None:
     with (
-        pytest.raises(lv.InvalidInput, match="without once"),
+        pytest.raises(lv.InvalidInput, match="cannot be combined with once"),
         open_lake(root).transaction(once=("e", 1)) as tx,
     ):
         tx.sql("ALTER TABLE a RENAME TO c")

@@ -164,12 +164,18 @@ class Writer:
         side = driver_side(self.session())
         if at_most is None or at_most > FEW_ROWS or side is None:
             return None
-        try:
-            with explained():
-                stream = self.session.run(lambda: side.rows(frame._jdf))
-        except Py4JJavaError as error:
-            if _TOO_LARGE not in str(error):
-                raise
+
+        def rows() -> Any:
+            try:
+                return side.rows(frame._jdf)
+            except Py4JJavaError as error:
+                if _TOO_LARGE not in str(error):
+                    raise
+                return None
+
+        with explained():
+            stream = self.session.run(rows)
+        if stream is None:
             return None
         found: Sequence[pa.RecordBatch] = list(pa.ipc.open_stream(stream))
         return found
