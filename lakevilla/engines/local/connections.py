@@ -87,12 +87,16 @@ class _Database:
             for name, table in tables.items():
                 cursor.register(name, table)
             yield cursor
-        finally:
-            for name in tables:
-                cursor.unregister(name)
-            with self._lock:
-                if self._pid == os.getpid():
-                    self._idle.append(cursor)
+        except BaseException:
+            # The next text on this cursor would forget that the one before was interrupted, and wait for it.
+            cursor.interrupt()
+            cursor.close()
+            raise
+        for name in tables:
+            cursor.unregister(name)
+        with self._lock:
+            if self._pid == os.getpid():
+                self._idle.append(cursor)
 
     def _take(self) -> "duckdb.DuckDBPyConnection":
         import duckdb

@@ -2,10 +2,12 @@
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Timer
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -84,6 +86,20 @@ def test_interrupt_of_a_query_stays_an_interrupt() -> None:
     with pytest.raises(KeyboardInterrupt):
         Connections().run(slow, {})
     timer.join()
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_interrupt_of_a_large_join_of_tables_ends_it_at_once() -> None:
+    """The tables are unregistered afterwards, which once waited for the join."""
+    table = pa.table({"id": np.arange(3_000_000)})
+    slow = "SELECT count(DISTINCT a.id * b.id) FROM t a JOIN t b ON a.id % 300 = b.id % 300"
+    timer = Timer(1, lambda: os.kill(os.getpid(), signal.SIGINT))
+    begun = time.monotonic()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        Connections().run(slow, {"t": table})
+    timer.join()
+    assert time.monotonic() - begun < 20
 
 
 def test_failure_of_a_stream_is_raised_as_it_was() -> None:
