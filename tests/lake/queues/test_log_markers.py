@@ -14,7 +14,7 @@ from time import sleep
 import pytest
 
 import lakevilla as lv
-from tests.support.marked import (
+from tests.support.lakes.marked import (
     entry,
     is_pending,
     legacy,

@@ -7,7 +7,7 @@ import pytest
 from deltalake import DeltaTable
 
 import lakevilla as lv
-from tests.support.marked import (
+from tests.support.lakes.marked import (
     is_pending,
     legacy,
     marked_lake,

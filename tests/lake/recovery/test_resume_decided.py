@@ -9,8 +9,8 @@ from lakevilla.errors import Unavailable
 from lakevilla.store import keys
 from lakevilla.store.open import open_store
 from lakevilla.transaction.lifecycle import start
-from tests.support.abandoned import ALL, PICKS, add, make_two_tables, open_lake, values
 from tests.support.hooked import Hooked
+from tests.support.lakes.abandoned import ALL, PICKS, add, make_two_tables, open_lake, values
 from tests.support.left_open import OPTIONS, records, store_all
 from tests.support.outsiders import OUTSIDERS
 

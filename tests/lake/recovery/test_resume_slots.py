@@ -12,8 +12,8 @@ import lakevilla as lv
 from lakevilla.store import keys
 from lakevilla.store.open import open_store
 from lakevilla.transaction.lifecycle import start
-from tests.support.abandoned import PICKS, abandon, add, look, make_two_tables, open_lake, values
 from tests.support.hooked import Hooked
+from tests.support.lakes.abandoned import PICKS, abandon, add, look, make_two_tables, open_lake, values
 from tests.support.left_open import OPTIONS, records, store_all
 
 pytestmark = pytest.mark.formats("delta", "iceberg")

@@ -14,7 +14,7 @@ from lakevilla.errors import InvalidInput
 from lakevilla.files import writer
 from lakevilla.files.column_mapping import FIELD_ID, PHYSICAL_NAME
 from lakevilla.model import ColumnStatistics, WrittenFile
-from tests.support.shelf import Shelf, write
+from tests.unit.files.shelf import Shelf, write
 
 
 @pytest.fixture
