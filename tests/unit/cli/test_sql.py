@@ -245,6 +245,7 @@ def test_existing_table_is_registered(
         ["{}", "--no-truncate", "SELECT 1 AS one", "--form", "csv"],
         ["-n3", "{}", "--format", "csv", "--", "SELECT 1 AS one"],
         ["{}", "SELECT :v AS one", "--param", "v=1", "--json", "--format", "csv"],
+        ["{}", "-- a comment with = in it\nSELECT 1 AS one", "--format", "csv"],
     ],
     ids=str,
 )
@@ -253,6 +254,29 @@ def test_options_may_stand_anywhere(
 ) -> None:
     assert main(["sql", *(word.format(folder) for word in words)]) == 0
     assert capsys.readouterr().out == "one\n1\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["sql", "lake", "SELECT 1", "--fromat", "csv"], "unknown option --fromat; did you mean --format?"),
+        (["sql", "--no-truncat", "lake", "SELECT 1", "x"], "too many arguments"),
+        (["tables", "lake", "--jsno"], "unknown option --jsno; did you mean --json?"),
+        (["status", "lake", "--zzz=hidden-secret"], "unknown option --zzz; see --help"),
+        (["tables", "lake", "hidden-secret"], "too many arguments"),
+    ],
+    ids=str,
+)
+def test_unknown_option_is_refused_by_its_command_with_a_suggestion(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    error = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert told in error
+    assert f"usage: lakevilla {words[0]}" in error
+    assert "hidden-secret" not in error
 
 
 def test_rows_for_a_place_that_cannot_be_written_change_nothing(
