@@ -62,6 +62,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return exits.INTERRUPTED
+    except UnicodeEncodeError as error:
+        print(
+            f"lakevilla: the output is written in {error.encoding}, which cannot hold "
+            f"{error.object[error.start]!a}: set PYTHONIOENCODING=utf-8, or write rows to a file by --output",
+            file=sys.stderr,
+        )
+        return 1
     except Exception as error:
         # Spark computes the rows of a query when they are shown, and raises its own exceptions.
         if options.verbose:

@@ -3,6 +3,7 @@
 import io
 import json
 import logging
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -254,6 +255,19 @@ def test_options_may_stand_anywhere(
 ) -> None:
     assert main(["sql", *(word.format(folder) for word in words)]) == 0
     assert capsys.readouterr().out == "one\n1\n"
+
+
+def test_output_that_cannot_hold_a_letter_says_what_to_do(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["sql", folder, "SELECT '\u2192' AS arrow", "--format", "csv"]
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="latin-1"))
+        assert main(arguments) == 1
+    error = capsys.readouterr().err
+    assert "written in latin-1, which cannot hold '\\u2192': set PYTHONIOENCODING=utf-8" in error
+    assert main([*arguments, "--output", str(tmp_path / "rows.csv")]) == 0
+    assert (tmp_path / "rows.csv").read_text(encoding="utf-8") == "arrow\n\u2192\n"
 
 
 @pytest.mark.parametrize(
