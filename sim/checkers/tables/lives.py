@@ -4,15 +4,15 @@ A table lives from the first entry of its log until somebody deletes the log; an
 same folder later. Within one life versions have no gaps, even after a client has cleaned old entries; the
 table's id never changes; an entry names only files that are there, and its rows are those of the version
 before with exactly what its transaction does. An entry under a number that was used and cleaned away is
-stale: it does nothing. A client that woke up may take its newest entry back. Nothing here knows the code that
-it judges.
+stale: it does nothing. A client that woke up may take its newest entry back, and publish the inverse of one
+whose files were not there. Nothing here knows the code that it judges.
 """
 
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from sim.checkers.history import Operation
@@ -68,6 +68,8 @@ class Life:
     cleaned: set[int] = field(default_factory=set)
     """The versions whose entries were cleaned away."""
     checkpoints: set[int] = field(default_factory=set)
+    broken: dict[str, int] = field(default_factory=dict)
+    """The versions whose files were not there when they were published, by their attempts."""
     before: tuple[dict[str, Any], Done | None] | None = None
     """The log before the newest version, and what that version did, for a client that rolls it back."""
 
@@ -226,7 +228,8 @@ class Lives:
             return
         state = {name: copy(value) for name, value in vars(log).items()}
         commit = log.read(place.version, data, self._objects)
-        problems = [*commit.problems, *self._missing(commit)]
+        missing = self._missing(commit)
+        problems = [*commit.problems, *missing]
         if life is None:
             life = Life(root, table_id(place, data) or "", log, place.version)
             self._now[root] = life
@@ -234,8 +237,17 @@ class Lives:
         elif (found := table_id(place, data) or life.id) != life.id:
             problems.append(f"is of the table {found}, and the table there is {life.id}")
         rows = self._rows(log.live.values())
+        attempt = str(commit.ours.get("attempt"))
+        if missing:
+            life.broken[attempt] = place.version
         before = life.versions[-1].rows if life.versions else ()
-        wrong, done = self._judge(commit, before, rows, not life.versions)
+        broken = life.broken.get(attempt.removesuffix(INVERSE)) if attempt.endswith(INVERSE) else None
+        if broken is None:
+            wrong, done = self._judge(commit, before, rows, not life.versions)
+        else:
+            wrong, done = self._judge_repair(life, broken, before, rows), None
+        if broken is not None and not wrong:
+            self._absolve(replace(place, version=broken))
         if wrong:
             problems.append(wrong)
         if done is not None:
@@ -290,6 +302,17 @@ class Lives:
         if rows == before and commit.ours.get("notice"):
             return "", None
         return f"is operation {op.number} ({op.value}), and has {_difference(before, rows)}", None
+
+    def _judge_repair(self, life: Life, broken: int, before: Rows, rows: Rows) -> str:
+        """What is wrong with the inverse of a version whose files were not there: it undoes what that did."""
+        was, earlier = life.at(broken), life.at(broken - 1)
+        assert was is not None
+        assert earlier is not None, "the first version has no inverse"
+        if Counter(rows) - Counter(before) == Counter(earlier.rows) - Counter(was.rows) and not (
+            Counter(before) - Counter(rows)
+        ):
+            return ""
+        return f"takes version {broken} back, and has {_difference(before, rows)}"
 
     def _judge_stranger(self, before: Rows, rows: Rows) -> str:
         more = set(rows) - set(before)

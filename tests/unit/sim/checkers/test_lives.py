@@ -226,6 +226,32 @@ def test_newest_entry_that_its_client_takes_back_is_as_if_it_had_not_been() -> N
     assert story.found == []
 
 
+def take_back(story: Story, number: int, *actions: dict[str, Any]) -> None:
+    info = {"commitInfo": {"lakevilla": {"txn": "x", "attempt": "x-inverse"}}}
+    lines = "\n".join(json.dumps(action) for action in (info, *actions))
+    story.write(0.0, "c0", f"{ROOT}/_delta_log/{number:020d}.json", lines.encode())
+
+
+def test_version_whose_files_were_not_there_is_right_once_its_inverse_follows() -> None:
+    change = Change("append", 0, 7)
+    story = Story(operation("x", change))
+    story.begin()
+    gone, back = {"remove": {"path": "a.parquet"}}, {"add": {"path": "a.parquet"}}
+    story.version(1, gone, {"add": {"path": "deleted.parquet"}}, txn="x")
+    assert "not there" in story.found[0]
+    take_back(story, 2, back, {"remove": {"path": "deleted.parquet"}})
+    assert story.found == []
+    assert story.lives.done[1, "t"] == 0
+
+
+def test_inverse_that_does_not_bring_back_what_its_version_removed_is_found() -> None:
+    story = Story(operation("x", Change("append", 0, 7)))
+    story.begin()
+    story.version(1, {"remove": {"path": "a.parquet"}}, {"add": {"path": "deleted.parquet"}}, txn="x")
+    take_back(story, 2, {"remove": {"path": "deleted.parquet"}})
+    assert any("takes version 1 back" in problem for problem in story.found)
+
+
 def test_entry_that_a_client_of_ours_deletes_is_found() -> None:
     story = Story()
     story.begin()
