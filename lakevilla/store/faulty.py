@@ -2,8 +2,8 @@
 
 A plan is asked about every request, with its kind (as the meter names them), its key and its number,
 counted from 1; it answers with a fault or None. Requests that are sent at the same time ask at the same time:
-a plan may wait without holding up others, and a plan that counts needs a lock of its own. `nth` and `always`
-make the plans that tests need most.
+a plan may wait without holding up others, and a plan that counts needs a lock of its own. Tests mostly need
+the plans of `nth` and `always`.
 """
 
 from collections.abc import Callable, Iterator, Sequence

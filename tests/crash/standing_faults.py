@@ -72,7 +72,7 @@ class Spot(NamedTuple):
 
 @dataclass(frozen=True)
 class Case:
-    """Who settles what: the owner or a helper, with an outside writer in the way or without."""
+    """Which client settles, the owner or a helper; and whether an outside writer is in the way."""
 
     formats: Formats
     helped: bool = False
