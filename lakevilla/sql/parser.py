@@ -21,6 +21,7 @@ from lakevilla.sql.extra_clauses import refuse_extra_clauses
 from lakevilla.sql.letters import refuse_surrogates
 from lakevilla.sql.merge import merge
 from lakevilla.sql.parameters import bind
+from lakevilla.sql.query_clauses import refuse_unknown_clauses
 from lakevilla.sql.script import show
 from lakevilla.sql.script.command_parser import WORDS, command
 from lakevilla.sql.script.commands import SessionCommand
@@ -188,6 +189,7 @@ def _tree(tokens: list[Token], text: str) -> exp.Expr:
     _unfold_negations(tree)
     _sign_smallest(tree)
     _refuse_odd_tests(tree, text)
+    refuse_unknown_clauses(tree)
     return tree
 
 
