@@ -112,6 +112,7 @@ def parse_expression(text: str, parameters: Mapping[str, Any] | None = None) -> 
     """An expression alone, as in `where=`, `set=` and CHECK constraints."""
     # Bound under its SELECT, so that a text which is nothing but a parameter has a parent.
     bound: exp.Expr = bind(_selected(f"{text}").copy(), parameters or {}).expressions[0]
+    refuse_unknown_clauses(bound)
     return bound.pop()
 
 
@@ -189,7 +190,6 @@ def _tree(tokens: list[Token], text: str) -> exp.Expr:
     _unfold_negations(tree)
     _sign_smallest(tree)
     _refuse_odd_tests(tree, text)
-    refuse_unknown_clauses(tree)
     return tree
 
 
@@ -231,6 +231,7 @@ def _sign_smallest(tree: exp.Expr) -> None:
 
 def _statement(tree: exp.Expr) -> Statement:
     refuse_extra_clauses(tree)
+    refuse_unknown_clauses(tree)
     match tree:
         case exp.Insert():
             return _insert(tree)
