@@ -11,6 +11,7 @@ import pyarrow as pa
 from lakevilla.engines.local.translation.queries.scope import Output
 from lakevilla.engines.local.translation.types.typed import is_uuid
 from lakevilla.errors import InvalidInput
+from lakevilla.files.row_checks import optional
 
 
 def inward(table: pa.Table, names: Sequence[str]) -> pa.Table:
@@ -22,7 +23,9 @@ def inward(table: pa.Table, names: Sequence[str]) -> pa.Table:
 
 
 def inward_schema(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:
-    return pa.schema([pa.field(name, _inner(f.type)) for name, f in zip(names, schema, strict=True)])
+    """The types that `inward` gives to rows of this schema."""
+    types = [_inner(optional(field.type)) for field in schema]
+    return pa.schema([pa.field(name, kind) for name, kind in zip(names, types, strict=True)])
 
 
 def outward(table: pa.Table, outputs: Sequence[Output]) -> pa.Table:

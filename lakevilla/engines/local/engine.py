@@ -23,7 +23,7 @@ from lakevilla.engines.local.watch import length_of, reading, writing
 from lakevilla.engines.port import MergeClauses, Rewritten, Source, Target
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput
-from lakevilla.files.row_checks import together
+from lakevilla.files.row_checks import as_read, together
 from lakevilla.model import Counts
 from lakevilla.predicates import ANYTHING
 from lakevilla.progress import Reporter
@@ -49,7 +49,7 @@ class LocalEngine:
     def read(self, source: Source) -> Result:
         """The whole table. Files are chosen now and read when rows are asked for."""
         scan = Scan(self._environment, source, source.files(ANYTHING), source.schema)
-        plain = pa.schema([field.remove_metadata() for field in source.schema])
+        plain = as_read(pa.schema([field.remove_metadata() for field in source.schema]))
 
         def batches() -> Iterator[pa.Table]:
             with reading(self._reporter, f"reading {source.name}") as watch:

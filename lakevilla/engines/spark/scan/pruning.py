@@ -42,6 +42,11 @@ class Pruning:
     source: Source
     resolve: Resolve
 
+    @property
+    def plans(self) -> bool:
+        """Whether Spark is asked, which then finds mistakes in conditions, too."""
+        return driver_side(self.statement.reader.session) is not None
+
     def matching(self, condition: exp.Expr | None, over: Callable[[str], str]) -> Predicate:
         """What every row of the target satisfies for which the condition may be true.
 
