@@ -133,7 +133,7 @@ class Vacuum:
     def run(self) -> VacuumReport:
         """Vacuum every table, the records of transactions that ended, and dropped tables if wished for.
 
-        A table that cannot be read or written by us is left alone and named.
+        A table that cannot be read or written by us is left alone and named, in a real run also in the log.
         """
         done: list[TableVacuum] = []
         failed: dict[str, str] = {}
@@ -142,7 +142,8 @@ class Vacuum:
                 pinned = self._pin(name)
                 done.append(self._table(pinned))
             except (Unsupported, Corrupt, InvalidInput, _OutOfReach) as error:
-                logger.warning("vacuum leaves %s alone: %s", name, error)
+                if not self._options.dry_run:
+                    logger.warning("vacuum leaves %s alone: %s", name, error)
                 failed[name] = str(error)
         self._tickets(self._view.store, self._lake_now_ms)
         dropped = tuple(self._dropped()) if self._options.dropped else ()
