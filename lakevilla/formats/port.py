@@ -28,7 +28,7 @@ from lakevilla.model import (
 )
 from lakevilla.predicates import Predicate
 from lakevilla.sql.statements import Action
-from lakevilla.store.port import Store
+from lakevilla.store.port import Meta, Store
 
 
 class Snapshot(Protocol):
@@ -362,8 +362,7 @@ class FormatTable(Protocol[S]):
         """The files that any version needs which was current at this moment, by the store's clock, or later.
 
         `snapshot` is the newest version, `also` are older ones that are still needed; those that the log does
-        not have any more cannot be read.
-        """
+        not have any more cannot be read."""
         ...
 
     def expiry(self, snapshot: S, since_ms: int, also: Collection[int] = ()) -> Change | None:
@@ -371,9 +370,16 @@ class FormatTable(Protocol[S]):
         current at this moment or later, or one of `also`; None if it holds nothing like that."""
         ...
 
+    def expired_log(
+        self, snapshot: S, now_ms: int, least_ms: int, also: Collection[int] = ()
+    ) -> Sequence[Sequence[Meta]]:
+        """The files of the log that no client needs, by the table's retention for them and at least the given
+        one: groups, each to be deleted after the one before. `snapshot` is the newest version, `also` are
+        others that must stay readable."""
+        ...
+
     def maintain(self, snapshot: S) -> None:
-        """After a publish: write the checkpoint or the hint if this version is due. Failure harms no
-        client."""
+        """After a publish: write the checkpoint or the hint if it is due. Failure harms no client."""
         ...
 
     def renew_hint(self, snapshot: S) -> None:

@@ -18,7 +18,7 @@ from lakevilla.files.partitioning import plain_values
 from lakevilla.formats.coordination import Coordination
 from lakevilla.formats.delta.definition.features import refuse_write
 from lakevilla.formats.delta.definition.layout import Layout, columns_of
-from lakevilla.formats.delta.definition.properties import duration_ms
+from lakevilla.formats.delta.definition.properties import LOG_CLEANUP, LOG_RETENTION, duration_ms
 from lakevilla.formats.delta.files.blocks import CORE
 from lakevilla.formats.delta.files.bounds import Leaf, partition_bounds
 from lakevilla.formats.delta.files.deletion_vectors import Locate, deletes_of
@@ -116,6 +116,13 @@ class DeltaSnapshot:
     @property
     def retention_ms(self) -> int:
         return duration_ms(self.properties.get(_RETENTION, "interval 7 days"))
+
+    @property
+    def log_retention_ms(self) -> int | None:
+        """How long log entries stay after a later one; None if the table keeps them all."""
+        if not is_true(self.properties, LOG_CLEANUP, True):
+            return None
+        return duration_ms(self.properties.get(LOG_RETENTION, "interval 30 days"))
 
     @lazy_property
     def info(self) -> Mapping[str, Any]:
