@@ -81,10 +81,11 @@ class Life:
         number = version - self.first
         return self.versions[number] if 0 <= number < len(self.versions) else None
 
-    def is_readable(self, version: int) -> bool:
-        """Whether what is left of the log tells this version."""
-        starts = [-1, *(found for found in self.checkpoints if found <= version)]
-        return any(not self.cleaned & set(range(start + 1, version + 1)) for start in starts)
+    def is_readable(self, version: int, *, entry: int = -1, checkpoint: int = -1) -> bool:
+        """Whether what is left of the log tells this version, also without this entry or checkpoint."""
+        cleaned, checkpoints = self.cleaned | {entry}, self.checkpoints - {checkpoint}
+        starts = [-1, *(found for found in checkpoints if found <= version)]
+        return any(not cleaned & set(range(start + 1, version + 1)) for start in starts)
 
     def until(self, number: int) -> float:
         """When the version with this place in the life stopped to be the newest."""
@@ -163,7 +164,8 @@ class Lives:
             return
         elif life.versions[-1].ends:
             self._end_if_empty(life, at)
-        elif client.startswith(STRANGERS):
+        elif client.startswith(STRANGERS) or any(found > place.version for found in life.checkpoints):
+            # Whether one of ours may do that is for `retention` to judge.
             life.cleaned.add(place.version)
         elif place.version == life.newest and life.before is not None:
             state, done = life.before
