@@ -15,7 +15,7 @@ from lakevilla.errors import InvalidInput, Unavailable
 from lakevilla.markers.lease import Leases
 from lakevilla.markers.survey import find_stale
 from lakevilla.model import Outcome
-from lakevilla.settle.commits import INVERSE
+from lakevilla.settle.lost_parts import INVERSE
 from lakevilla.sql.tables import sql_name
 from lakevilla.store.metered import Meter
 from lakevilla.sublogs.finder import has_sublogs
