@@ -17,16 +17,18 @@ That is the vacuum of this lake. A table that belongs to another lake is vacuume
 does not see this lake's leases: files that were uploaded there almost a day ago are not published any more.
 
 A client may be suspended between that look and its commit. So a commit that was sent an hour after the look
-is confirmed: an entry at a number that had been used is deleted again, and a commit whose files were deleted
-is rolled back by an inverse commit.
+is confirmed: an entry at a number that had been used is deleted again, and a commit whose files were deleted,
+or may be about to be, is rolled back by an inverse commit. One that went unanswered is sent once more before.
 """
 
 import logging
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import TypeVar
 
-from lakevilla.errors import CommitUnknown, Conflict, Corrupt, Fenced, Unavailable
+from lakevilla.errors import CommitUnknown, Conflict, Corrupt, Fenced, LakeVillaError, Unavailable
+from lakevilla.formats.conditional_commit import NoAnswer
 from lakevilla.formats.identity import Recreated
 from lakevilla.formats.port import Published, Snapshot
 from lakevilla.markers.records import VACUUM
@@ -40,12 +42,16 @@ from lakevilla.transaction.redo.operations import Operations
 from lakevilla.transaction.statements.effect import TableChange
 from lakevilla.transaction.workspace import Workspace
 from lakevilla.versions.log import PREMISE_SECONDS
+from lakevilla.versions.owner import Owner
 
 logger = logging.getLogger("lakevilla.transaction")
+
+Answer = TypeVar("Answer")
 
 UNSEEN_SECONDS = 22 * 3600.0
 """The highest age of uploads that no lease protects: vacuum deletes nothing within a day, and a commit may be
 sent an hour after the look. The rest allows for clocks that differ."""
+UPLOADS = "files that it uploaded"
 
 
 class Premises:
@@ -95,6 +101,25 @@ class Premises:
         if newest == pinned.snapshot.version:
             self._newest_at[pinned.ref.location] = newest, now
 
+    def publish(self, send: Callable[[], Answer]) -> Answer:
+        """Send the commit. Raises CommitUnknown if it stays unanswered.
+
+        One whose client was suspended in it is sent again, because the suspension has used up the time for
+        its tries: then a late copy finds the number taken. The lease is written first, so that what was
+        uploaded stays for a copy that applies later.
+        """
+        try:
+            return send()
+        except NoAnswer as unknown:
+            if not self._is_old(self._checked_at):
+                raise
+            try:
+                self._queues.write_lease()
+                return send()
+            except LakeVillaError as error:
+                logger.info("transaction %s could not be sent again: %s", self._workspace.txn, error)
+                raise unknown from error
+
     def confirm(self, pending: TableChange, published: Published, author: Author) -> Snapshot:
         """Right after the commit: its version. Conflict if it builds on something that was deleted while
         the client was suspended; then nothing of it is left."""
@@ -128,24 +153,36 @@ class Premises:
         # A marker held the number of a version that was filled.
         if not snapshot.coordination.markers_in_log and table.retract(snapshot.version, author.put):
             raise _gone(pending, f"log entries from {snapshot.version} on")
-        missing = table.missing(pending.change.added, snapshot)
-        if not missing:
+        gone = self._deleted(pending, snapshot)
+        if gone is None:
             return snapshot
-        logger.warning("transaction %s is rolled back: %s was deleted", author.txn, missing[0])
+        logger.warning("transaction %s is rolled back: %s were deleted", author.txn, gone)
         inverse = table.inverse(published.before or pending.pinned.snapshot, pending.change)
         undo = Author(author.txn, author.attempt + INVERSE, "")
         result = walk(table, snapshot, inverse, undo, self._workspace.environment.new_id)
         if not isinstance(result, PublishedAt):
             raise Corrupt(
                 f"version {snapshot.version} of {pending.pinned.ref.name!r}, which transaction {author.txn} "
-                f"published, needs {missing[0]}, which was deleted while its client was suspended. Another "
-                "client has built on that version, so it could not be rolled back; restore the file from a "
+                f"published, needs {gone}, which were deleted while its client was suspended. Another "
+                "client has built on that version, so it could not be rolled back; restore them from a "
                 "backup",
                 table=pending.pinned.ref.name,
                 transaction=author.txn,
                 version=snapshot.version,
             )
-        raise _gone(pending, missing[0])
+        raise _gone(pending, gone)
+
+    def _deleted(self, pending: TableChange, snapshot: Snapshot) -> str | None:
+        """What vacuum has deleted of the uploads, or is about to delete; None if all of them stay.
+
+        The lease comes first: a vacuum that has not taken hold of the transaction yet finds it and stops, and
+        one that has may be about to delete.
+        """
+        added = pending.change.added
+        if added and (self._queues.write_lease() == VACUUM or self._other_owner(pending) is not None):
+            return UPLOADS
+        missing = pending.pinned.table.missing(added, snapshot)
+        return missing[0] if missing else None
 
     def _is_old(self, since: float) -> bool:
         return self._workspace.environment.elapsed() - since > PREMISE_SECONDS
@@ -156,7 +193,19 @@ class Premises:
         return max(since, self._lease_written_at.get(location, since))
 
     def _refuse_unprotected(self, pending: TableChange) -> None:
-        """Conflict if another lake's vacuum, which does not see our lease, may be about to delete uploads."""
+        """Conflict if another lake's vacuum may be about to delete uploads."""
+        owner, name = self._other_owner(pending), pending.pinned.ref.name
+        if owner is not None:
+            raise Conflict(
+                f"{pending.change.operation} on {name!r} took too long: its uploaded files are so old that "
+                f"the lake at {owner.url}, which owns the table, may delete them. Nothing was changed; run "
+                "it again, and commit within a day",
+                table=name,
+                operation=pending.change.operation,
+            )
+
+    def _other_owner(self, pending: TableChange) -> Owner | None:
+        """The other lake whose vacuum, which does not see our lease, may be about to delete the uploads."""
         workspace, ref = self._workspace, pending.pinned.ref
         since = self._operations.uploaded_since(ref.location)
         if math.isinf(since):
@@ -165,23 +214,16 @@ class Premises:
         else:
             age = workspace.environment.elapsed() - since
         if age <= UNSEEN_SECONDS:
-            return
+            return None
         head = workspace.catalog.head(workspace.meter)
         owner = owner_of(workspace.catalog.store_of(ref.location, workspace.meter))
-        if owner is not None and (head is None or owner.lake != head.lake):
-            raise Conflict(
-                f"{pending.change.operation} on {ref.name!r} took too long: its uploaded files are so old "
-                f"that the lake at {owner.url}, which owns the table, may delete them. Nothing was changed; "
-                "run it again, and commit within a day",
-                table=ref.name,
-                operation=pending.change.operation,
-            )
+        return owner if owner is not None and (head is None or owner.lake != head.lake) else None
 
     def _write_lease(self, pending: TableChange) -> None:
         """Write the lease, so that vacuum keeps what is there."""
         other = self._queues.write_lease()
         if other == VACUUM:
-            raise _gone(pending, "files that it uploaded")
+            raise _gone(pending, UPLOADS)
         if other is not None:
             raise Fenced(
                 f"transaction {self._workspace.txn} was resumed by another client, which continues it: do "

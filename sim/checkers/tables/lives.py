@@ -25,6 +25,8 @@ from sim.checkers.tables.versions import TimedWrite
 GRACE = 3600.0
 """How long a transaction that began before a folder was deleted may use its old state, unless its client says
 that it does not know the outcome."""
+MINUTE = 60.0
+"""How long a stranger that had read a log before its folder was deleted may write a checkpoint of it."""
 INVERSE = "-inverse"
 WRECKER = "wrecker"
 """The client that deletes whole folders."""
@@ -141,7 +143,7 @@ class Lives:
         before = self._objects.get(key)
         if place is None:
             self._objects[key] = data
-            self._see_beside(client, key, data)
+            self._see_beside(write.at, client, key, data)
         elif before is None:
             self._objects[key] = data
             self._see_entry(write.at, client, place, data)
@@ -185,13 +187,18 @@ class Lives:
             life.ended = at
         self._ended[root] = at
 
-    def _see_beside(self, client: str, key: str, data: bytes) -> None:
+    def _see_beside(self, at: float, client: str, key: str, data: bytes) -> None:
         root = root_beside(key)
         if root is None or root in self.spoiled:
             return
         life = self._now.get(root)
         problem = f"{key} without a log" if life is None else life.log.beside(key, data)
-        if problem is not None and root not in self._ended:
+        deleted_at = self._ended.get(root)
+        if problem and deleted_at is not None and client.startswith(STRANGERS) and at - deleted_at < MINUTE:
+            # It had read the log that was deleted. Its checkpoint hides what is in the folder from then on.
+            self.spoiled.add(root)
+            return
+        if problem is not None and (deleted_at is None or at - deleted_at > GRACE):
             self._found.append((root, -1, f"{client}: {problem}"))
         if life is not None and (checkpoint := CHECKPOINT.match(key)):
             life.checkpoints.add(int(checkpoint["version"]))

@@ -33,6 +33,13 @@ class _Lake:
     """When HEAD came to each number, and the versions of its tables then."""
     bases: dict[int, tuple[float, dict[str, "_Base"]]] = field(default_factory=dict)
     """When each entry was decided, and the versions on which its changes of tables were validated."""
+    txns: dict[int, str] = field(default_factory=dict)
+    """The transaction of each entry."""
+
+    def unsettled(self) -> set[str]:
+        """The transactions of the entries that HEAD has not come to."""
+        seq = -1 if self.head is None else self.head["seq"]
+        return {txn for number, txn in self.txns.items() if number > seq}
 
 
 class _Base(NamedTuple):
@@ -50,6 +57,8 @@ class Keeping:
         self.violations: list[str] = []
         self.torn: set[str] = set()
         """Tables that some HEAD called torn."""
+        self.cut_short: set[str] = set()
+        """Transactions that were decided, and whose lake was deleted before they were settled."""
         self._lives = lives
         self._homes = homes
         self._url = f"{url}/"
@@ -72,12 +81,14 @@ class Keeping:
         if write.data is None:
             slot = _SLOT.match(key)
             if write.client == WRECKER:
-                self._lakes.pop(name)
+                self.cut_short |= self._lakes.pop(name).unsettled()
             elif slot and (lake.head is None or int(slot["seq"]) > lake.head["seq"]):
                 self._blame(write.client, f"deletes entry {slot['seq']} of {name}, which is not settled")
             return
         if slot := _SLOT.match(key):
-            lake.bases[int(slot["seq"])] = write.at, _bases(json.loads(write.data).get("change", {}))
+            entry = json.loads(write.data)
+            lake.bases[int(slot["seq"])] = write.at, _bases(entry.get("change", {}))
+            lake.txns[int(slot["seq"])] = entry.get("txn", "")
         if lake.heads.see(key, write.data) or key != _HEAD:
             return
         before, lake.head = lake.head, lake.heads.unpack(write.data)

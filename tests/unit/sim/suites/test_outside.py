@@ -26,6 +26,9 @@ BEGIN = {
 KEPT = [
     pytest.param("mixed", 9031, id="recreated-right-before-the-slot"),
     pytest.param("iceberg", 30007, id="made-anew-where-a-dropped-table-was-vacuumed", marks=pytest.mark.long),
+    pytest.param("delta", 50004, id="stranger-s-checkpoint-in-a-deleted-folder", marks=pytest.mark.long),
+    pytest.param("delta", 50018, id="unanswered-commit-applies-after-vacuum"),
+    pytest.param("delta", 50380, id="lake-deleted-before-its-entry-was-settled", marks=pytest.mark.long),
     pytest.param("delta", 30000, id="notice-in-a-deleted-lake-unanswered", marks=pytest.mark.long),
     pytest.param("delta", 30029, id="slept-until-the-table-was-recreated", marks=pytest.mark.long),
     pytest.param("delta", 30030, id="stranger-writes-to-a-dropped-table", marks=pytest.mark.long),
