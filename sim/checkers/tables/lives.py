@@ -4,8 +4,8 @@ A table lives from the first entry of its log until somebody deletes the log; an
 same folder later. Within one life versions have no gaps, even after a client has cleaned old entries; the
 table's id never changes; an entry names only files that are there, and its rows are those of the version
 before with exactly what its transaction does. An entry under a number that was used and cleaned away is
-stale: it does nothing. A client that woke up may take its newest entry back. Nothing here knows the code that
-it judges.
+stale: it does nothing. A client that woke up may take its newest entry back, or roll back one whose uploads
+had been deleted while it slept. Nothing here knows the code that it judges.
 """
 
 import json
@@ -25,6 +25,7 @@ from sim.checkers.tables.versions import TimedWrite
 GRACE = 3600.0
 """How long a transaction that began before a folder was deleted may use its old state, unless its client says
 that it does not know the outcome."""
+DAY = 24 * 3600.0
 MINUTE = 60.0
 """How long a stranger that had read a log before its folder was deleted may write a checkpoint of it."""
 INVERSE = "-inverse"
@@ -105,6 +106,9 @@ class Lives:
         self._found: list[tuple[str, int, str]] = []
         self._stale: dict[str, tuple[str, str]] = {}
         self._hopeless = hopeless
+        self._hollow: dict[tuple[str, str], tuple[Place, Counter[Row]]] = {}
+        """By folder and attempt: versions whose uploads had been deleted before, and the rows that they took
+        from the table."""
         self._operations = operations
         self._values = values
         self._objects: dict[str, bytes] = {}
@@ -226,7 +230,8 @@ class Lives:
             return
         state = {name: copy(value) for name, value in vars(log).items()}
         commit = log.read(place.version, data, self._objects)
-        problems = [*commit.problems, *self._missing(commit)]
+        missing = self._missing(commit)
+        problems = [*commit.problems, *missing]
         if life is None:
             life = Life(root, table_id(place, data) or "", log, place.version)
             self._now[root] = life
@@ -236,6 +241,16 @@ class Lives:
         rows = self._rows(log.live.values())
         before = life.versions[-1].rows if life.versions else ()
         wrong, done = self._judge(commit, before, rows, not life.versions)
+        attempt = str(commit.ours.get("attempt"))
+        hollow = self._hollow.pop((root, attempt.removesuffix(INVERSE)), None)
+        if missing and self._slept_over(txn, at):
+            self._hollow[root, attempt] = place, Counter(before) - Counter(rows)
+            done = None
+        elif (
+            hollow is not None and attempt.endswith(INVERSE) and Counter(rows) == Counter(before) + hollow[1]
+        ):
+            self._absolve(hollow[0])
+            wrong, done = "", None
         if wrong:
             problems.append(wrong)
         if done is not None:
@@ -250,6 +265,11 @@ class Lives:
         ends = bool(notice["dropped"]) if notice else bool(life.versions) and life.versions[-1].ends
         life.before = state, done
         life.versions.append(Version(at, files, rows, ends))
+
+    def _slept_over(self, txn: str, at: float) -> bool:
+        """Whether a transaction began so long ago that vacuum may have deleted its uploads."""
+        op = self._operations.get(txn)
+        return op is not None and at - op.invoked > DAY
 
     def _missing(self, commit: Commit) -> list[str]:
         found = []

@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from sim.checkers.history import Operation
 from sim.checkers.tables.lives import Lives
 from sim.checkers.tables.retention import Keeping
@@ -29,8 +31,10 @@ class Story:
     def file(self, name: str, rows: list[dict[str, Any]], at: float = 0.0) -> None:
         self.write(at, "c0", f"{ROOT}/{name}.parquet", json.dumps(rows).encode())
 
-    def version(self, number: int, *actions: dict[str, Any], at: float = 0.0, txn: str = "") -> None:
-        info = {"commitInfo": {"lakevilla": {"txn": txn, "attempt": txn}} if txn else {}}
+    def version(
+        self, number: int, *actions: dict[str, Any], at: float = 0.0, txn: str = "", attempt: str = ""
+    ) -> None:
+        info = {"commitInfo": {"lakevilla": {"txn": txn, "attempt": attempt or txn}} if txn else {}}
         lines = "\n".join(json.dumps(action) for action in (info, *actions))
         self.write(at, "c0", f"{ROOT}/_delta_log/{number:020d}.json", lines.encode())
 
@@ -224,6 +228,35 @@ def test_newest_entry_that_its_client_takes_back_is_as_if_it_had_not_been() -> N
     assert story.found == []
     insert(story, 1, change)
     assert story.found == []
+
+
+@pytest.mark.parametrize("others", [False, True])
+def test_version_without_its_uploads_is_as_if_it_had_not_been_once_it_is_rolled_back(others: bool) -> None:
+    """Its client slept for longer than vacuum waits, right before it published."""
+    story = Story(operation("x", Change("append", 0, 7)), operation("y", Change("insert", 1, 8)))
+    story.begin()
+    gone = {"add": {"path": "gone.parquet"}}, {"remove": {"path": "a.parquet"}}
+    story.version(1, *gone, txn="x", at=2 * DAY)
+    assert "names lake/t/gone.parquet, which is not there" in story.found[0]
+    if others:
+        insert(story, 2, Change("insert", 1, 8), at=2 * DAY, txn="y")
+    back = {"remove": {"path": "gone.parquet"}}, {"add": {"path": "a.parquet"}}
+    story.version(2 + others, *back, txn="x", attempt="x-inverse", at=2 * DAY)
+    assert story.found == []
+    # All operations of these stories have one number.
+    assert story.lives.done[1, "t"] == int(others)
+
+
+def test_version_without_its_uploads_is_found_if_its_client_was_quick_or_brings_other_rows_back() -> None:
+    for at, path in ((3600.0, "a.parquet"), (2 * DAY, "b.parquet")):
+        story = Story(operation("x", Change("append", 0, 7)))
+        story.begin()
+        story.file("b", [])
+        gone = {"add": {"path": "gone.parquet"}}, {"remove": {"path": "a.parquet"}}
+        story.version(1, *gone, txn="x", at=at)
+        back = {"remove": {"path": "gone.parquet"}}, {"add": {"path": path}}
+        story.version(2, *back, txn="x", attempt="x-inverse", at=at)
+        assert "names lake/t/gone.parquet, which is not there" in story.found[0]
 
 
 def test_entry_that_a_client_of_ours_deletes_is_found() -> None:
