@@ -25,7 +25,7 @@ from lakevilla.formats.port import Snapshot, Table, Taken
 from lakevilla.model import Author, Change, HistoryEntry, TableRef
 from lakevilla.settle.places import Places
 from lakevilla.settle.premise import Premise
-from lakevilla.settle.publish_walk import FOR_GOOD, PublishedAt, Refused, walk
+from lakevilla.settle.publish_walk import FOR_GOOD, PublishedAt, walk
 from lakevilla.versions.commits import Write
 from lakevilla.versions.log import PREMISE_SECONDS
 
@@ -78,30 +78,39 @@ class LostParts:
         later = self._later(write)
         if missing and write.base + len(later) >= newest.version:
             return all(taken.footprint.attempt != author.attempt for taken in later)
-        if not self._is_absent_so_far(table, write, author, premise):
+        known = self._find_empty(table, write, author, premise)
+        if known is not None and author.attempt not in known:
+            walk(table, newest, Change(EMPTY_PART), author, self.environment.new_id)
+            # What another client has published meanwhile is found by the second look.
+            known = self._find_empty(table, write, author, premise)
+        if known is None or author.attempt not in known:
             return False
-        part = walk(table, newest, Change(EMPTY_PART), author, self.environment.new_id)
-        # What another client has published meanwhile is found by the second look.
-        if isinstance(part, Refused) or not self._is_absent_so_far(table, write, author, premise):
-            return False
-        return self._roll_back(table, part.after, author)
+        return author.attempt + INVERSE in known or self._roll_back(table, author)
 
-    def _is_absent_so_far(self, table: Table, write: Write, author: Author, premise: Premise) -> bool:
-        """Whether the log has every version since the slot was created, and none of them is the part."""
+    def _find_empty(self, table: Table, write: Write, author: Author, premise: Premise) -> set[str] | None:
+        """The attempts, this one or its inverse, of empty commits in the log. None if the log does not have
+        every version since the slot was created, or if one of them is the part."""
         written, decided_ms = table.written(), premise.decided_ms()
-        known, is_whole = versions_since(written, write.base, decided_ms)
+        versions, is_whole = versions_since(written, write.base, decided_ms)
         # What was published since the slot was created cannot have been cleaned up within an hour.
         if not is_whole and not premise.is_recent():
-            return False
-        history = table.history(len(known) if written else None)
+            return None
+        # Versions that are published after the first look are not among those that it found.
+        history = table.history(len(versions), max(versions, default=0) + 1) if written else table.history()
         found = {entry.version: entry for entry in history}
-        shown = [found.get(version) for version in known] if written else history
-        return not any(entry is None or _is_part(entry, author.attempt) for entry in shown)
+        shown = [found.get(version) for version in versions] if written else history
+        if any(entry is None or _is_part(entry, author.attempt) for entry in shown):
+            return None
+        ours = (author.attempt, author.attempt + INVERSE)
+        return {entry.attempt for entry in shown if entry is not None and entry.attempt in ours}
 
-    def _roll_back(self, table: Table, part: Snapshot, author: Author) -> bool:
+    def _roll_back(self, table: Table, author: Author) -> bool:
+        newest = table.latest()
         change = Change("ROLLBACK", {"of": EMPTY_PART}, inverse=True)
         inverse = replace(author, attempt=author.attempt + INVERSE)
-        return isinstance(walk(table, part, change, inverse, self.environment.new_id), PublishedAt)
+        if newest is None:
+            return False
+        return isinstance(walk(table, newest, change, inverse, self.environment.new_id), PublishedAt)
 
     def _later(self, write: Write) -> Sequence[Taken]:
         """What was committed after the validated version; nothing if that was cleaned up."""

@@ -106,6 +106,8 @@ class Lives:
         self._found: list[tuple[str, int, str]] = []
         self._stale: dict[str, tuple[str, str]] = {}
         self._hopeless = hopeless
+        self._empty: set[tuple[str, str]] = set()
+        """Folders and attempts: versions that do nothing, though their operation does something."""
         self._hollow: dict[tuple[str, str], tuple[Place, Counter[Row]]] = {}
         """By folder and attempt: versions whose uploads had been deleted before, and the rows that they took
         from the table."""
@@ -240,7 +242,7 @@ class Lives:
             problems.append(f"is of the table {found}, and the table there is {life.id}")
         rows = self._rows(log.live.values())
         before = life.versions[-1].rows if life.versions else ()
-        wrong, done = self._judge(commit, before, rows, not life.versions)
+        wrong, done = self._judge(root, commit, before, rows, not life.versions)
         attempt = str(commit.ours.get("attempt"))
         hollow = self._hollow.pop((root, attempt.removesuffix(INVERSE)), None)
         if missing and self._slept_over(txn, at):
@@ -291,7 +293,9 @@ class Lives:
             return op.invoked <= ended
         return (op is None or op.invoked <= ended) and at - ended < GRACE
 
-    def _judge(self, commit: Commit, before: Rows, rows: Rows, first: bool) -> tuple[str, Done | None]:
+    def _judge(
+        self, root: str, commit: Commit, before: Rows, rows: Rows, first: bool
+    ) -> tuple[str, Done | None]:
         """What is wrong with the rows of a version, and what it does."""
         txn, attempt = commit.ours.get("txn"), str(commit.ours.get("attempt"))
         op = self._operations.get(str(txn))
@@ -300,6 +304,8 @@ class Lives:
         if op is None:
             return "" if first or rows == before else f"changes rows, and no client did: {txn}", None
         if attempt.endswith(INVERSE):
+            if rows == before and (root, attempt.removesuffix(INVERSE)) in self._empty:
+                return "", None
             for name, changes in op.value.items():
                 if without(changes, before) == rows:
                     return "", (op.number, name, -1)
@@ -308,6 +314,10 @@ class Lives:
             if after(changes, before) == rows:
                 return "", (op.number, name, 1)
         if rows == before and commit.ours.get("notice"):
+            return "", None
+        if not (commit.adds or commit.removes or commit.redefines):
+            # It takes the place of the change in a commit that is refused.
+            self._empty.add((root, attempt))
             return "", None
         return f"is operation {op.number} ({op.value}), and has {_difference(before, rows)}", None
 

@@ -230,6 +230,15 @@ def test_newest_entry_that_its_client_takes_back_is_as_if_it_had_not_been() -> N
     assert story.found == []
 
 
+def test_version_that_does_nothing_is_no_change_and_its_inverse_takes_nothing_back() -> None:
+    story = Story(operation("x", Change("insert", 0, 7)))
+    story.begin()
+    story.version(1, txn="x")
+    story.version(2, txn="x", attempt="x-inverse")
+    assert story.found == []
+    assert story.lives.done[1, "t"] == 0
+
+
 @pytest.mark.parametrize("others", [False, True])
 def test_version_without_its_uploads_is_as_if_it_had_not_been_once_it_is_rolled_back(others: bool) -> None:
     """Its client slept for longer than vacuum waits, right before it published."""
