@@ -13,7 +13,7 @@ from lakevilla.errors import Corrupt, InvalidInput, LakeVillaError
 from lakevilla.formats.authorship import texts
 from lakevilla.formats.conditional_commit import missing
 from lakevilla.formats.delta.changes import decode_change, encode_change, inverse, unpublished
-from lakevilla.formats.delta.checkpoints.writer import is_due, write_checkpoint
+from lakevilla.formats.delta.checkpoints.writer import delete_checkpoint, is_due, write_checkpoint
 from lakevilla.formats.delta.definition.alter import alter
 from lakevilla.formats.delta.definition.create import create_table
 from lakevilla.formats.delta.definition.replace import replace_definition
@@ -22,7 +22,7 @@ from lakevilla.formats.delta.log.encode import attempt_of, is_pending, slot_of, 
 from lakevilla.formats.delta.log.entry import identity_of
 from lakevilla.formats.delta.log.footprint import footprint_of
 from lakevilla.formats.delta.log.listing import Listing, adjusted_times, list_log, newest_at
-from lakevilla.formats.delta.log.load import follow, is_same, open_state, read_entry
+from lakevilla.formats.delta.log.load import follow, is_displaced, is_same, open_state, read_entry
 from lakevilla.formats.delta.log.markers import DeltaMarkerEntries, fill
 from lakevilla.formats.delta.log.publish import (
     encode_first,
@@ -37,6 +37,7 @@ from lakevilla.formats.delta.log.replay import State
 from lakevilla.formats.delta.restore import restore
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.identity import (
+    Recreated,
     confirm_published,
     must_look,
     must_look_before_publish,
@@ -259,11 +260,23 @@ class DeltaTable:
         """A Delta log holds no older state than its checkpoint."""
 
     def maintain(self, snapshot: DeltaSnapshot) -> None:
-        """Write the checkpoint if this version is due. The commit is valid without it."""
+        """Write the checkpoint if this version is due. The commit is valid without it.
+
+        A checkpoint hides every entry below it. So one that was written late is deleted again if the log is
+        another table's by then.
+        """
         if not is_due(snapshot):
             return
         try:
-            write_checkpoint(self._store, self._environment, snapshot)
+            due = must_look(self._environment, snapshot.seen_at)
+            seen_at = (self._looked_at(snapshot) if due else snapshot).seen_at
+            key = write_checkpoint(self._store, self._environment, snapshot)
+            late = was_slow(self._environment, seen_at)
+            if key is not None and late and is_displaced(self._store, snapshot.state):
+                delete_checkpoint(self._store, key)
+                logger.warning("%s was deleted or recreated: %s is deleted again", self._store.url, key)
+        except Recreated:
+            logger.warning("%s was deleted or recreated: it gets no checkpoint", self._store.url)
         except (LakeVillaError, pa.ArrowException) as error:
             logger.warning("version %d of %s has no checkpoint: %s", snapshot.version, self._store.url, error)
 

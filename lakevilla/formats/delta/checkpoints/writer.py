@@ -40,8 +40,9 @@ def is_due(snapshot: DeltaSnapshot) -> bool:
     return snapshot.version > 0 and snapshot.version % max(1, interval) == 0
 
 
-def write_checkpoint(store: Store, environment: Environment, snapshot: DeltaSnapshot) -> None:
-    """Write the checkpoint of this version, and the hint that points to it."""
+def write_checkpoint(store: Store, environment: Environment, snapshot: DeltaSnapshot) -> str | None:
+    """Write the checkpoint of this version, and the hint that points to it; the checkpoint's key, or None if
+    another client has written it."""
     oldest_ms = environment.now_ms() - snapshot.retention_ms
     tombstones = _tombstones(store, environment, snapshot.version, oldest_ms)
     shape = Shape.of(snapshot.layout)
@@ -61,8 +62,17 @@ def write_checkpoint(store: Store, environment: Environment, snapshot: DeltaSnap
             "modificationTime": environment.now_ms(),
         }
     if isinstance(store.create(key, data), Exists):
-        return
+        return None
     store.put(LAST_CHECKPOINT, json.dumps(hint, separators=(",", ":")).encode())
+    return key
+
+
+def delete_checkpoint(store: Store, key: str) -> None:
+    """Take the checkpoint that we have written out of the log again, and the hint if it points to it."""
+    hint = read_hint(store)
+    store.delete(key)
+    if hint is not None and hint.keys == (key,):
+        store.delete(LAST_CHECKPOINT)
 
 
 def _encode(tables: Iterator[pa.Table], schema: pa.Schema) -> tuple[bytes, int, int]:
