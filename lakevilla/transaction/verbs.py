@@ -23,6 +23,7 @@ from lakevilla.sql.script.places import showing
 from lakevilla.sql.statements import CreateView, Insert
 from lakevilla.sql.tables import tables_of
 from lakevilla.transaction.statements import ddl, dml, queries, replacement
+from lakevilla.transaction.statements.definition import Definition
 from lakevilla.transaction.statements.dispatch import defined_by, named_by, orders_rows, run_statement
 from lakevilla.transaction.statements.effect import Effect
 from lakevilla.transaction.statements.inputs import (
@@ -217,18 +218,17 @@ class Verbs(ABC):
 
         def run(workspace: Workspace) -> Effect:
             schema, data = table_schema(workspace.engine, given)
-            make = replacement.create_or_replace if replace else ddl.create
-            return make(
-                workspace,
+            definition = Definition(
                 name,
                 schema,
-                data=data,
-                format_name=format,
+                format=format,
                 partition_by=partition_fields(partition_by, schema),
                 location=location,
-                properties=properties,
+                properties=dict(properties or {}),
                 comment=comment,
             )
+            make = replacement.create_or_replace if replace else ddl.create
+            return make(workspace, definition, data)
 
         counts: Counts = self._run(Statement(run, once=once, defines=Defines.TABLES))
         return counts

@@ -5,14 +5,13 @@ part of a commit on several tables. Altering one is a commit of that table like 
 """
 
 import logging
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 
 from lakevilla.errors import Corrupt, InvalidInput, Unsupported
 from lakevilla.formats.catalogs import CatalogPlace, NotConfigured
-from lakevilla.model import Author, Counts, PartitionField, ReadSet, TableRef
+from lakevilla.model import Author, Counts, ReadSet, TableRef
 from lakevilla.predicates import ANYTHING
 from lakevilla.sql import statements as sql
 from lakevilla.sql.dialect import spark_text
@@ -23,6 +22,7 @@ from lakevilla.sql.types import type_named
 from lakevilla.store.locations import is_local_path, local_url
 from lakevilla.store.names import check_table_name
 from lakevilla.tables.pinned import Pinned, seen
+from lakevilla.transaction.statements.definition import Definition
 from lakevilla.transaction.statements.dml import refuse_rewritten
 from lakevilla.transaction.statements.effect import Effect, LakeChange, TableChange, TableDrop
 from lakevilla.transaction.views.information_schema import is_own_schema
@@ -33,26 +33,14 @@ from lakevilla.versions.records import GONE, CreateTable, DropTable, RegisterTab
 logger = logging.getLogger("lakevilla.transaction")
 
 
-def create(
-    workspace: Workspace,
-    name: str,
-    schema: pa.Schema,
-    *,
-    data: object = None,
-    format_name: str | None = None,
-    partition_by: Sequence[PartitionField] = (),
-    location: str | None = None,
-    properties: Mapping[str, str] | None = None,
-    comment: str | None = None,
-) -> Effect:
-    """A new table, with rows if data is given. Rows are uploaded now; the table appears at the commit.
-
-    Without `format_name` it is of the format that the lake gives new tables.
-    """
-    refuse_surrogates_in([*(properties or {}), *(properties or {}).values(), comment], "a property")
-    ref = _place(workspace, name, format_name or workspace.catalog.default_format, location)
+def create(workspace: Workspace, definition: Definition, data: object = None) -> Effect:
+    """A new table, with rows if data is given. Rows are uploaded now; the table appears at the commit."""
+    definition.refuse_surrogates()
+    format_name = definition.format or workspace.catalog.default_format
+    ref = _place(workspace, definition.name, format_name, definition.location)
     table = workspace.catalog.open(ref, workspace.meter)
-    change = table.first(schema, partition_by, dict(properties or {}), comment)
+    properties = dict(definition.properties)
+    change = table.first(definition.schema, definition.partition_by, properties, definition.comment)
     pinned = Pinned(ref, table, table.describe(change), workspace.environment.elapsed())
     rows = Counts()
     if data is not None:

@@ -7,6 +7,7 @@ from lakevilla.formats.properties import CONSTRAINT
 from lakevilla.sql import statements as sql
 from lakevilla.sql.views.expansion import expanded
 from lakevilla.transaction.statements import ddl, descriptions, dml, queries
+from lakevilla.transaction.statements.definition import Definition
 from lakevilla.transaction.statements.effect import Effect
 from lakevilla.transaction.statements.replacement import create_or_replace
 from lakevilla.transaction.statements.statement import Defines
@@ -97,16 +98,15 @@ def _create(workspace: Workspace, statement: sql.CreateTable) -> Effect:
     elif not len(schema):
         raise InvalidInput(f"CREATE TABLE {statement.name!r} names no columns")
     checks = {f"{CONSTRAINT}{name}": text for name, text in statement.checks.items()}
-    create = create_or_replace if statement.replace else ddl.create
-    done = create(
-        workspace,
+    definition = Definition(
         statement.name,
         schema,
-        data=data,
-        format_name=statement.format,
+        format=statement.format,
         partition_by=statement.partitioned_by,
         location=statement.location,
         properties={**statement.properties, **checks},
         comment=statement.comment,
     )
+    create = create_or_replace if statement.replace else ddl.create
+    done = create(workspace, definition, data)
     return done if data is not None else replace(done, result=None)

@@ -4,7 +4,6 @@ The log goes on, so earlier versions stay readable, and RESTORE brings one back.
 another client is a conflict: its rows would not fit the new columns.
 """
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -12,45 +11,30 @@ import pyarrow as pa
 from lakevilla.errors import InvalidInput, Unsupported
 from lakevilla.formats.columns import comment_of, commented
 from lakevilla.formats.port import Snapshot
-from lakevilla.model import Change, Counts, PartitionField
+from lakevilla.model import Change, Counts
 from lakevilla.predicates import ANYTHING
-from lakevilla.sql.letters import refuse_surrogates_in
 from lakevilla.tables.pinned import Pinned
 from lakevilla.transaction.statements import ddl
+from lakevilla.transaction.statements.definition import Definition
 from lakevilla.transaction.statements.effect import Effect, TableChange
 from lakevilla.transaction.workspace import Workspace
 
 
-def create_or_replace(
-    workspace: Workspace,
-    name: str,
-    schema: pa.Schema,
-    *,
-    data: object = None,
-    format_name: str | None = None,
-    partition_by: Sequence[PartitionField] = (),
-    location: str | None = None,
-    properties: Mapping[str, str] | None = None,
-    comment: str | None = None,
-) -> Effect:
+def create_or_replace(workspace: Workspace, definition: Definition, data: object = None) -> Effect:
     """The new definition of the table, whatever it was before; a table that does not exist is created."""
-    if workspace.find(name) is None:
-        return ddl.create(
-            workspace,
-            name,
-            schema,
-            data=data,
-            format_name=format_name,
-            partition_by=partition_by,
-            location=location,
-            properties=properties,
-            comment=comment,
-        )
-    refuse_surrogates_in([*(properties or {}), *(properties or {}).values(), comment], "a property")
-    pinned = workspace.pin_target(name)
-    _refuse_moved(workspace, pinned, format_name, location)
+    if workspace.find(definition.name) is None:
+        return ddl.create(workspace, definition, data)
+    definition.refuse_surrogates()
+    pinned = workspace.pin_target(definition.name)
+    _refuse_moved(workspace, pinned, definition)
     pinned.snapshot.refuse_writes()
-    change = pinned.table.replace(pinned.snapshot, schema, partition_by, properties or {}, comment)
+    change = pinned.table.replace(
+        pinned.snapshot,
+        definition.schema,
+        definition.partition_by,
+        definition.properties,
+        definition.comment,
+    )
     return _replaced(workspace, pinned, change, data)
 
 
@@ -90,14 +74,13 @@ def _replaced(workspace: Workspace, pinned: Pinned, definition: Change, data: ob
     return Effect(rows, TableChange(pinned, change))
 
 
-def _refuse_moved(
-    workspace: Workspace, pinned: Pinned, format_name: str | None, location: str | None
-) -> None:
+def _refuse_moved(workspace: Workspace, pinned: Pinned, definition: Definition) -> None:
     """A table keeps its location and its format: its log continues."""
     name, known = pinned.ref.name, pinned.ref.format.partition(":")[0]
-    if format_name is not None and format_name.lower() != known:
+    wanted, location = definition.format, definition.location
+    if wanted is not None and wanted.lower() != known:
         raise Unsupported(
-            f"cannot replace table {name!r} by one of format {format_name!r}: it is of format {known!r}, and "
+            f"cannot replace table {name!r} by one of format {wanted!r}: it is of format {known!r}, and "
             "its log goes on. DROP it and CREATE it anew in one transaction",
             table=name,
         )

@@ -6,87 +6,35 @@
 import json
 import multiprocessing
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from time import sleep
-from typing import Any
 
-import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
 
 import lakevilla as lv
-from lakevilla.store.metered import KINDS
-from tests.support.outsiders import OUTSIDERS, Outsider
+from tests.support.lakes.marked import (
+    entry,
+    is_pending,
+    legacy,
+    marked_lake,
+    open_lake,
+    outsider,
+    sent,
+    value,
+    versions,
+)
 
 pytestmark = pytest.mark.formats("delta", "iceberg")
 
-OPTIONS = {"fsync": "false"}
 SHORT = 0.2
 """The lease of clients who wait for a silent owner. Others have a long one, on slow machines too."""
 
 
-def open_lake(place: Path, lease_seconds: float = 10.0) -> lv.Lake:
-    return lv.Lake(place, engine="local", features=lv.R, storage_options=OPTIONS, lease_seconds=lease_seconds)
-
-
 @pytest.fixture
 def lake(tmp_path: Path) -> lv.Lake:
-    """Rows in two files: ids 1 to 10, and 11 to 20."""
-    lake = open_lake(tmp_path)
-    lake.create("t", "id BIGINT, v BIGINT", properties={"lakevilla.markers": "log"})
-    lake.append("t", pa.table({"id": list(range(1, 11)), "v": [0] * 10}))
-    lake.append("t", pa.table({"id": list(range(11, 21)), "v": [0] * 10}))
-    return lake
-
-
-def value(lake: lv.Lake | lv.Transaction, key: int) -> int:
-    found: int = lake.sql("SELECT v FROM t WHERE id = :key", key=key).collect()[0].v
-    return found
-
-
-def outsider(place: Path) -> Outsider:
-    """A client that knows no markers."""
-    return OUTSIDERS["delta" if (place / "t/_delta_log").exists() else "iceberg"]
-
-
-def entry(place: Path, version: int) -> list[dict[str, Any]]:
-    """The JSON objects in what makes a version, one in a line."""
-    data = (place / "t" / outsider(place).entry(version)).read_text()
-    return [json.loads(line) for line in data.splitlines()]
-
-
-def is_pending(place: Path, version: int) -> bool:
-    """Whether the entry is a marker that holds its version; it must be empty then."""
-    first, *others = entry(place, version)
-    if "commitInfo" in first:
-        ours, is_empty = first["commitInfo"]["lakevilla"], not others
-    else:
-        ours = json.loads(first["properties"].pop("lakevilla.commit"))
-        (below,) = entry(place, ours["state_of"]) if "marker" in ours else [first]
-        below["properties"].pop("lakevilla.commit", None)
-        is_empty = first == below
-    if ours.get("marker") is None:
-        return False
-    assert is_empty
-    return bool(ours["marker"])
-
-
-def versions(place: Path) -> int:
-    """How many there are."""
-    return len([*place.glob("t/_delta_log/*.json"), *place.glob("t/metadata/v*.metadata.json")])
-
-
-def legacy(place: Path) -> tuple[int, int, int]:
-    """What a client that opens the table anew and knows no markers sees: version, rows, sum of v."""
-    other = outsider(place)
-    rows = other.rows(place / "t")
-    return other.version(place / "t"), len(rows), sum(row["v"] for row in rows)
-
-
-def sent(requests: Mapping[str, int]) -> dict[str, int]:
-    return {kind: requests[kind] for kind in KINDS if requests[kind]}
+    return marked_lake(tmp_path)
 
 
 def test_open_transaction_holds_the_next_version_by_an_empty_entry(
@@ -309,80 +257,6 @@ def test_own_checkpoints_never_cover_a_marker(tmp_path: Path) -> None:
         assert newest == number + 1
         assert legacy(tmp_path)[1:] == (number + 1, number + 1)
         assert open_lake(tmp_path).read("t").count() == number + 1
-
-
-def add_outside(place: Path) -> None:
-    outsider(place).append(place / "t", pa.table({"id": [5], "v": [50]}))
-
-
-def test_commit_of_an_outside_writer_above_the_marker_moves_it(
-    lake: lv.Lake, tmp_path: Path, begin: int
-) -> None:
-    with lake.transaction(lv.R) as tx:
-        tx.update("t", {"v": "v + 1"}, where="id = 5")
-        add_outside(tmp_path)
-    assert tx.receipt is not None
-    assert (tx.receipt.versions, tx.receipt.redone) == ({"t": begin + 5}, 1)
-    assert not is_pending(tmp_path, begin + 3)
-    assert legacy(tmp_path) == (begin + 5, 21, 52), "the update has seen the outside writer's row too"
-    assert lake.read("t").count() == 21
-
-
-@pytest.mark.formats("delta")
-def test_checkpoint_over_the_marker_moves_it(lake: lv.Lake, tmp_path: Path) -> None:
-    with lake.transaction(lv.R) as tx:
-        tx.update("t", {"v": "v + 1"}, where="id = 5")
-        DeltaTable(tmp_path / "t").create_checkpoint()
-    assert tx.receipt is not None
-    assert tx.receipt.versions == {"t": 4}
-    assert legacy(tmp_path) == (4, 20, 1)
-    assert (value(open_lake(tmp_path), 5), value(lake, 5)) == (1, 1)
-
-
-def test_outside_change_of_what_was_shown_is_a_conflict(lake: lv.Lake, tmp_path: Path, begin: int) -> None:
-    with pytest.raises(lv.Conflict), lake.transaction(lv.R) as tx:
-        assert value(tx, 5) == 0
-        tx.update("t", {"v": 1}, where="id = 15")
-        add_outside(tmp_path)
-    assert legacy(tmp_path)[1:] == (21, 50)
-    # The outsider's own version lies above that of the marker, and names no transaction of ours.
-    ours = [version for version in range(begin + 3, begin + versions(tmp_path)) if version != begin + 4]
-    assert not any(is_pending(tmp_path, version) for version in ours)
-
-
-def test_others_behind_the_marker_do_not_count_as_outside_writers(
-    lake: lv.Lake, tmp_path: Path, begin: int
-) -> None:
-    first, aborted, last = (lake.transaction(lv.R) for _ in range(3))
-    first.append("t", [{"id": 30, "v": 1}])
-    aborted.append("t", [{"id": 31, "v": 1}])
-    last.append("t", [{"id": 32, "v": 1}])
-    aborted.abort()
-    assert first.commit().versions == {"t": begin + 3}
-    assert last.commit().versions == {"t": begin + 5}
-    assert legacy(tmp_path) == (begin + 5, 22, 2)
-
-
-def test_dropped_table_takes_no_commit_of_a_marker_below_the_drop(lake: lv.Lake, tmp_path: Path) -> None:
-    tx = lake.transaction(lv.R)
-    tx.append("t", [{"id": 30, "v": 1}])
-    open_lake(tmp_path).drop("t")
-    with pytest.raises(lv.Conflict):
-        tx.commit()
-    assert legacy(tmp_path)[1:] == (20, 0)
-    assert "t" not in lake.tables()
-
-
-def test_table_that_gets_markers_in_its_log_later_redoes_who_was_at_work(tmp_path: Path, begin: int) -> None:
-    lake = open_lake(tmp_path)
-    lake.create("t", pa.table({"id": [1], "v": [0]}))
-    with lake.transaction(lv.R) as tx:
-        tx.update("t", {"v": "v + 1"}, where="id = 1")
-        lake.sql("ALTER TABLE t SET TBLPROPERTIES ('lakevilla.markers' = 'log')")
-    assert tx.receipt is not None
-    assert (tx.receipt.versions, tx.receipt.redone) == ({"t": begin + 2}, 1)
-    assert sent(tx.receipt.requests)["replace"] >= 1
-    assert legacy(tmp_path) == (begin + 2, 1, 1)
 
 
 @pytest.mark.parametrize(

@@ -9,20 +9,14 @@ from typing import Any
 import pytest
 
 import lakevilla as lv
-from lakevilla.errors import Unavailable
 from lakevilla.store import keys
 from lakevilla.store.open import open_store
 from lakevilla.transaction.lifecycle import start
 from tests.support.hooked import Hooked
+from tests.support.lakes.abandoned import PICKS, abandon, add, look, make_two_tables, open_lake, values
 from tests.support.left_open import OPTIONS, records, store_all
-from tests.support.outsiders import OUTSIDERS
 
 pytestmark = pytest.mark.formats("delta", "iceberg")
-
-ALL = lv.R | lv.CT | lv.I
-PICKS = [lv.R | lv.CT, lv.R | lv.I, ALL]
-
-Step = Callable[[lv.Transaction], Any]
 
 
 @pytest.fixture(autouse=True)
@@ -32,38 +26,8 @@ def stored_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A lake with the tables `a` and `b`, rows 1 to 3 in each."""
-    lake = open_lake(tmp_path)
-    for name in ("a", "b"):
-        lake.create(name, "id BIGINT, v BIGINT")
-        lake.append(name, [{"id": key, "v": 0} for key in (1, 2, 3)])
+    make_two_tables(tmp_path)
     return tmp_path
-
-
-def open_lake(root: Path, store: Any = None) -> lv.Lake:
-    return lv.Lake(root, engine="local", storage_options=OPTIONS, store=store, lease_seconds=0.3)
-
-
-def add(table: str, key: int, amount: int = 1) -> Step:
-    return lambda tx: tx.sql(f"UPDATE {table} SET v = v + {amount} WHERE id = {key}")
-
-
-def look(table: str) -> Step:
-    return lambda tx: tx.sql(f"SELECT * FROM {table}").collect()
-
-
-def abandon(root: Path, *steps: Step, features: lv.Features = ALL, **picked: Any) -> lv.Transaction:
-    """A transaction whose client does this much and then dies; all of it is stored."""
-    lake = open_lake(root)
-    tx = lake.transaction(features, **picked)
-    for step in steps:
-        step(tx)
-    store_all(lake, tx)
-    return tx
-
-
-def values(lake: lv.Lake | lv.Transaction, table: str) -> list[int]:
-    return [row.v for row in lake.sql(f"SELECT v FROM {table} ORDER BY id").collect()]
 
 
 @pytest.mark.parametrize("features", PICKS)
@@ -276,91 +240,6 @@ def test_transaction_can_be_resumed_again_and_again(root: Path) -> None:
         with pytest.raises(lv.Fenced):
             other.commit()
     assert (values(last, "a"), values(last, "b")) == ([1, 1, 0], [1, 1, 0])
-
-
-@pytest.mark.parametrize("features", PICKS)
-@pytest.mark.parametrize("place", ["slot", "table", "head"])
-def test_client_that_dies_in_its_commit_is_completed_and_not_resumed(
-    root: Path, features: lv.Features, place: str
-) -> None:
-    class Died(BaseException):
-        pass
-
-    store = Hooked(open_store(str(root), OPTIONS))
-    lake = open_lake(root, store)
-    tx = lake.transaction(features)
-    add("a", 1)(tx)
-    add("b", 1)(tx)
-    store_all(lake, tx)
-    slots: list[str] = []
-
-    def die(kind: str, key: str) -> None:
-        if kind == "create" and key.startswith(keys.slot(1).rsplit("/", 1)[0]):
-            slots.append(key)
-            return
-        reached = {"slot": kind == "create", "table": key.startswith("b/"), "head": kind == "replace"}
-        if slots and reached[place]:
-            raise Died
-
-    store.hook = die
-    with pytest.raises(Died):
-        tx.commit()
-    other = open_lake(root)
-    with pytest.raises(lv.InvalidInput, match="is committed, as entry"):
-        other.resume(tx.id)
-    assert (values(other, "a"), values(other, "b")) == ([1, 0, 0], [1, 0, 0])
-
-
-def test_client_that_died_after_its_commit_was_rolled_back_is_resumed(root: Path, table_format: str) -> None:
-    """An outside writer was in the way of `b`: what was published on `a` is rolled back."""
-    store = Hooked(open_store(str(root), OPTIONS))
-    lake = open_lake(root, store)
-    tx = lake.transaction(ALL)
-    add("a", 1)(tx)
-    add("b", 1)(tx)
-    store_all(lake, tx)
-    came: list[str] = []
-
-    class Died(BaseException):
-        pass
-
-    def meddle(kind: str, key: str) -> None:
-        if kind == "create" and key.startswith(keys.slot(1).rsplit("/", 1)[0]):
-            if came:
-                raise Died
-            came.append(key)
-            OUTSIDERS[table_format].update(root / "b", {"v": "v + 100"})
-
-    store.hook = meddle
-    with pytest.raises(Died):
-        tx.commit()
-    other = open_lake(root)
-    assert values(other, "a") == [0, 0, 0]
-    with other.resume(tx.id) as resumed:
-        assert resumed.statements == 2
-    assert (values(other, "a"), values(other, "b")) == ([1, 0, 0], [101, 100, 100])
-
-
-def test_slot_whose_create_went_unanswered_is_cleared_up_by_resume(root: Path) -> None:
-    store = Hooked(open_store(str(root), OPTIONS))
-    lake = open_lake(root, store)
-    tx = lake.transaction(ALL)
-    add("a", 1)(tx)
-    add("b", 1)(tx)
-    store_all(lake, tx)
-
-    def fail(kind: str, key: str) -> None:
-        if key.startswith(keys.slot(1).rsplit("/", 1)[0]):
-            raise Unavailable("the store went away")
-
-    store.hook = fail
-    with pytest.raises(lv.LakeVillaError):
-        tx.commit()
-    lake.close()
-    other = open_lake(root)
-    if records(root):
-        other.resume(tx.id).commit()
-        assert (values(other, "a"), values(other, "b")) == ([1, 0, 0], [1, 0, 0])
 
 
 def test_uploaded_file_that_vanished_is_a_conflict(root: Path) -> None:

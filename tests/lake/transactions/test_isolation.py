@@ -361,46 +361,6 @@ def test_client_that_may_only_read_sees_head_and_tables_that_it_does_not_know(
         assert _v(tx, "x") == 10
 
 
-# Exclusive tables.
-
-
-def _exclusive(lake: lv.Lake) -> None:
-    lake.create("e", "id BIGINT, v BIGINT", properties={"lakevilla.exclusive": "true"})
-    lake.append("e", [{"id": 1, "v": 10}])
-
-
-@pytest.mark.parametrize("features", [lv.NONE, lv.R])
-def test_exclusive_table_is_changed_by_the_global_log_alone(lake: lv.Lake, features: lv.Features) -> None:
-    _exclusive(lake)
-    with pytest.raises(lv.Unsupported, match="exclusive"), lake.transaction(features) as tx:
-        tx.update("e", {"v": 0})
-    with lake.transaction(lv.CT) as tx:
-        tx.update("e", {"v": 1})
-    assert tx.receipt is not None
-    assert tx.receipt.seq is not None
-    assert _v(lake, "e") == 1
-
-
-def test_outside_version_of_an_exclusive_table_is_seen_after_sync(
-    lake: lv.Lake, tmp_path: Path, outside: Outsider
-) -> None:
-    _exclusive(lake)
-    assert lake.read("e").count() == 1
-    outside.append(tmp_path / "e", _row(9))
-    assert lake.read("e").count() == 1
-    assert lake.sync("e") == {"e": outside.begin + 2}
-    assert lake.read("e").count() == 2
-
-
-@pytest.mark.formats("delta")
-def test_exclusive_does_not_go_with_markers_in_the_log(lake: lv.Lake) -> None:
-    properties = {"lakevilla.exclusive": "true", "lakevilla.markers": "log"}
-    with pytest.raises(lv.Unsupported, match="exclusive"):
-        lake.create("e", "id BIGINT", properties=properties)
-    with pytest.raises(lv.InvalidInput, match="'true' or 'false'"):
-        lake.create("e", "id BIGINT", properties={"lakevilla.exclusive": "yes"})
-
-
 # Tables made at the instant.
 
 

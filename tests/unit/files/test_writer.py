@@ -1,7 +1,6 @@
 """Writing data files: what is stored, under which keys, and what is told of it."""
 
 import io
-import itertools
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -14,40 +13,13 @@ import pytest
 from lakevilla.errors import InvalidInput
 from lakevilla.files import writer
 from lakevilla.files.column_mapping import FIELD_ID, PHYSICAL_NAME
-from lakevilla.files.writer import write_files
-from lakevilla.model import ColumnStatistics, Partitioning, WrittenFile
-
-
-class Shelf:
-    """The one verb of a store that the writer uses."""
-
-    def __init__(self) -> None:
-        self.objects: dict[str, bytes] = {}
-
-    def put(self, key: str, data: bytes) -> None:
-        assert key not in self.objects
-        self.objects[key] = data
-
-    def table(self, key: str) -> pa.Table:
-        return pq.read_table(io.BytesIO(self.objects[key]))
+from lakevilla.model import ColumnStatistics, WrittenFile
+from tests.unit.files.shelf import Shelf, write
 
 
 @pytest.fixture
 def shelf() -> Shelf:
     return Shelf()
-
-
-def write(shelf: Shelf, *rows: Any, schema: pa.Schema | None = None, by: tuple[str, ...] = (), **limits: int):
-    numbers = itertools.count()
-    return write_files(
-        rows,
-        schema=rows[0].schema if schema is None else schema,
-        partitioning=Partitioning.by_columns(by),
-        store=shelf,  # type: ignore[arg-type]
-        new_key=lambda: f"part-{next(numbers)}.parquet",
-        now_ms=lambda: 17,
-        **limits,
-    )
 
 
 def test_no_rows_make_no_file(shelf: Shelf) -> None:
