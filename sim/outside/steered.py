@@ -14,7 +14,6 @@ from unittest.mock import patch
 from lakevilla.model import Features
 from sim.checkers.history import History, Operation
 from sim.checkers.tables.rows import KEYS, Change, Work
-from sim.checkers.tables.torn import Torn
 from sim.outside import acts, audit, upkeep
 from sim.outside.acts import ALL, CT, R
 from sim.outside.judge import judge
@@ -120,9 +119,8 @@ def play(
         return audit.audit(world, history, engine, notes, second=False)
 
     def judge_all(bucket: Bucket, history: History) -> list[str]:
-        torn = Torn(bucket.writes).flagged if chosen.dies else ()
-        found = [f"{location} is torn, though its log goes back to the slot" for location in torn]
-        return judge(bucket, history, notes) + found
+        # Where it dies, the logs go back to its slot.
+        return judge(bucket, history, notes, may_tear=not chosen.dies)
 
     with patch("lakevilla.maintenance.instants.SLOTS_KEPT", SLOTS_KEPT):
         return weather(seed, (160, 320), image(engine, formats), start, check, judge_all, formats, storm)
