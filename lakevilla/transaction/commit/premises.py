@@ -42,7 +42,6 @@ from lakevilla.transaction.redo.operations import Operations
 from lakevilla.transaction.statements.effect import TableChange
 from lakevilla.transaction.workspace import Workspace
 from lakevilla.versions.log import PREMISE_SECONDS
-from lakevilla.versions.owner import Owner
 
 logger = logging.getLogger("lakevilla.transaction")
 
@@ -62,6 +61,7 @@ class Premises:
         self._operations = operations
         self._queues = queues
         self._checked_at = -PREMISE_SECONDS
+        self._unanswered: NoAnswer | None = None
         self._lease_written_at: dict[str, float] = {}
         self._newest_at: dict[str, tuple[int, float]] = {}
         """By location: a version that the commit found to be the newest, and when."""
@@ -106,19 +106,25 @@ class Premises:
 
         One whose client was suspended in it is sent again, because the suspension has used up the time for
         its tries: then a late copy finds the number taken. The lease is written first, so that what was
-        uploaded stays for a copy that applies later.
+        uploaded stays for a copy that applies later. Any other answer says nothing about the first copy: it
+        may have been published, and its log entry cleaned up since.
         """
+        self._unanswered = None
         try:
             return send()
         except NoAnswer as unknown:
             if not self._is_old(self._checked_at):
                 raise
-            try:
-                self._queues.write_lease()
-                return send()
-            except LakeVillaError as error:
-                logger.info("transaction %s could not be sent again: %s", self._workspace.txn, error)
-                raise unknown from error
+            self._unanswered = unknown
+        try:
+            self._queues.write_lease()
+            answer = send()
+        except LakeVillaError as error:
+            logger.info("transaction %s could not be sent again: %s", self._workspace.txn, error)
+            raise self._unanswered from error
+        if not isinstance(answer, Published):
+            raise self._unanswered
+        return answer
 
     def confirm(self, pending: TableChange, published: Published, author: Author) -> Snapshot:
         """Right after the commit: its version. Conflict if it builds on something that was deleted while
@@ -152,37 +158,39 @@ class Premises:
         snapshot, table = published.snapshot, pending.pinned.table
         # A marker held the number of a version that was filled.
         if not snapshot.coordination.markers_in_log and table.retract(snapshot.version, author.put):
-            raise _gone(pending, f"log entries from {snapshot.version} on")
-        gone = self._deleted(pending, snapshot)
-        if gone is None:
+            raise self._unanswered or _gone(pending, f"log entries from {snapshot.version} on")
+        added = pending.change.added
+        # The lease comes first: a vacuum that has not taken hold of the transaction yet finds it and stops,
+        # and one that has may be about to delete.
+        held = bool(added) and self._queues.write_lease() == VACUUM
+        missing = table.missing(added, snapshot)
+        if not held and not missing:
             return snapshot
-        logger.warning("transaction %s is rolled back: %s were deleted", author.txn, gone)
+        if self._roll_back(pending, published, author):
+            raise _gone(pending, missing[0] if missing else UPLOADS)
+        if not missing:
+            # Vacuum has found the files in the log, as other clients have.
+            return snapshot
+        raise Corrupt(
+            f"version {snapshot.version} of {pending.pinned.ref.name!r}, which transaction {author.txn} "
+            f"published, needs {missing[0]}, which was deleted while its client was suspended. Another "
+            "client has built on that version, so it could not be rolled back; restore the file from a "
+            "backup",
+            table=pending.pinned.ref.name,
+            transaction=author.txn,
+            version=snapshot.version,
+        )
+
+    def _roll_back(self, pending: TableChange, published: Published, author: Author) -> bool:
+        """Publish the inverse of the commit. False if another client has built on it: its entry may even have
+        been cleaned up with those after it, whose numbers are not free."""
+        table, snapshot = pending.pinned.table, published.snapshot
+        if newest_without_gap(replace(pending.pinned, snapshot=snapshot)) is None:
+            return False
         inverse = table.inverse(published.before or pending.pinned.snapshot, pending.change)
         undo = Author(author.txn, author.attempt + INVERSE, "")
         result = walk(table, snapshot, inverse, undo, self._workspace.environment.new_id)
-        if not isinstance(result, PublishedAt):
-            raise Corrupt(
-                f"version {snapshot.version} of {pending.pinned.ref.name!r}, which transaction {author.txn} "
-                f"published, needs {gone}, which were deleted while its client was suspended. Another "
-                "client has built on that version, so it could not be rolled back; restore them from a "
-                "backup",
-                table=pending.pinned.ref.name,
-                transaction=author.txn,
-                version=snapshot.version,
-            )
-        raise _gone(pending, gone)
-
-    def _deleted(self, pending: TableChange, snapshot: Snapshot) -> str | None:
-        """What vacuum has deleted of the uploads, or is about to delete; None if all of them stay.
-
-        The lease comes first: a vacuum that has not taken hold of the transaction yet finds it and stops, and
-        one that has may be about to delete.
-        """
-        added = pending.change.added
-        if added and (self._queues.write_lease() == VACUUM or self._other_owner(pending) is not None):
-            return UPLOADS
-        missing = pending.pinned.table.missing(added, snapshot)
-        return missing[0] if missing else None
+        return isinstance(result, PublishedAt)
 
     def _is_old(self, since: float) -> bool:
         return self._workspace.environment.elapsed() - since > PREMISE_SECONDS
@@ -193,19 +201,7 @@ class Premises:
         return max(since, self._lease_written_at.get(location, since))
 
     def _refuse_unprotected(self, pending: TableChange) -> None:
-        """Conflict if another lake's vacuum may be about to delete uploads."""
-        owner, name = self._other_owner(pending), pending.pinned.ref.name
-        if owner is not None:
-            raise Conflict(
-                f"{pending.change.operation} on {name!r} took too long: its uploaded files are so old that "
-                f"the lake at {owner.url}, which owns the table, may delete them. Nothing was changed; run "
-                "it again, and commit within a day",
-                table=name,
-                operation=pending.change.operation,
-            )
-
-    def _other_owner(self, pending: TableChange) -> Owner | None:
-        """The other lake whose vacuum, which does not see our lease, may be about to delete the uploads."""
+        """Conflict if another lake's vacuum, which does not see our lease, may be about to delete uploads."""
         workspace, ref = self._workspace, pending.pinned.ref
         since = self._operations.uploaded_since(ref.location)
         if math.isinf(since):
@@ -214,10 +210,17 @@ class Premises:
         else:
             age = workspace.environment.elapsed() - since
         if age <= UNSEEN_SECONDS:
-            return None
+            return
         head = workspace.catalog.head(workspace.meter)
         owner = owner_of(workspace.catalog.store_of(ref.location, workspace.meter))
-        return owner if owner is not None and (head is None or owner.lake != head.lake) else None
+        if owner is not None and (head is None or owner.lake != head.lake):
+            raise Conflict(
+                f"{pending.change.operation} on {ref.name!r} took too long: its uploaded files are so old "
+                f"that the lake at {owner.url}, which owns the table, may delete them. Nothing was changed; "
+                "run it again, and commit within a day",
+                table=ref.name,
+                operation=pending.change.operation,
+            )
 
     def _write_lease(self, pending: TableChange) -> None:
         """Write the lease, so that vacuum keeps what is there."""

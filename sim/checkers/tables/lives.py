@@ -4,15 +4,15 @@ A table lives from the first entry of its log until somebody deletes the log; an
 same folder later. Within one life versions have no gaps, even after a client has cleaned old entries; the
 table's id never changes; an entry names only files that are there, and its rows are those of the version
 before with exactly what its transaction does. An entry under a number that was used and cleaned away is
-stale: it does nothing. A client that woke up may take its newest entry back, or roll back one whose uploads
-had been deleted while it slept. Nothing here knows the code that it judges.
+stale: it does nothing. A client that woke up may take its newest entry back, and publish the inverse of one
+whose files were not there. Nothing here knows the code that it judges.
 """
 
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from sim.checkers.history import Operation
@@ -25,7 +25,6 @@ from sim.checkers.tables.versions import TimedWrite
 GRACE = 3600.0
 """How long a transaction that began before a folder was deleted may use its old state, unless its client says
 that it does not know the outcome."""
-DAY = 24 * 3600.0
 MINUTE = 60.0
 """How long a stranger that had read a log before its folder was deleted may write a checkpoint of it."""
 INVERSE = "-inverse"
@@ -69,6 +68,10 @@ class Life:
     cleaned: set[int] = field(default_factory=set)
     """The versions whose entries were cleaned away."""
     checkpoints: set[int] = field(default_factory=set)
+    empty: set[str] = field(default_factory=set)
+    """Attempts whose versions do nothing, though their operations do something."""
+    broken: dict[str, int] = field(default_factory=dict)
+    """The versions whose files were not there when they were published, by their attempts."""
     before: tuple[dict[str, Any], Done | None] | None = None
     """The log before the newest version, and what that version did, for a client that rolls it back."""
 
@@ -106,11 +109,6 @@ class Lives:
         self._found: list[tuple[str, int, str]] = []
         self._stale: dict[str, tuple[str, str]] = {}
         self._hopeless = hopeless
-        self._empty: set[tuple[str, str]] = set()
-        """Folders and attempts: versions that do nothing, though their operation does something."""
-        self._hollow: dict[tuple[str, str], tuple[Place, Counter[Row]]] = {}
-        """By folder and attempt: versions whose uploads had been deleted before, and the rows that they took
-        from the table."""
         self._operations = operations
         self._values = values
         self._objects: dict[str, bytes] = {}
@@ -241,18 +239,17 @@ class Lives:
         elif (found := table_id(place, data) or life.id) != life.id:
             problems.append(f"is of the table {found}, and the table there is {life.id}")
         rows = self._rows(log.live.values())
-        before = life.versions[-1].rows if life.versions else ()
-        wrong, done = self._judge(root, commit, before, rows, not life.versions)
         attempt = str(commit.ours.get("attempt"))
-        hollow = self._hollow.pop((root, attempt.removesuffix(INVERSE)), None)
-        if missing and self._slept_over(txn, at):
-            self._hollow[root, attempt] = place, Counter(before) - Counter(rows)
-            done = None
-        elif (
-            hollow is not None and attempt.endswith(INVERSE) and Counter(rows) == Counter(before) + hollow[1]
-        ):
-            self._absolve(hollow[0])
-            wrong, done = "", None
+        if missing:
+            life.broken[attempt] = place.version
+        before = life.versions[-1].rows if life.versions else ()
+        broken = life.broken.get(attempt.removesuffix(INVERSE)) if attempt.endswith(INVERSE) else None
+        if broken is None:
+            wrong, done = self._judge(life, commit, before, rows)
+        else:
+            wrong, done = self._judge_repair(life, broken, before, rows), None
+        if broken is not None and not wrong:
+            self._absolve(replace(place, version=broken))
         if wrong:
             problems.append(wrong)
         if done is not None:
@@ -267,11 +264,6 @@ class Lives:
         ends = bool(notice["dropped"]) if notice else bool(life.versions) and life.versions[-1].ends
         life.before = state, done
         life.versions.append(Version(at, files, rows, ends))
-
-    def _slept_over(self, txn: str, at: float) -> bool:
-        """Whether a transaction began so long ago that vacuum may have deleted its uploads."""
-        op = self._operations.get(txn)
-        return op is not None and at - op.invoked > DAY
 
     def _missing(self, commit: Commit) -> list[str]:
         found = []
@@ -293,18 +285,16 @@ class Lives:
             return op.invoked <= ended
         return (op is None or op.invoked <= ended) and at - ended < GRACE
 
-    def _judge(
-        self, root: str, commit: Commit, before: Rows, rows: Rows, first: bool
-    ) -> tuple[str, Done | None]:
+    def _judge(self, life: Life, commit: Commit, before: Rows, rows: Rows) -> tuple[str, Done | None]:
         """What is wrong with the rows of a version, and what it does."""
-        txn, attempt = commit.ours.get("txn"), str(commit.ours.get("attempt"))
+        txn, attempt, first = commit.ours.get("txn"), str(commit.ours.get("attempt")), not life.versions
         op = self._operations.get(str(txn))
         if txn is None:
             return "" if first else self._judge_stranger(before, rows), None
         if op is None:
             return "" if first or rows == before else f"changes rows, and no client did: {txn}", None
         if attempt.endswith(INVERSE):
-            if rows == before and (root, attempt.removesuffix(INVERSE)) in self._empty:
+            if rows == before and attempt.removesuffix(INVERSE) in life.empty:
                 return "", None
             for name, changes in op.value.items():
                 if without(changes, before) == rows:
@@ -317,9 +307,20 @@ class Lives:
             return "", None
         if not (commit.adds or commit.removes or commit.redefines):
             # It takes the place of the change in a commit that is refused.
-            self._empty.add((root, attempt))
+            life.empty.add(attempt)
             return "", None
         return f"is operation {op.number} ({op.value}), and has {_difference(before, rows)}", None
+
+    def _judge_repair(self, life: Life, broken: int, before: Rows, rows: Rows) -> str:
+        """What is wrong with the inverse of a version whose files were not there: it undoes what that did."""
+        was, earlier = life.at(broken), life.at(broken - 1)
+        assert was is not None
+        assert earlier is not None, "the first version has no inverse"
+        if Counter(rows) - Counter(before) == Counter(earlier.rows) - Counter(was.rows) and not (
+            Counter(before) - Counter(rows)
+        ):
+            return ""
+        return f"takes version {broken} back, and has {_difference(before, rows)}"
 
     def _judge_stranger(self, before: Rows, rows: Rows) -> str:
         more = set(rows) - set(before)

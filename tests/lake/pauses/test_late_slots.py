@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event, Thread
 
 import pyarrow as pa
 import pytest
@@ -253,3 +254,43 @@ def _touch(folder: Path, clock: Clock, seconds: float = 0.0) -> None:
 
 def _log_entry(tmp_path: Path, name: str, version: int) -> Path:
     return tmp_path / name / "_delta_log" / f"{version:020d}.json"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_slot_created_while_vacuum_deletes_its_uploads_is_taken(
+    tmp_path: Path, clock: Clock, store: Hooked, kind: str
+) -> None:
+    """Vacuum has asked the logs for commits, and is about to delete: the files are still there. The entry by
+    which it moved the horizon has the slot."""
+    tx = _open(tmp_path, clock, store, KINDS[kind])
+    tx._workspace.uploads.finish()
+    asleep, awake, raised = Event(), Event(), []
+
+    def sleep(request: str, key: str) -> None:
+        if request == "create" and key.startswith(SLOT):
+            store.hook = None
+            clock.ahead += 10 * DAY
+            asleep.set()
+            assert awake.wait(30)
+
+    def commit() -> None:
+        with pytest.raises(lv.Conflict, match="took too long") as error:
+            tx.commit()
+        raised.append(error)
+
+    def wake(request: str, key: str) -> None:
+        if request == "delete" and f"part-{tx.id}" in key and not awake.is_set():
+            awake.set()
+            client.join(30)
+
+    store.hook = sleep
+    client = Thread(target=commit)
+    client.start()
+    assert asleep.wait(30)
+    held = Hooked(open_store(str(tmp_path), OPTIONS, environment=clock))
+    held.hook = wake
+    lv.Lake(tmp_path, engine="local", store=held, environment=clock, lease_seconds=0.2).vacuum(dry_run=False)
+    fresh = lv.Lake(tmp_path, engine="local", storage_options=OPTIONS, environment=clock)
+    assert raised
+    assert (_ids(fresh, "a"), _ids(fresh, "b")) == ([1], [1])
+    assert fresh.outcome(tx.id).state != "committed"

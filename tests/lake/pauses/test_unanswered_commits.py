@@ -1,18 +1,20 @@
 """A commit of old uploads that goes unanswered, and applies after vacuum has run."""
 
+import os
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 
 import lakevilla as lv
+from lakevilla.markers.records import VACUUM, Lease
+from lakevilla.store import keys
 from lakevilla.store.open import open_store
 from lakevilla.store.port import Ambiguous, Created, Exists, Store
-from lakevilla.transaction.commit.premises import Premises
 from tests.lake.pauses.test_age_of_uploads import DAY, OPTIONS, Clock
 from tests.support.hooked import Hooked
 
@@ -23,20 +25,28 @@ FEATURES = {"NONE": lv.NONE, "R": lv.R, "R,CT": lv.R | lv.CT}
 
 class Delayed(Hooked):
     """So many creates in a table's log go unanswered, unless the store `answers`; the first applies when
-    `arrive` is called. Its client is suspended for so many `days` before it, and `meanwhile` is called."""
+    `arrive` is called. Its client is suspended for so many `days` before it, and `meanwhile` is called; or
+    the commit applies, its client is suspended, and `afterwards` is called."""
 
     clock: Clock
     days = 0.0
     unanswered = 2
     answers = False
     meanwhile: Callable[[], object] = staticmethod(lambda: None)
+    afterwards: Callable[[], object] | None = None
 
     def __init__(self, inner: Store) -> None:
         super().__init__(inner)
         self.sent: list[tuple[str, bytes]] = []
 
     def create(self, key: str, data: bytes) -> Created | Exists:
-        if len(self.sent) == self.unanswered or not ("/_delta_log/" in key or "/metadata/v" in key):
+        is_commit = "/_delta_log/" in key or "/metadata/v" in key
+        if self.afterwards is not None and is_commit:
+            answer, act, self.afterwards = super().create(key, data), self.afterwards, None
+            act()
+            self.clock.ahead += self.days * DAY
+            return answer
+        if len(self.sent) == self.unanswered or not is_commit:
             return super().create(key, data)
         self.sent.append((key, data))
         if len(self.sent) == 1:
@@ -64,6 +74,19 @@ class Scene:
 
     def ids(self) -> list[int]:
         return sorted(row["id"] for row in self.other().read("t").collect())
+
+    def clean_log(self) -> None:
+        """Another client writes two versions, only the last of which stays in the log, and a day passes."""
+        for number in (2, 3):
+            self.other().append("t", [{"id": number}])
+        table = DeltaTable(str(self.root / "t"))
+        table.create_checkpoint()
+        log = self.root / "t" / "_delta_log"
+        for version in range(table.version()):
+            (log / f"{version:020d}.json").unlink()
+        for left in log.iterdir():
+            # The store's clock moves on as well.
+            os.utime(left, (left.stat().st_mtime - DAY,) * 2)
 
     def uploads(self) -> list[Path]:
         return [path for path in self.root.rglob(f"part-{self.tx.id}-*.parquet") if path.is_file()]
@@ -129,6 +152,19 @@ def test_unanswered_commit_is_rolled_back_if_vacuum_deleted_its_uploads(scene: S
     assert scene.ids() == [1]
 
 
+@pytest.mark.formats("delta")
+def test_unanswered_commit_whose_log_entry_was_cleaned_up_stays_unknown(scene: Scene) -> None:
+    def clean() -> None:
+        scene.store.arrive()
+        scene.clean_log()
+
+    scene.store.days, scene.store.unanswered, scene.store.meanwhile = 10.0, 1, clean
+    with pytest.raises(lv.CommitUnknown):
+        scene.tx.commit()
+    assert scene.ids() == [1, 2, 3, 50]
+    assert len(list((scene.root / "t" / "_delta_log").glob("*.json"))) == 1
+
+
 def test_commit_that_is_sent_while_vacuum_deletes_its_uploads_is_rolled_back(scene: Scene) -> None:
     """Vacuum has asked the log for commits, and is about to delete: the files are still there."""
     asleep, awake, raised = Event(), Event(), []
@@ -160,28 +196,22 @@ def test_commit_that_is_sent_while_vacuum_deletes_its_uploads_is_rolled_back(sce
     assert scene.ids() == [1]
 
 
-@pytest.mark.parametrize("hours", [20, 30])
-def test_uploads_to_a_table_of_another_lake_that_were_published_too_late_are_rolled_back(
-    tmp_path: Path, hours: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clock, root = Clock(), tmp_path / "owner"
-    owner, other = _lake(root, clock), _lake(tmp_path / "other", clock)
-    for name in ("t", "u"):
-        owner.create(name, "id BIGINT")
-    with owner.transaction() as both:
-        # The tables have the owner that CT gives them.
-        for name in ("t", "u"):
-            both.append(name, [{"id": 1}])
-    other.register("t", f"file://{root}/t")
-    publish = Premises.publish
+@pytest.mark.formats("delta")
+@pytest.mark.parametrize("kept", [True, False], ids=["its uploads stay", "its uploads were deleted"])
+def test_commit_that_others_have_built_on_and_cleaned_up_is_not_rolled_back(scene: Scene, kept: bool) -> None:
+    """Its answer comes days later. Numbers right after it are not free."""
 
-    def late(premises: Premises, send: Callable[[], Any]) -> Any:
-        clock.ahead += hours * 3600.0
-        return publish(premises, send)
+    def clean() -> None:
+        if not kept:
+            for upload in scene.uploads():
+                upload.unlink()
+        # Vacuum of this lake believes that the transaction is dead.
+        lease = Lease(scene.tx.id, VACUUM, "put", 1, 0).encode()
+        scene.store.inner.create(keys.lease(scene.tx.id), lease)
+        scene.clean_log()
 
-    monkeypatch.setattr(Premises, "publish", late)
-    tx = other.transaction(lv.R)
-    tx.append("t", [{"id": 50}])
-    with pytest.raises(lv.Conflict, match="took too long") if hours > 24 else nullcontext():
-        tx.commit()
-    assert sorted(row["id"] for row in owner.read("t").collect()) == ([1] if hours > 24 else [1, 50])
+    scene.store.days, scene.store.unanswered, scene.store.afterwards = 10.0, 0, clean
+    with nullcontext() if kept else pytest.raises(lv.Corrupt, match="restore the file"):
+        scene.tx.commit()
+    log = scene.root / "t" / "_delta_log"
+    assert [path.name for path in log.glob("*.json")] == [f"{4:020d}.json"]

@@ -3,8 +3,6 @@
 import json
 from typing import Any
 
-import pytest
-
 from sim.checkers.history import Operation
 from sim.checkers.tables.lives import Lives
 from sim.checkers.tables.retention import Keeping
@@ -31,10 +29,8 @@ class Story:
     def file(self, name: str, rows: list[dict[str, Any]], at: float = 0.0) -> None:
         self.write(at, "c0", f"{ROOT}/{name}.parquet", json.dumps(rows).encode())
 
-    def version(
-        self, number: int, *actions: dict[str, Any], at: float = 0.0, txn: str = "", attempt: str = ""
-    ) -> None:
-        info = {"commitInfo": {"lakevilla": {"txn": txn, "attempt": attempt or txn}} if txn else {}}
+    def version(self, number: int, *actions: dict[str, Any], at: float = 0.0, txn: str = "") -> None:
+        info = {"commitInfo": {"lakevilla": {"txn": txn, "attempt": txn}} if txn else {}}
         lines = "\n".join(json.dumps(action) for action in (info, *actions))
         self.write(at, "c0", f"{ROOT}/_delta_log/{number:020d}.json", lines.encode())
 
@@ -230,42 +226,39 @@ def test_newest_entry_that_its_client_takes_back_is_as_if_it_had_not_been() -> N
     assert story.found == []
 
 
+def take_back(story: Story, number: int, *actions: dict[str, Any]) -> None:
+    info = {"commitInfo": {"lakevilla": {"txn": "x", "attempt": "x-inverse"}}}
+    lines = "\n".join(json.dumps(action) for action in (info, *actions))
+    story.write(0.0, "c0", f"{ROOT}/_delta_log/{number:020d}.json", lines.encode())
+
+
 def test_version_that_does_nothing_is_no_change_and_its_inverse_takes_nothing_back() -> None:
     story = Story(operation("x", Change("insert", 0, 7)))
     story.begin()
     story.version(1, txn="x")
-    story.version(2, txn="x", attempt="x-inverse")
+    take_back(story, 2)
     assert story.found == []
     assert story.lives.done[1, "t"] == 0
 
 
-@pytest.mark.parametrize("others", [False, True])
-def test_version_without_its_uploads_is_as_if_it_had_not_been_once_it_is_rolled_back(others: bool) -> None:
-    """Its client slept for longer than vacuum waits, right before it published."""
-    story = Story(operation("x", Change("append", 0, 7)), operation("y", Change("insert", 1, 8)))
+def test_version_whose_files_were_not_there_is_right_once_its_inverse_follows() -> None:
+    change = Change("append", 0, 7)
+    story = Story(operation("x", change))
     story.begin()
-    gone = {"add": {"path": "gone.parquet"}}, {"remove": {"path": "a.parquet"}}
-    story.version(1, *gone, txn="x", at=2 * DAY)
-    assert "names lake/t/gone.parquet, which is not there" in story.found[0]
-    if others:
-        insert(story, 2, Change("insert", 1, 8), at=2 * DAY, txn="y")
-    back = {"remove": {"path": "gone.parquet"}}, {"add": {"path": "a.parquet"}}
-    story.version(2 + others, *back, txn="x", attempt="x-inverse", at=2 * DAY)
+    gone, back = {"remove": {"path": "a.parquet"}}, {"add": {"path": "a.parquet"}}
+    story.version(1, gone, {"add": {"path": "deleted.parquet"}}, txn="x")
+    assert "not there" in story.found[0]
+    take_back(story, 2, back, {"remove": {"path": "deleted.parquet"}})
     assert story.found == []
-    # All operations of these stories have one number.
-    assert story.lives.done[1, "t"] == int(others)
+    assert story.lives.done[1, "t"] == 0
 
 
-def test_version_without_its_uploads_is_found_if_its_client_was_quick_or_brings_other_rows_back() -> None:
-    for at, path in ((3600.0, "a.parquet"), (2 * DAY, "b.parquet")):
-        story = Story(operation("x", Change("append", 0, 7)))
-        story.begin()
-        story.file("b", [])
-        gone = {"add": {"path": "gone.parquet"}}, {"remove": {"path": "a.parquet"}}
-        story.version(1, *gone, txn="x", at=at)
-        back = {"remove": {"path": "gone.parquet"}}, {"add": {"path": path}}
-        story.version(2, *back, txn="x", attempt="x-inverse", at=at)
-        assert "names lake/t/gone.parquet, which is not there" in story.found[0]
+def test_inverse_that_does_not_bring_back_what_its_version_removed_is_found() -> None:
+    story = Story(operation("x", Change("append", 0, 7)))
+    story.begin()
+    story.version(1, {"remove": {"path": "a.parquet"}}, {"add": {"path": "deleted.parquet"}}, txn="x")
+    take_back(story, 2, {"remove": {"path": "deleted.parquet"}})
+    assert any("takes version 1 back" in problem for problem in story.found)
 
 
 def test_entry_that_a_client_of_ours_deletes_is_found() -> None:
