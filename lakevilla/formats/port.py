@@ -354,6 +354,10 @@ class FormatTable(Protocol[S]):
         not have it. A client wrote it that was suspended before it sent it, and could not delete it."""
         ...
 
+    def written(self) -> Mapping[int, int]:
+        """When each version was written whose log entry is there, by the store's clock, if that tells."""
+        ...
+
     def is_dropped_without(self, attempt: str, base: int) -> bool:
         """Whether a catalog has dropped the table, and nothing shows that it had this attempt's part."""
         ...

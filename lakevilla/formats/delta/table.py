@@ -239,6 +239,10 @@ class DeltaTable:
     def retract(self, version: int, put: str | None, orphaned: bool = False, displaced: bool = False) -> bool:
         return retract(self._store, version, put, orphaned, displaced)
 
+    def written(self) -> Mapping[int, int]:
+        """One LIST."""
+        return {version: meta.modified_ms for version, meta in list_log(self._store).commits.items()}
+
     def is_dropped_without(self, attempt: str, base: int) -> bool:  # noqa: ARG002 - the port's signature
         """No catalog drops it."""
         return False

@@ -226,6 +226,11 @@ class IcebergTable:
     def retract(self, version: int, put: str | None, orphaned: bool = False, displaced: bool = False) -> bool:
         return self._log.retract(version, put, orphaned, displaced)
 
+    def written(self) -> Mapping[int, int]:
+        """In a catalog, metadata files may have the times of their writers."""
+        newest = self._newest().at
+        return self._log.written(newest) if newest.keeper is Keeper.FILES else {}
+
     def is_dropped_without(self, attempt: str, base: int) -> bool:
         return self._log.is_dropped_without(attempt, base)
 
