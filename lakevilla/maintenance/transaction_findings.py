@@ -12,7 +12,7 @@ from lakevilla.maintenance.queue_survey import LakeView, open_transactions, unse
 from lakevilla.maintenance.reports import Finding, count_text
 from lakevilla.maintenance.transactions import read_folder
 from lakevilla.model import HistoryEntry, TableRef
-from lakevilla.settle.commits import INVERSE
+from lakevilla.settle.lost_parts import INVERSE
 from lakevilla.settle.publish_walk import Refused
 from lakevilla.settle.refusals import refused_by
 from lakevilla.timestamps import utc_text
@@ -205,8 +205,8 @@ def _not_settled(view: LakeView, entry: Entry) -> Finding:
     return Finding(
         "unsettled",
         text,
-        "its client completes it; if that client died, the next writer does. It cannot get lost, and no "
-        "client waits long for it. `lakevilla recover` completes it now",
+        "its client completes it; if that client died, the next writer does. It cannot get lost. `lakevilla "
+        "recover` completes it now, or says what prevents it",
         _tables(entry),
         (entry.txn,),
         files,

@@ -320,17 +320,22 @@ class GlobalLog:
             return None
         return Passed(read, self.step_of(read, entry.seq))
 
+    def decided_ms(self, entry: Entry) -> int | None:
+        """When the slot of an entry was created, by the store's clock; None if it is not there."""
+        meta = self._store.head(keys.slot(entry.seq))
+        return None if meta is None else meta.modified_ms
+
     def is_late(self, entry: Entry) -> bool:
         """Whether the slot of an entry was created long after the entry was made, by the store's clock and
         its client's. Clocks that are apart only cost a look."""
-        meta = self._store.head(keys.slot(entry.seq))
-        return meta is not None and meta.modified_ms - entry.time_ms > PREMISE_SECONDS * 1000
+        decided_ms = self.decided_ms(entry)
+        return decided_ms is not None and decided_ms - entry.time_ms > PREMISE_SECONDS * 1000
 
     def is_aged(self, entry: Entry) -> bool:
         """Whether the slot of an entry is so old that the logs of its tables may have been cleaned up since,
         by the store's clock and ours. Clocks that are apart only cost a look."""
-        meta = self._store.head(keys.slot(entry.seq))
-        return meta is None or abs(self._environment.now_ms() - meta.modified_ms) > PREMISE_SECONDS * 1000
+        decided_ms = self.decided_ms(entry)
+        return decided_ms is None or abs(self._environment.now_ms() - decided_ms) > PREMISE_SECONDS * 1000
 
     def read_slot(self, seq: int) -> Entry | None:
         where = self._where(keys.slot(seq))
