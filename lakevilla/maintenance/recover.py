@@ -16,6 +16,7 @@ from lakevilla.maintenance.queue_survey import (
     read_folders,
     settle_all,
     survey_queues,
+    unsettled,
 )
 from lakevilla.maintenance.reports import OpenTransaction, RecoverReport, Status
 from lakevilla.markers.survey import Seen, find_stale, free_stale
@@ -77,6 +78,7 @@ def status(view: LakeView) -> Status:
         tuple(sorted(waiting, key=lambda ticket: (ticket.table, ticket.ticket))),
         open_transactions(view, folders, [None] * len(folders)),
         queues.failed,
+        tuple(unsettled(view)),
     )
 
 

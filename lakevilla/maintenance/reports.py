@@ -200,11 +200,12 @@ class RecoverReport(Report):
 @dataclass(frozen=True, slots=True, repr=False)
 class Status(Report):
     """Which clients work on the lake right now: live tickets, first in the queue first, and open
-    transactions."""
+    transactions. `unsettled` are transactions that are decided and not completed yet."""
 
     tickets: tuple[Ticket, ...] = ()
     transactions: tuple[OpenTransaction, ...] = ()
     failed: Mapping[str, str] = field(default_factory=dict)
+    unsettled: tuple[str, ...] = ()
 
     def _repr_html_(self) -> str:
         return (html_table(*self._rows()) if self.tickets else "") + html_lines(self._others())
@@ -223,11 +224,16 @@ class Status(Report):
         return rows
 
     def _others(self) -> Iterator[str]:
+        for txn in self.unsettled:
+            yield (
+                f"transaction {txn} is decided and not completed: the next client that writes completes it; "
+                "recover does so now, or says what prevents it"
+            )
         for found in self.transactions:
             yield _transaction_line(found)
         for name, reason in self.failed.items():
             yield f"{name}: cannot be read: {reason}"
-        if not (self.tickets or self.transactions):
+        if not (self.tickets or self.transactions or self.unsettled):
             yield "no client waits to write, and no transaction left records"
 
 

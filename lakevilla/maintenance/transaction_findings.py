@@ -205,8 +205,8 @@ def _not_settled(view: LakeView, entry: Entry) -> Finding:
     return Finding(
         "unsettled",
         text,
-        "its client completes it; if that client died, the next writer does. It cannot get lost, and no "
-        "client waits long for it. `lakevilla recover` completes it now",
+        "its client completes it; if that client died, the next writer does. It cannot get lost. `lakevilla "
+        "recover` completes it now, or says what prevents it",
         _tables(entry),
         (entry.txn,),
         files,

@@ -1,7 +1,9 @@
 """Faults on order, for tests: the n-th request fails, loses its answer, or applies twice.
 
 A plan is asked about every request, with its kind (as the meter names them), its key and its number,
-counted from 1; it answers with a fault or None. `nth` and `always` make the plans that tests need most.
+counted from 1; it answers with a fault or None. Requests that are sent at the same time ask at the same time:
+a plan may wait without holding up others, and a plan that counts needs a lock of its own. Tests mostly need
+the plans of `nth` and `always`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,14 +29,15 @@ Plan = Callable[[str, str, int], Fault | BaseException | None]
 
 def nth(faults: dict[int, Fault | BaseException], kind: str = "") -> Plan:
     """Faults by the number of the request, counted among those of one kind if a kind is given."""
-    seen = 0
+    seen, lock = 0, Lock()
 
     def plan(asked: str, _key: str, _number: int) -> Fault | BaseException | None:
         nonlocal seen
         if kind and asked != kind:
             return None
-        seen += 1
-        return faults.get(seen)
+        with lock:
+            seen += 1
+            return faults.get(seen)
 
     return plan
 
@@ -90,7 +93,8 @@ class Faulty:
     def _do(self, kind: str, key: str, request: Callable[[], T]) -> T:
         with self._lock:
             self._requests += 1
-            fault = self._plan(kind, key, self._requests)
+            number = self._requests
+        fault = self._plan(kind, key, number)
         if isinstance(fault, BaseException):
             raise fault
         if fault is Fault.FAILS:

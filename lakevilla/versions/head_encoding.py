@@ -105,9 +105,18 @@ def must_roll(packed: Packed, data: bytes) -> bool:
     return len(packed.steps) > STEPS_KEPT or len(data) > HEAD_BYTES
 
 
-@lru_cache(maxsize=_HEADS_KEPT)
 def unpack(data: bytes, where: str) -> Outline:
-    """HEAD.json of any format. Most clients find the HEAD that this process has read before."""
+    """HEAD.json of any format. Most clients find a HEAD that this process has read before: they share what
+    was decoded, which cannot be changed. A HEAD above `HEAD_BYTES` is rare, and not kept."""
+    return _unpack(data, where) if len(data) > HEAD_BYTES else _unpack_kept(data, where)
+
+
+@lru_cache(maxsize=_HEADS_KEPT)
+def _unpack_kept(data: bytes, where: str) -> Outline:
+    return _unpack(data, where)
+
+
+def _unpack(data: bytes, where: str) -> Outline:
     record = decode(data, where, NEWEST)
     try:
         if number(record["format"]) == 1:

@@ -172,6 +172,10 @@ class World:
         """From now on the store denies these requests, to all clients."""
         self._denials.append(denial)
 
+    def allow(self) -> None:
+        """From now on no request is denied any more."""
+        self._denials.clear()
+
     def start(self, client: Client, body: Callable[[], None]) -> None:
         self.scheduler.spawn(client.process, body)
 

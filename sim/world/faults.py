@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal, Protocol
 
+from sim.world.sites import site
+
 Crash = Literal["before", "applied", "answered"]
 
 REQUESTS = ("get", "get_range", "head", "list", "list_folders", "put", "create", "replace", "delete")
@@ -44,13 +46,21 @@ class Fate:
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """From some moment on the store denies these kinds of requests on keys with this prefix, to everybody."""
+    """From some moment on no request of these kinds on keys with this prefix succeeds, for any client: it is
+    denied, it fails on the server, or it applies and its answer is lost. With a `site` (see `sites`) only
+    requests there."""
 
     prefix: str
     kinds: frozenset[str]
+    ends: Literal["denied", "failed", "mute"] = "denied"
+    site: str = ""
 
     def concerns(self, kind: str, key: str) -> bool:
-        return kind in self.kinds and key.startswith(self.prefix)
+        return (
+            kind in self.kinds
+            and key.startswith(self.prefix)
+            and (not self.site or site(kind, key) == self.site)
+        )
 
 
 class Plan(Protocol):

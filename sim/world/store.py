@@ -92,10 +92,14 @@ class SimStore:
             raise Crashed(self._process.name)
         self.sent += 1
         number = self.sent
-        if self.denials and any(denial.concerns(kind, key) for denial in self.denials):
+        if self.denials and (denial := next((d for d in self.denials if d.concerns(kind, key)), None)):
             self._scheduler.sleep(0.01)
-            self._scheduler.note(self._process.name, number, "denied", kind, key)
-            raise Unavailable(f"{kind} {key}: access denied")
+            self._scheduler.note(self._process.name, number, denial.ends, kind, key)
+            if denial.ends == "denied":
+                raise Unavailable(f"{kind} {key}: access denied")
+            if denial.ends == "mute":
+                apply()
+            raise Unanswered(f"{kind} {key}: internal server error")
         fate = self._fate(kind, key)
         scheduler = self._scheduler
         scheduler.note(self._process.name, number, "send", kind, key, fate.fault)

@@ -7,8 +7,6 @@ transfer on the second table, at the request itself, so that each run shows the 
 import os
 import signal
 import sys
-from collections.abc import Callable
-from typing import TypeVar
 
 import lakevilla as lv
 from lakevilla.environment import SystemEnvironment
@@ -16,35 +14,30 @@ from lakevilla.store.faulty import Faulty
 from lakevilla.store.open import open_store
 from lakevilla.store.port import Store
 
-T = TypeVar("T")
 TRANSFER = (
     "UPDATE accounts SET balance = balance - 40 WHERE owner = 'Ada'",
     "UPDATE savings SET balance = balance + 40 WHERE owner = 'Ada'",
 )
 
 
-class _Dying(Faulty):
-    """Ends this process by SIGKILL instead of publishing on `savings`, once `accounts` has its version."""
+def _dying(store: Store) -> Store:
+    """A store that ends this process by SIGKILL instead of publishing on `savings`, once `accounts` has its
+    version."""
+    environment = SystemEnvironment()
 
-    def __init__(self, store: Store) -> None:
-        super().__init__(store, lambda _kind, _key, _number: None)
-        self._plain = store
-        self._environment = SystemEnvironment()
-
-    def _do(self, kind: str, key: str, request: Callable[[], T]) -> T:
+    def plan(kind: str, key: str, _number: int) -> None:
         if kind == "create" and key.startswith("savings/_delta_log/"):
-            # Both tables are published at the same time, and at equal versions here. A plan of faults must
-            # not wait, because other requests wait for it.
-            while self._plain.head(key.replace("savings/", "accounts/", 1)) is None:
-                self._environment.sleep(0.01)
+            # Both tables are published at the same time, and at equal versions here.
+            while store.head(key.replace("savings/", "accounts/", 1)) is None:
+                environment.sleep(0.01)
             os.kill(os.getpid(), signal.SIGKILL)
-        return super()._do(kind, key, request)
+
+    return Faulty(store, plan)
 
 
 def main(root: str) -> None:
     """Transfer, and die."""
-    store = open_store(root)
-    lake = lv.Lake(root, engine="local", store=_Dying(store))
+    lake = lv.Lake(root, engine="local", store=_dying(open_store(root)))
     with lake.transaction() as tx:
         for statement in TRANSFER:
             tx.sql(statement)

@@ -153,7 +153,7 @@ def _entries(view: LakeView) -> Iterator[Check]:
             "warning",
             f"entry {entry.seq} (transaction {entry.txn}, {entry.kind} on {named}) is decided and not "
             "completed: its client is at work or died",
-            "the next client that writes completes it; lake.recover() does so now",
+            "the next client that writes completes it; lake.recover() does so now, or says what prevents it",
             tables,
         )
 

@@ -71,6 +71,24 @@ def test_others_read_and_change_tables_that_it_does_not_concern(decided: str, tm
     assert decided
 
 
+def test_reports_of_a_blocked_lake_name_the_transaction_and_lead_to_the_way_out(
+    decided: str, tmp_path: Path
+) -> None:
+    helper = client(tmp_path, ("b",))
+    status = helper.status()
+    assert (status.unsettled, status.transactions) == ((decided,), ())
+    (check,) = [c for c in helper.doctor(files=False).checks if c.subject == "unsettled entries"]
+    (finding,) = [f for f in helper.explain().findings if f.kind == "unsettled"]
+    for report in (str(status), f"{check.text} {check.advice}", f"{finding.text} {finding.next}"):
+        assert decided in report
+        assert "recover" in report
+        assert "or says what prevents it" in report
+    with pytest.raises(lv.Unavailable, match="recover --give-up"):
+        helper.recover()
+    assert client(tmp_path).recover().settled
+    assert str(helper.status()) == "no client waits to write, and no transaction left records"
+
+
 def complete(lake: lv.Lake) -> None:
     """A commit that finds the decided one in its way."""
     with lake.transaction(BOTH) as tx:
