@@ -24,6 +24,12 @@ def test_equal_seeds_give_equal_traces(formats: str) -> None:
 
 
 @pytest.mark.long
+def test_seed_with_deletes_that_do_not_name_their_files_shows_no_violation() -> None:
+    """A stranger's delete file, which may concern all files, is in the way of an inverse commit."""
+    assert play(50125, formats=FORMATS["iceberg"]).violations == []
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(planted_tables.BUGS))
 def test_planted_bug_of_several_tables_is_caught(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     image(rows_engine)
