@@ -35,6 +35,13 @@ def outward(table: pa.Table, outputs: Sequence[Output]) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
+def row_of(values: Sequence[pa.Scalar], outputs: Sequence[Output]) -> pa.Table:
+    """A result of one row."""
+    schema = pa.schema([pa.field(output.name, output.type) for output in outputs])
+    columns = [pa.repeat(value.cast(field.type), 1) for value, field in zip(values, schema, strict=True)]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
 def as_type(column: pa.ChunkedArray | pa.Array, data_type: pa.DataType) -> pa.ChunkedArray | pa.Array:
     """The column as this type; only names of children, zones and widths of offsets change.
 
