@@ -320,7 +320,7 @@ class FormatTable(Protocol[S]):
         ...
 
     def since(self, base: S) -> Sequence[Taken]:
-        """The versions after `base`, in order, with what each of them did."""
+        """The versions after `base`, in order, with what each of them did; Expired if that is lost."""
         ...
 
     def look(self, snapshot: S) -> S:

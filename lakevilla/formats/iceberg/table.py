@@ -22,12 +22,14 @@ from lakevilla.formats.iceberg.log.markers import IcebergMarkerEntries
 from lakevilla.formats.iceberg.log.publish import encode_first, publish, publish_first, publish_notice
 from lakevilla.formats.iceberg.log.references import IcebergReferences
 from lakevilla.formats.iceberg.log.versions import FIRST, Keeper, Log, Version
+from lakevilla.formats.iceberg.manifests.cache import Gone
 from lakevilla.formats.iceberg.metadata.document import current_snapshot, properties, table_id
 from lakevilla.formats.iceberg.metadata.expiry import expire
 from lakevilla.formats.iceberg.metadata.paths import DATA, Places, location_of
 from lakevilla.formats.iceberg.restore import restore
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot, TableContext
 from lakevilla.formats.identity import (
+    Expired,
     confirm_published,
     must_look,
     must_look_before_publish,
@@ -206,7 +208,13 @@ class IcebergTable:
         found = []
         for version in versions:
             after = before.advance(version)
-            found.append(Taken(footprint_of(before, after), after))
+            try:
+                found.append(Taken(footprint_of(before, after), after))
+            except Gone as error:
+                raise Expired(
+                    f"what was committed to the table at {self._store.url} after version {before.version} is "
+                    f"not known any more: {error}. Nothing was changed; run the transaction again"
+                ) from error
             before = after
         return found
 
