@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from sim.checkers.history import Operation
 from sim.checkers.tables.commits import Commit, File, Log, Place, rows_of
 from sim.checkers.tables.delta import CHECKPOINT
+from sim.checkers.tables.iceberg import IcebergLog
 from sim.checkers.tables.logs import entry_key, new_log, place_of, root_beside, told
 from sim.checkers.tables.rows import Row, Rows, after, as_rows, without
 from sim.checkers.tables.versions import TimedWrite
@@ -28,6 +29,7 @@ that it does not know the outcome."""
 MINUTE = 60.0
 """How long a stranger that had read a log before its folder was deleted may write a checkpoint of it."""
 INVERSE = "-inverse"
+HINT = "version-hint.text"
 WRECKER = "wrecker"
 """The client that deletes whole folders."""
 STRANGERS = "stranger"
@@ -84,7 +86,9 @@ class Life:
         return self.versions[number] if 0 <= number < len(self.versions) else None
 
     def is_readable(self, version: int) -> bool:
-        """Whether what is left of the log tells this version."""
+        """Whether what is left of the log tells this version: of an Iceberg table each entry tells all."""
+        if isinstance(self.log, IcebergLog):
+            return version not in self.cleaned
         starts = [-1, *(found for found in self.checkpoints if found <= version)]
         return any(not self.cleaned & set(range(start + 1, version + 1)) for start in starts)
 
@@ -196,6 +200,9 @@ class Lives:
         if root is None or root in self.spoiled:
             return
         life = self._now.get(root)
+        if life is None and root in self._ended and key.endswith(HINT):
+            # Of a table that was deleted. It misleads nobody: every reader looks for what it names.
+            return
         problem = f"{key} without a log" if life is None else life.log.beside(key, data)
         deleted_at = self._ended.get(root)
         if problem and deleted_at is not None and client.startswith(STRANGERS) and at - deleted_at < MINUTE:
