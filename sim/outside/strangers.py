@@ -101,7 +101,7 @@ class Stranger:
 
     def clean(self, root: str) -> None:
         """Delete what is older than two days: entries and checkpoints that lie before the newest checkpoint,
-        which is made first; of an Iceberg table metadata files but for the newest two."""
+        which is made first; of an Iceberg table metadata files that are not the newest."""
         with suppress(GaveUp):
             match self._client.formats.of(root):
                 case "delta":
@@ -114,7 +114,7 @@ class Stranger:
         metas = list(self._client.store.list(f"{root}/metadata/"))
         numbered = {place.version: meta for meta in metas if (place := place_of(meta.key)) is not None}
         for version, meta in sorted(numbered.items()):
-            if version < max(numbered) - 1 and meta.modified_ms < before:
+            if version < max(numbered) and meta.modified_ms < before:
                 self._notes.cleaned.add(root)
                 self._client.store.delete(meta.key)
 

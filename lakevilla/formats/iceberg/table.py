@@ -176,7 +176,7 @@ class IcebergTable:
 
     def _has_beside(self, base: IcebergSnapshot, version: int) -> bool:
         """The same as `has`, if this version, which has the id of the table too, is ours."""
-        return self.has(base) and not self._log.is_alone(version)
+        return self.has(base) and (not self._log.is_alone(version) or self._is_intact_alone(version))
 
     def log_markers(self, snapshot: IcebergSnapshot) -> LogMarkers | None:
         """A catalog decides versions: no client can hold one there."""
@@ -232,7 +232,22 @@ class IcebergTable:
         return missing(self._environment, keys, self._place)
 
     def retract(self, version: int, put: str | None, orphaned: bool = False, displaced: bool = False) -> bool:
+        if not (orphaned or displaced) and self._is_intact_alone(version):
+            return False
         return self._log.retract(version, put, orphaned, displaced)
+
+    def _is_intact_alone(self, version: int) -> bool:
+        """Whether this is the only version, with all that it needs: then earlier metadata files were cleaned
+        up, and the table was not deleted."""
+        found = self._log.alone(version) if self._log.is_alone(version) else None
+        if found is None or current_snapshot(found.raw) is None:
+            return False
+        snapshot = self._snapshot(found)
+        try:
+            keys = [snapshot.places.key_of(manifest.path) for manifest in snapshot.manifests]
+        except Gone:
+            return False
+        return not missing(self._environment, keys, self._place)
 
     def written(self) -> Mapping[int, int]:
         """In a catalog, metadata files may have the times of their writers."""
@@ -244,7 +259,9 @@ class IcebergTable:
 
     def is_stale(self, version: int) -> bool:
         newest = self.latest()
-        return newest is not None and not newest.coordination.markers_in_log and self._log.is_stale(version)
+        if newest is None or newest.coordination.markers_in_log or self._is_intact_alone(version):
+            return False
+        return self._log.is_stale(version)
 
     def references(
         self, snapshot: IcebergSnapshot, since_ms: int, also: Collection[int] = ()

@@ -27,6 +27,7 @@ KEPT = [
     pytest.param("mixed", 9031, id="recreated-right-before-the-slot"),
     pytest.param("mixed", 50052, id="rolled-back-because-uploads-were-deleted", marks=pytest.mark.long),
     pytest.param("mixed", 50196, id="outcome-of-one-that-was-rolled-back", marks=pytest.mark.long),
+    pytest.param("iceberg", 50087, id="all-earlier-metadata-files-cleaned-up", marks=pytest.mark.long),
     pytest.param("iceberg", 50119, id="resumed-after-its-snapshot-expired", marks=pytest.mark.long),
     pytest.param("iceberg", 50040, id="hint-in-a-deleted-folder", marks=pytest.mark.long),
     pytest.param("iceberg", 30007, id="made-anew-where-a-dropped-table-was-vacuumed", marks=pytest.mark.long),
