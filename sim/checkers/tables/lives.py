@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
 from typing import Any, Protocol
 
 from sim.checkers.history import Operation
@@ -118,6 +119,9 @@ class Lives:
         self._objects: dict[str, bytes] = {}
         self._now: dict[str, Life] = {}
         self._ended: dict[str, float] = {}
+        """When folders were deleted that had a log."""
+        self._swept: dict[str, float] = {}
+        """When something was deleted in folders by people, with a log or without."""
         self._parsed: dict[tuple[str, tuple[str, ...]], list[Row]] = {}
 
     @property
@@ -143,6 +147,8 @@ class Lives:
         place = place_of(key)
         if data is None:
             self._objects.pop(key, None)
+            if client == WRECKER:
+                self._swept |= {str(folder): write.at for folder in PurePosixPath(key).parents}
             if place is not None:
                 self._see_delete(write.at, client, place, key)
             elif (checkpoint := CHECKPOINT.match(key)) and (life := self._now.get(checkpoint["root"])):
@@ -200,8 +206,8 @@ class Lives:
         if root is None or root in self.spoiled:
             return
         life = self._now.get(root)
-        if life is None and root in self._ended and key.endswith(HINT):
-            # Of a table that was deleted. It misleads nobody: every reader looks for what it names.
+        if root in self._ended and key.endswith(HINT):
+            # Of a table that was deleted. A reader of ours looks for what it names.
             return
         problem = f"{key} without a log" if life is None else life.log.beside(key, data)
         deleted_at = self._ended.get(root)
@@ -284,7 +290,7 @@ class Lives:
 
     def _is_excused(self, at: float, place: Place, data: bytes) -> bool:
         """Whether the folder was deleted while the transaction that writes it was at work."""
-        ended = self._ended.get(place.root)
+        ended = self._ended.get(place.root, self._swept.get(place.root))
         if ended is None:
             return False
         op = self._operations.get(str(told(place, data).get("txn")))

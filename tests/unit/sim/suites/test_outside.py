@@ -30,6 +30,7 @@ KEPT = [
     pytest.param("iceberg", 50087, id="all-earlier-metadata-files-cleaned-up", marks=pytest.mark.long),
     pytest.param("iceberg", 50119, id="resumed-after-its-snapshot-expired", marks=pytest.mark.long),
     pytest.param("iceberg", 50040, id="hint-in-a-deleted-folder", marks=pytest.mark.long),
+    pytest.param("iceberg", 50164, id="hint-of-a-deleted-table", marks=pytest.mark.long),
     pytest.param("iceberg", 30007, id="made-anew-where-a-dropped-table-was-vacuumed", marks=pytest.mark.long),
     pytest.param("delta", 50004, id="stranger-s-checkpoint-in-a-deleted-folder", marks=pytest.mark.long),
     pytest.param("delta", 50018, id="unanswered-commit-applies-after-vacuum"),
