@@ -86,12 +86,14 @@ class Life:
         number = version - self.first
         return self.versions[number] if 0 <= number < len(self.versions) else None
 
-    def is_readable(self, version: int) -> bool:
-        """Whether what is left of the log tells this version: of an Iceberg table each entry tells all."""
+    def is_readable(self, version: int, *, entry: int = -1, checkpoint: int = -1) -> bool:
+        """Whether what is left of the log tells this version, also without this entry or checkpoint. An entry
+        of an Iceberg table tells all."""
+        cleaned, checkpoints = self.cleaned | {entry}, self.checkpoints - {checkpoint}
         if isinstance(self.log, IcebergLog):
-            return version not in self.cleaned
-        starts = [-1, *(found for found in self.checkpoints if found <= version)]
-        return any(not self.cleaned & set(range(start + 1, version + 1)) for start in starts)
+            return version not in cleaned
+        starts = [-1, *(found for found in checkpoints if found <= version)]
+        return any(not cleaned & set(range(start + 1, version + 1)) for start in starts)
 
     def until(self, number: int) -> float:
         """When the version with this place in the life stopped to be the newest."""
@@ -175,7 +177,8 @@ class Lives:
             return
         elif life.versions[-1].ends:
             self._end_if_empty(life, at)
-        elif client.startswith(STRANGERS):
+        elif client.startswith(STRANGERS) or any(found > place.version for found in life.checkpoints):
+            # Whether one of ours may do that is for `retention` to judge.
             life.cleaned.add(place.version)
         elif place.version == life.newest and life.before is not None:
             state, done = life.before

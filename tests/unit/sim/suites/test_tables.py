@@ -17,7 +17,8 @@ BEGIN = {
 }
 
 
-@pytest.mark.parametrize("formats", ["delta", "mixed", "cataloged"])
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("formats", ["mixed", "delta", "cataloged"])
 def test_equal_seeds_give_equal_traces(formats: str) -> None:
     assert len({play(7, formats=FORMATS[formats]).trace_hash for _ in range(2)}) == 1
 
