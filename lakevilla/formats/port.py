@@ -195,8 +195,7 @@ class LogMarkers:
 
     `fill(change, author, etag)` replaces our marker, which is the next log entry and has this etag, by the
     change. It looks right before that whether a checkpoint or a commit covers the marker: then nothing is
-    written. CommitUnknown as in `FormatTable.publish`.
-    """
+    written. CommitUnknown as in `FormatTable.publish`."""
 
     entries: MarkerEntries
     fill: Callable[[Change, Author, str], Published | Displaced]
@@ -320,7 +319,7 @@ class FormatTable(Protocol[S]):
         ...
 
     def since(self, base: S) -> Sequence[Taken]:
-        """The versions after `base`, in order, with what each of them did."""
+        """The versions after `base`, in order, with what each of them did; Expired if that is lost."""
         ...
 
     def look(self, snapshot: S) -> S:
@@ -341,12 +340,9 @@ class FormatTable(Protocol[S]):
     def retract(self, version: int, put: str | None, orphaned: bool = False, displaced: bool = False) -> bool:
         """Delete the log entry of this version if it is ours, by its put-id where one is given, and the
         number had been used before and was cleaned away: then the table does not have it. False if it is
-        still there.
-
-        For a client that created it long after it had seen that the number was free. `orphaned`: the lake
-        has no table here any more, then an entry that is alone goes too. `displaced`: the log is another
-        table's, then an entry goes unless others follow it.
-        """
+        still there. For a client that created it long after it had seen that the number was free. `orphaned`:
+        the lake has no table here any more, then an entry that is alone goes too. `displaced`: the log is
+        another table's, then an entry goes unless others follow it."""
         ...
 
     def is_stale(self, version: int) -> bool:

@@ -13,11 +13,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
 from typing import Any, Protocol
 
 from sim.checkers.history import Operation
 from sim.checkers.tables.commits import Commit, File, Log, Place, rows_of
 from sim.checkers.tables.delta import CHECKPOINT
+from sim.checkers.tables.iceberg import IcebergLog
 from sim.checkers.tables.logs import entry_key, new_log, place_of, root_beside, told
 from sim.checkers.tables.rows import Row, Rows, after, as_rows, without
 from sim.checkers.tables.versions import TimedWrite
@@ -28,6 +30,7 @@ that it does not know the outcome."""
 MINUTE = 60.0
 """How long a stranger that had read a log before its folder was deleted may write a checkpoint of it."""
 INVERSE = "-inverse"
+HINT = "version-hint.text"
 WRECKER = "wrecker"
 """The client that deletes whole folders."""
 STRANGERS = "stranger"
@@ -84,8 +87,11 @@ class Life:
         return self.versions[number] if 0 <= number < len(self.versions) else None
 
     def is_readable(self, version: int, *, entry: int = -1, checkpoint: int = -1) -> bool:
-        """Whether what is left of the log tells this version, also without this entry or checkpoint."""
+        """Whether what is left of the log tells this version, also without this entry or checkpoint. An entry
+        of an Iceberg table tells all."""
         cleaned, checkpoints = self.cleaned | {entry}, self.checkpoints - {checkpoint}
+        if isinstance(self.log, IcebergLog):
+            return version not in cleaned
         starts = [-1, *(found for found in checkpoints if found <= version)]
         return any(not cleaned & set(range(start + 1, version + 1)) for start in starts)
 
@@ -115,6 +121,9 @@ class Lives:
         self._objects: dict[str, bytes] = {}
         self._now: dict[str, Life] = {}
         self._ended: dict[str, float] = {}
+        """When folders were deleted that had a log."""
+        self._swept: dict[str, float] = {}
+        """When something was deleted in folders by people, with a log or without."""
         self._parsed: dict[tuple[str, tuple[str, ...]], list[Row]] = {}
 
     @property
@@ -140,6 +149,8 @@ class Lives:
         place = place_of(key)
         if data is None:
             self._objects.pop(key, None)
+            if client == WRECKER:
+                self._swept |= {str(folder): write.at for folder in PurePosixPath(key).parents}
             if place is not None:
                 self._see_delete(write.at, client, place, key)
             elif (checkpoint := CHECKPOINT.match(key)) and (life := self._now.get(checkpoint["root"])):
@@ -198,6 +209,9 @@ class Lives:
         if root is None or root in self.spoiled:
             return
         life = self._now.get(root)
+        if root in self._ended and key.endswith(HINT):
+            # Of a table that was deleted. A reader of ours looks for what it names.
+            return
         problem = f"{key} without a log" if life is None else life.log.beside(key, data)
         deleted_at = self._ended.get(root)
         if problem and deleted_at is not None and client.startswith(STRANGERS) and at - deleted_at < MINUTE:
@@ -279,7 +293,7 @@ class Lives:
 
     def _is_excused(self, at: float, place: Place, data: bytes) -> bool:
         """Whether the folder was deleted while the transaction that writes it was at work."""
-        ended = self._ended.get(place.root)
+        ended = self._ended.get(place.root, self._swept.get(place.root))
         if ended is None:
             return False
         op = self._operations.get(str(told(place, data).get("txn")))

@@ -92,6 +92,16 @@ def test_entry_in_a_deleted_folder_is_found_if_its_client_began_later() -> None:
     assert "where no table is" in story.found[0]
 
 
+def test_new_table_whose_folder_is_deleted_right_before_its_first_entry_is_right() -> None:
+    for wrecked in (False, True):
+        story = Story(operation("x", Change("make", 0, 0)))
+        story.file("a", story.rows)
+        story.write(0.5, "wrecker" if wrecked else "c9", f"{ROOT}/a.parquet", None)
+        first = {"protocol": {}}, {"metaData": {"id": "one"}}, {"add": {"path": "a.parquet"}}
+        story.version(0, *first, at=0.6, txn="x")
+        assert (story.found == []) is wrecked
+
+
 def test_another_table_in_a_deleted_folder_begins_a_new_life() -> None:
     story = Story()
     story.begin()
