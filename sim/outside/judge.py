@@ -39,14 +39,14 @@ def judge(bucket: Bucket, history: History, notes: Notes) -> list[str]:
             violations += _judge_change(op, lives, damage)
         elif op.action == "read" and op.outcome == "ok" and not damage.is_torn(op.table):
             violations += _judge_look(op, lives, damage)
-        if op.failure == "Corrupt" and not damage.explains(op) and op.txn not in hopeless:
+        if op.failure == "Corrupt" and not damage.explains(op) and op.txn not in lives.told_rightly:
             violations.append(f"operation {op.number} ({op.action}) met {op.error}")
     return violations + _judge_answers(notes, operations.values(), lives, damage)
 
 
 def _is_hopeless(op: Operation) -> bool:
-    """Whether it slept right before its last request for longer than vacuum waits, and is told that a
-    version of its own cannot be rolled back."""
+    """Whether it is told that a version of its own needs files that were deleted while it slept, and cannot
+    be rolled back."""
     txn, version = op.named
     return op.failure == "Corrupt" and txn == op.txn and version is not None
 

@@ -104,6 +104,8 @@ class Lives:
         """How often each operation's change of a table is there, by its number and the table's name."""
         self.spoiled: set[str] = set()
         """Folders that were deleted under somebody who was at work: no more is said of them."""
+        self.told_rightly: set[str] = set()
+        """Of the `hopeless` transactions those that have published files which were not there."""
         self._found: list[tuple[str, int, str]] = []
         self._stale: dict[str, tuple[str, str]] = {}
         self._hopeless = hopeless
@@ -208,8 +210,6 @@ class Lives:
     def _see_entry(self, at: float, client: str, place: Place, data: bytes) -> None:
         root, life = place.root, self._now.get(place.root)
         txn = str(told(place, data).get("txn"))
-        if txn in self._hopeless:
-            self.spoiled.add(root)
         if root in self.spoiled:
             return
         log = new_log(place) if life is None else life.log
@@ -229,6 +229,10 @@ class Lives:
         state = {name: copy(value) for name, value in vars(log).items()}
         commit = log.read(place.version, data, self._objects)
         missing = self._missing(commit)
+        if missing and txn in self._hopeless:
+            self.spoiled.add(root)
+            self.told_rightly.add(txn)
+            return
         problems = [*commit.problems, *missing]
         if life is None:
             life = Life(root, table_id(place, data) or "", log, place.version)

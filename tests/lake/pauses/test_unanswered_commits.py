@@ -215,3 +215,18 @@ def test_commit_that_others_have_built_on_and_cleaned_up_is_not_rolled_back(scen
         scene.tx.commit()
     log = scene.root / "t" / "_delta_log"
     assert [path.name for path in log.glob("*.json")] == [f"{4:020d}.json"]
+
+
+def test_late_answer_of_a_commit_whose_rows_were_rewritten_since_is_a_success(scene: Scene) -> None:
+    """Its uploads are not needed any more, and vacuum has deleted them."""
+
+    def rewrite() -> None:
+        other = scene.other()
+        other.update("t", set={"id": "id + 1"}, where="id = 50")
+        scene.clock.ahead += 10 * DAY
+        other.vacuum(dry_run=False)
+        assert not scene.uploads()
+
+    scene.store.unanswered, scene.store.afterwards = 0, rewrite
+    scene.tx.commit()
+    assert scene.ids() == [1, 51]
