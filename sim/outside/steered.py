@@ -15,7 +15,7 @@ from lakevilla.model import Features
 from sim.checkers.history import History, Operation
 from sim.checkers.tables.rows import KEYS, Change, Work
 from sim.outside import acts, audit, upkeep
-from sim.outside.acts import ALL, CT, R
+from sim.outside.acts import ALL, CT, NONE, R
 from sim.outside.judge import judge
 from sim.outside.plan import DAY, Seasons
 from sim.outside.play import SLOTS_KEPT, image
@@ -24,7 +24,7 @@ from sim.outside.strangers import Stranger
 from sim.suites.base import Report, weather
 from sim.world.bucket import Bucket
 from sim.world.client import World
-from sim.world.faults import Fate, Storm, answered, lost
+from sim.world.faults import Fate, Storm, answered, late, lost
 from sim.world.formats import DELTA, PLAIN, Formats
 from sim.world.lakes import EngineOf, open_lake
 from sim.world.row_engine import rows_engine
@@ -41,12 +41,14 @@ PATIENCE = 400.0
 class Scenario:
     """The requests at one of which the client falls asleep, and whether before it is sent; if it is after,
     the answer is lost. `cleans` says that a stranger cleans the logs, `builds` that one is in the way of the
-    commit, and that a client with R builds on the part of it that is published."""
+    commit, and that a client with R builds on the part of it that is published; `alone` that the commit is of
+    one table, may stay unanswered, and that vacuum falls asleep as well, before it deletes the uploads."""
 
     sites: frozenset[str]
     before: bool
     cleans: bool = False
     builds: bool = False
+    alone: bool = False
 
 
 _PUBLISH = frozenset(("create log entry", "create metadata"))
@@ -54,10 +56,12 @@ SCENARIOS = {
     "slot": Scenario(frozenset(("create slot",)), before=False),
     "settle": Scenario(_PUBLISH, before=True, cleans=True),
     "half": Scenario(_PUBLISH, before=True, builds=True),
+    "alone": Scenario(_PUBLISH, before=True, alone=True),
 }
 """`slot`: the slot is created, its answer is lost, and it is vacuumed when its client asks for it. `settle`:
 others have settled the entry and the logs are cleaned when its client publishes. `half`: the commit is
-published on one table, a client with R builds on that, and the commit has to be rolled back."""
+published on one table, a client with R builds on that, and the commit has to be rolled back. `alone`: the
+commit of one table is sent while vacuum deletes its uploads."""
 
 
 class Steered(Seasons):
@@ -65,13 +69,19 @@ class Steered(Seasons):
 
     asleep_at = ""
     """The key of the request at which the client fell asleep."""
+    vacuum_sleeps = False
+    """Whether vacuum fell asleep before it deleted a data file of that table."""
 
     def steer(self, scenario: Scenario, until: float) -> None:
         self._scenario, self._until = scenario, until
         # A commit that is built on is published on one of its two tables.
-        self._skipped = 1 if scenario.builds else self._random.randrange(2) if scenario.before else 0
+        two = scenario.before and not scenario.alone
+        self._skipped = 1 if scenario.builds else self._random.randrange(2) if two else 0
 
     def fate(self, client: str, kind: str, key: str) -> Fate:
+        if self._meets_vacuum(client, kind, key):
+            self.vacuum_sleeps = True
+            return self._noted(self._asleep_before(answered(self._random), "vacuum asleep, steered"))
         chosen = client == SLEEPER and site(kind, key) in self._scenario.sites
         if self.asleep_at or self.calm or not chosen:
             return super().fate(client, kind, key)
@@ -79,12 +89,30 @@ class Steered(Seasons):
             self._skipped -= 1
             return answered(self._random)
         self.asleep_at = key
-        freeze = self._until + self._random.random() * 4 - self.now()
-        fate = answered(self._random) if self._scenario.before else lost(self._random)
+        fault, random = "asleep, steered", self._random
         if self._scenario.before:
-            applies = tuple(freeze + at for at in fate.applies)
-            fate = replace(fate, applies=applies, answer_after=freeze + fate.answer_after)
-        return self._noted(replace(fate, fault="asleep, steered", freeze=freeze))
+            kinds = (answered, answered, lost, late) if self._scenario.alone else (answered,)
+            return self._noted(self._asleep_before(random.choice(kinds)(random), fault))
+        return self._noted(replace(lost(random), fault=fault, freeze=self._freeze()))
+
+    def _meets_vacuum(self, client: str, kind: str, key: str) -> bool:
+        sleeps = self._scenario.alone and self.asleep_at and not self.vacuum_sleeps and not self.calm
+        deletes = client.startswith("c-upkeep") and site(kind, key) == "delete data"
+        return (
+            bool(sleeps) and deletes and key.startswith(self.asleep_at.partition("/_delta_log/")[0] + "/part")
+        )
+
+    def _freeze(self) -> float:
+        return self._until + self._random.random() * 4 - self.now()
+
+    def _asleep_before(self, fate: Fate, fault: str) -> Fate:
+        """The client falls asleep before it sends the request."""
+        freeze = self._freeze()
+        applies = tuple(freeze + at for at in fate.applies)
+        after, gives_up = freeze + fate.answer_after, freeze + fate.gives_up
+        return replace(
+            fate, applies=applies, answer_after=after, gives_up=gives_up, fault=fault, freeze=freeze
+        )
 
 
 def play(
@@ -136,11 +164,17 @@ class _Cast:
             features = CT
             self._run("c1", 0.0, partial(self._build, key=key))
         begun = 2.0 if self.scenario.builds else 0.0
-        self._run(SLEEPER, begun, lambda session: self._change(session, TABLES, key, features))
+        tables: tuple[str, ...] = TABLES
+        if self.scenario.alone:
+            features, tables = random.choice((R, NONE)), (random.choice(TABLES),)
+        self._run(SLEEPER, begun, lambda session: self._change(session, tables, key, features))
         for start in STARTS[1:]:
-            for number in (2, 3):
-                self._run(f"c{number}-{round(start)}", start, self._work)
-            self._run(f"c-upkeep-{round(start)}", start + 60, self._keep)
+            # A table on which others commit is not published on later.
+            works = not self.scenario.alone or start == STARTS[-1]
+            for number in (2, 3) if works else ():
+                self._run(f"c{number}-{round(start)}", start + 20 * self.scenario.alone, self._work)
+            if works or start == STARTS[1]:
+                self._run(f"c-upkeep-{round(start)}", start + 60, self._keep)
         if self.scenario.cleans:
             stranger = Stranger(self.world, self.world.client("stranger"), self.history, self.notes)
             for start in STARTS[1:-1]:

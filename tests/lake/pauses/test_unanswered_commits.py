@@ -230,3 +230,26 @@ def test_late_answer_of_a_commit_whose_rows_were_rewritten_since_is_a_success(sc
     scene.store.unanswered, scene.store.afterwards = 0, rewrite
     scene.tx.commit()
     assert scene.ids() == [1, 51]
+
+
+def test_vacuum_that_was_suspended_leaves_the_lease_of_a_client_that_is_alive_again(scene: Scene) -> None:
+    """Another vacuum has let the transaction go meanwhile, and its client has written a lease since."""
+    scene.clock.ahead += 10 * DAY
+    key = keys.lease(scene.tx.id)
+    store = Hooked(open_store(str(scene.root), OPTIONS, environment=scene.clock))
+
+    def sleep(request: str, deleted: str) -> None:
+        if request == "delete" and f"part-{scene.tx.id}" in deleted:
+            store.hook = None
+            scene.other().vacuum(dry_run=False)
+            assert store.get(key) is None
+            assert scene.tx._queues.write_lease() is None
+
+    store.hook = sleep
+    keeper = lv.Lake(scene.root, engine="local", store=store, environment=scene.clock, lease_seconds=0.2)
+    keeper.vacuum(dry_run=False)
+    assert store.hook is None
+    found = store.get(key)
+    assert found is not None
+    assert Lease.decode(found.data, key).attempt == scene.tx.id
+    scene.tx.abort()
