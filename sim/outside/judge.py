@@ -22,7 +22,7 @@ REGISTRY_SECONDS = 15.0
 FINAL = ("committed", "aborted", "torn")
 
 
-def judge(bucket: Bucket, history: History, notes: Notes) -> list[str]:
+def judge(bucket: Bucket, history: History, notes: Notes, *, may_tear: bool = True) -> list[str]:
     """All violations of one seed."""
     operations = {op.txn: op for op in history.operations if op.txn is not None and op.value is not None}
     values = {op.value for op in history.operations if op.action == "stranger"}
@@ -41,6 +41,8 @@ def judge(bucket: Bucket, history: History, notes: Notes) -> list[str]:
             violations += _judge_look(op, lives, damage)
         if op.failure == "Corrupt" and not damage.explains(op) and op.txn not in lives.told_rightly:
             violations.append(f"operation {op.number} ({op.action}) met {op.error}")
+    if not may_tear:
+        violations += [f"{location} is torn" for location in sorted(keeping.torn)]
     return violations + _judge_answers(notes, operations.values(), lives, damage)
 
 

@@ -24,7 +24,7 @@ from sim.outside.strangers import Stranger
 from sim.suites.base import Report, weather
 from sim.world.bucket import Bucket
 from sim.world.client import World
-from sim.world.faults import Fate, Storm, answered, late, lost
+from sim.world.faults import Crash, Fate, Storm, answered, late, lost
 from sim.world.formats import DELTA, PLAIN, Formats
 from sim.world.lakes import EngineOf, open_lake
 from sim.world.row_engine import rows_engine
@@ -41,14 +41,20 @@ PATIENCE = 400.0
 class Scenario:
     """The requests at one of which the client falls asleep, and whether before it is sent; if it is after,
     the answer is lost. `cleans` says that a stranger cleans the logs, `builds` that one is in the way of the
-    commit, and that a client with R builds on the part of it that is published; `alone` that the commit is of
-    one table, may stay unanswered, and that vacuum falls asleep as well, before it deletes the uploads."""
+    commit, and that a client with R builds on the part of it that is published. `dies`: the client dies when
+    the request applies, a day before the others go on; until then they use no slots. `alone`: the commit is
+    of one table and may stay unanswered, and vacuum falls asleep as well, before it deletes the uploads."""
 
     sites: frozenset[str]
     before: bool
     cleans: bool = False
     builds: bool = False
+    dies: bool = False
     alone: bool = False
+
+    @property
+    def wakes_at(self) -> float:
+        return STARTS[-1] - (DAY if self.dies else 0.0)
 
 
 _PUBLISH = frozenset(("create log entry", "create metadata"))
@@ -56,12 +62,14 @@ SCENARIOS = {
     "slot": Scenario(frozenset(("create slot",)), before=False),
     "settle": Scenario(_PUBLISH, before=True, cleans=True),
     "half": Scenario(_PUBLISH, before=True, builds=True),
+    "late": Scenario(frozenset(("create slot",)), before=True, cleans=True, dies=True),
     "alone": Scenario(_PUBLISH, before=True, alone=True),
 }
 """`slot`: the slot is created, its answer is lost, and it is vacuumed when its client asks for it. `settle`:
 others have settled the entry and the logs are cleaned when its client publishes. `half`: the commit is
-published on one table, a client with R builds on that, and the commit has to be rolled back. `alone`: the
-commit of one table is sent while vacuum deletes its uploads."""
+published on one table, a client with R builds on that, and the commit has to be rolled back. `late`: the slot
+is created after the logs were cleaned, and others find it a day later. `alone`: the commit of one table is
+sent while vacuum deletes its uploads."""
 
 
 class Steered(Seasons):
@@ -72,8 +80,8 @@ class Steered(Seasons):
     vacuum_sleeps = False
     """Whether vacuum fell asleep before it deleted a data file of that table."""
 
-    def steer(self, scenario: Scenario, until: float) -> None:
-        self._scenario, self._until = scenario, until
+    def steer(self, scenario: Scenario) -> None:
+        self._scenario = scenario
         # A commit that is built on is published on one of its two tables.
         two = scenario.before and not scenario.alone
         self._skipped = 1 if scenario.builds else self._random.randrange(2) if two else 0
@@ -89,21 +97,21 @@ class Steered(Seasons):
             self._skipped -= 1
             return answered(self._random)
         self.asleep_at = key
-        fault, random = "asleep, steered", self._random
-        if self._scenario.before:
-            kinds = (answered, answered, lost, late) if self._scenario.alone else (answered,)
-            return self._noted(self._asleep_before(random.choice(kinds)(random), fault))
-        return self._noted(replace(lost(random), fault=fault, freeze=self._freeze()))
+        fault, random, scenario = "asleep, steered", self._random, self._scenario
+        if not scenario.before:
+            return self._noted(replace(lost(random), fault=fault, freeze=self._freeze()))
+        kinds = (answered, answered, lost, late) if scenario.alone else (answered,)
+        crash: Crash | None = "applied" if scenario.dies else None
+        return self._noted(replace(self._asleep_before(random.choice(kinds)(random), fault), crash=crash))
 
     def _meets_vacuum(self, client: str, kind: str, key: str) -> bool:
-        sleeps = self._scenario.alone and self.asleep_at and not self.vacuum_sleeps and not self.calm
-        deletes = client.startswith("c-upkeep") and site(kind, key) == "delete data"
-        return (
-            bool(sleeps) and deletes and key.startswith(self.asleep_at.partition("/_delta_log/")[0] + "/part")
-        )
+        if not self._scenario.alone or not self.asleep_at or self.vacuum_sleeps or self.calm:
+            return False
+        table = "/".join(self.asleep_at.split("/")[:2])
+        return client.startswith("c-upkeep") and site(kind, key) == "delete data" and key.startswith(table)
 
     def _freeze(self) -> float:
-        return self._until + self._random.random() * 4 - self.now()
+        return self._scenario.wakes_at + self._random.random() * 4 - self.now()
 
     def _asleep_before(self, fate: Fate, fault: str) -> Fate:
         """The client falls asleep before it sends the request."""
@@ -128,7 +136,7 @@ def play(
 
     def storm(random: Random, *, mean_gap: int, crashes: int) -> Storm:  # noqa: ARG001
         plan = Steered(random, STARTS, mean_gap=mean_gap, crashes=0, sleeps=0, outages=0)
-        plan.steer(chosen, STARTS[-1])
+        plan.steer(chosen)
         return plan
 
     def start(world: World, history: History, random: Random) -> int:
@@ -138,7 +146,8 @@ def play(
         return audit.audit(world, history, engine, notes, second=False)
 
     def judge_all(bucket: Bucket, history: History) -> list[str]:
-        return judge(bucket, history, notes)
+        # Where it dies, the logs go back to its slot.
+        return judge(bucket, history, notes, may_tear=not chosen.dies)
 
     with patch("lakevilla.maintenance.instants.SLOTS_KEPT", SLOTS_KEPT):
         return weather(seed, (160, 320), image(engine, formats), start, check, judge_all, formats, storm)
@@ -169,11 +178,13 @@ class _Cast:
             features, tables = random.choice((R, NONE)), (random.choice(TABLES),)
         self._run(SLEEPER, begun, lambda session: self._change(session, tables, key, features))
         for start in STARTS[1:]:
+            quiet = self.scenario.dies and start < self.scenario.wakes_at
             # A table on which others commit is not published on later.
-            works = not self.scenario.alone or start == STARTS[-1]
-            for number in (2, 3) if works else ():
-                self._run(f"c{number}-{round(start)}", start + 20 * self.scenario.alone, self._work)
-            if works or start == STARTS[1]:
+            idle = self.scenario.alone and start < self.scenario.wakes_at
+            for number in () if idle else (2, 3):
+                begun = start + 20 * self.scenario.alone
+                self._run(f"c{number}-{round(start)}", begun, self._work_alone if quiet else self._work)
+            if not quiet and (not idle or start == STARTS[1]):
                 self._run(f"c-upkeep-{round(start)}", start + 60, self._keep)
         if self.scenario.cleans:
             stranger = Stranger(self.world, self.world.client("stranger"), self.history, self.notes)
@@ -217,6 +228,12 @@ class _Cast:
         for _ in range(3):
             tables = random.choice((TABLES, TABLES, ("left",), ("right",), ("left", "up")))
             self._change(session, tables, random.randrange(KEYS), random.choice((CT, R | CT, ALL)))
+
+    def _work_alone(self, session: Obedient) -> None:
+        """Without slots."""
+        random = self.world.random
+        for _ in range(3):
+            self._change(session, (random.choice(TABLES),), random.randrange(KEYS), R)
 
     def _keep(self, session: Obedient) -> None:
         """Vacuum until nothing old is left."""

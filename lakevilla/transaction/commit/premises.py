@@ -36,7 +36,7 @@ from lakevilla.formats.identity import Recreated
 from lakevilla.formats.port import Published, Snapshot, Table
 from lakevilla.markers.records import VACUUM
 from lakevilla.model import Author
-from lakevilla.settle.commits import INVERSE
+from lakevilla.settle.lost_parts import INVERSE
 from lakevilla.settle.places import owner_of
 from lakevilla.settle.publish_walk import PublishedAt, walk
 from lakevilla.tables.pinned import Pinned

@@ -68,6 +68,8 @@ class Life:
     cleaned: set[int] = field(default_factory=set)
     """The versions whose entries were cleaned away."""
     checkpoints: set[int] = field(default_factory=set)
+    empty: set[str] = field(default_factory=set)
+    """Attempts whose versions do nothing, though their operations do something."""
     broken: dict[str, int] = field(default_factory=dict)
     """The versions whose files were not there when they were published, by their attempts."""
     before: tuple[dict[str, Any], Done | None] | None = None
@@ -81,10 +83,11 @@ class Life:
         number = version - self.first
         return self.versions[number] if 0 <= number < len(self.versions) else None
 
-    def is_readable(self, version: int) -> bool:
-        """Whether what is left of the log tells this version."""
-        starts = [-1, *(found for found in self.checkpoints if found <= version)]
-        return any(not self.cleaned & set(range(start + 1, version + 1)) for start in starts)
+    def is_readable(self, version: int, *, entry: int = -1, checkpoint: int = -1) -> bool:
+        """Whether what is left of the log tells this version, also without this entry or checkpoint."""
+        cleaned, checkpoints = self.cleaned | {entry}, self.checkpoints - {checkpoint}
+        starts = [-1, *(found for found in checkpoints if found <= version)]
+        return any(not cleaned & set(range(start + 1, version + 1)) for start in starts)
 
     def until(self, number: int) -> float:
         """When the version with this place in the life stopped to be the newest."""
@@ -165,7 +168,8 @@ class Lives:
             return
         elif life.versions[-1].ends:
             self._end_if_empty(life, at)
-        elif client.startswith(STRANGERS):
+        elif client.startswith(STRANGERS) or any(found > place.version for found in life.checkpoints):
+            # Whether one of ours may do that is for `retention` to judge.
             life.cleaned.add(place.version)
         elif place.version == life.newest and life.before is not None:
             state, done = life.before
@@ -247,7 +251,7 @@ class Lives:
         before = life.versions[-1].rows if life.versions else ()
         broken = life.broken.get(attempt.removesuffix(INVERSE)) if attempt.endswith(INVERSE) else None
         if broken is None:
-            wrong, done = self._judge(commit, before, rows, not life.versions)
+            wrong, done = self._judge(life, commit, before, rows)
         else:
             wrong, done = self._judge_repair(life, broken, before, rows), None
         if broken is not None and not wrong:
@@ -287,15 +291,17 @@ class Lives:
             return op.invoked <= ended
         return (op is None or op.invoked <= ended) and at - ended < GRACE
 
-    def _judge(self, commit: Commit, before: Rows, rows: Rows, first: bool) -> tuple[str, Done | None]:
+    def _judge(self, life: Life, commit: Commit, before: Rows, rows: Rows) -> tuple[str, Done | None]:
         """What is wrong with the rows of a version, and what it does."""
-        txn, attempt = commit.ours.get("txn"), str(commit.ours.get("attempt"))
+        txn, attempt, first = commit.ours.get("txn"), str(commit.ours.get("attempt")), not life.versions
         op = self._operations.get(str(txn))
         if txn is None:
             return "" if first else self._judge_stranger(before, rows), None
         if op is None:
             return "" if first or rows == before else f"changes rows, and no client did: {txn}", None
         if attempt.endswith(INVERSE):
+            if rows == before and attempt.removesuffix(INVERSE) in life.empty:
+                return "", None
             for name, changes in op.value.items():
                 if without(changes, before) == rows:
                     return "", (op.number, name, -1)
@@ -304,6 +310,10 @@ class Lives:
             if after(changes, before) == rows:
                 return "", (op.number, name, 1)
         if rows == before and commit.ours.get("notice"):
+            return "", None
+        if not (commit.adds or commit.removes or commit.redefines):
+            # It takes the place of the change in a commit that is refused.
+            life.empty.add(attempt)
             return "", None
         return f"is operation {op.number} ({op.value}), and has {_difference(before, rows)}", None
 

@@ -232,6 +232,15 @@ def take_back(story: Story, number: int, *actions: dict[str, Any]) -> None:
     story.write(0.0, "c0", f"{ROOT}/_delta_log/{number:020d}.json", lines.encode())
 
 
+def test_version_that_does_nothing_is_no_change_and_its_inverse_takes_nothing_back() -> None:
+    story = Story(operation("x", Change("insert", 0, 7)))
+    story.begin()
+    story.version(1, txn="x")
+    take_back(story, 2)
+    assert story.found == []
+    assert story.lives.done[1, "t"] == 0
+
+
 def test_version_whose_files_were_not_there_is_right_once_its_inverse_follows() -> None:
     change = Change("append", 0, 7)
     story = Story(operation("x", change))

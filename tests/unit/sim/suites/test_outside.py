@@ -25,6 +25,8 @@ BEGIN = {
 
 KEPT = [
     pytest.param("mixed", 9031, id="recreated-right-before-the-slot"),
+    pytest.param("mixed", 50052, id="rolled-back-because-uploads-were-deleted", marks=pytest.mark.long),
+    pytest.param("mixed", 50196, id="outcome-of-one-that-was-rolled-back", marks=pytest.mark.long),
     pytest.param("iceberg", 30007, id="made-anew-where-a-dropped-table-was-vacuumed", marks=pytest.mark.long),
     pytest.param("delta", 50004, id="stranger-s-checkpoint-in-a-deleted-folder", marks=pytest.mark.long),
     pytest.param("delta", 50018, id="unanswered-commit-applies-after-vacuum"),
