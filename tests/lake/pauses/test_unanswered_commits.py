@@ -152,6 +152,20 @@ def test_unanswered_commit_is_rolled_back_if_vacuum_deleted_its_uploads(scene: S
     assert scene.ids() == [1]
 
 
+def test_commit_whose_answer_was_lost_is_rolled_back_if_vacuum_deleted_its_uploads(scene: Scene) -> None:
+    """It is read back; on Iceberg what it names cannot be read any more."""
+
+    def lose() -> None:
+        scene.other().vacuum(dry_run=False)
+        scene.store.arrive()
+
+    scene.store.days, scene.store.unanswered, scene.store.meanwhile = 10.0, 1, lose
+    with pytest.raises(lv.Conflict, match="took too long"):
+        scene.tx.commit()
+    assert scene.ids() == [1]
+    assert scene.other().outcome(scene.tx.id).state != "committed"
+
+
 @pytest.mark.formats("delta")
 def test_unanswered_commit_whose_log_entry_was_cleaned_up_stays_unknown(scene: Scene) -> None:
     def clean() -> None:

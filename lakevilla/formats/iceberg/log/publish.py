@@ -43,7 +43,9 @@ def publish(
     if in_the_way.is_pending:
         raise held(store, in_the_way.number)
     if attempt_of(in_the_way.info) == author.attempt:
-        return Published(base.advance(in_the_way), base)
+        # What we have sent needs no reading, and its manifests may have been deleted before it applied.
+        known = following.manifests if in_the_way.raw == following.raw else None
+        return Published(base.advance(in_the_way, known), base)
     try:
         after = base.advance(in_the_way)
         return Taken(footprint_of(base, after), after)
