@@ -32,7 +32,7 @@ def judge(bucket: Bucket, history: History, notes: Notes, *, may_tear: bool = Tr
     for write in bucket.writes:
         keeping.see(write)
         lives.see(write)
-    damage = Damage(lives.spoiled, keeping.torn, keeping.cut_short, notes, bucket.writes)
+    damage = Damage(lives, keeping, notes, bucket.writes)
     violations = lives.violations + lives.left_over() + keeping.violations + notes.problems
     for op in history.operations:
         if op.action == "change":
