@@ -21,7 +21,7 @@ URL = "sim://bucket/"
 class Damage:
     """What the checkers found in the writes: folders that were deleted under a client at work, locations that
     some HEAD called torn, transactions whose lake was deleted before they were settled, and versions that
-    their clients took back."""
+    their clients rolled back at once."""
 
     def __init__(self, lives: Lives, keeping: Keeping, notes: Notes, writes: Iterable[SentWrite]) -> None:
         self.torn = {_root(location) for location in keeping.torn}
@@ -54,7 +54,7 @@ class Damage:
 
     def explains(self, op: Operation) -> bool:
         """Whether an operation may have met a log that contradicts itself: its table's folder was deleted, a
-        version that was published too late for its files was not taken back yet, or others deleted a part of
+        version that was published too late for its files was not rolled back yet, or others deleted a part of
         its log while it was at work, or a data file while it slept."""
         if self.was_deleted(op) or self._was_taken_back(op):
             return True
@@ -66,7 +66,7 @@ class Damage:
         return False
 
     def _was_taken_back(self, op: Operation) -> bool:
-        """Whether a version of one of its tables that was taken back counted while it was at work."""
+        """Whether a version of one of its tables that was rolled back at once was there while it worked."""
         during = [
             root for root, since, until in self._taken_back if op.invoked <= until and op.completed >= since
         ]

@@ -243,7 +243,7 @@ class Lives:
             self.told_rightly.add(txn)
             return
         attempt = str(commit.ours.get("attempt"))
-        # Of what a client takes back on its own, without an entry of the global log.
+        # The attempt that a client rolls back without an entry of the global log.
         alone = attempt.endswith(INVERSE) and not commit.ours.get("slot")
         undone = attempt.removesuffix(INVERSE) if alone and life is not None else ""
         broken = None if life is None else life.broken.get(undone)

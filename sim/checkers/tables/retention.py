@@ -72,7 +72,7 @@ class Keeping:
 
     @property
     def violations(self) -> list[str]:
-        """What vacuum held when a client published it too late may go: its client takes it back."""
+        """Files of a version that its client rolled back at once may be deleted: vacuum held them before."""
         deleted = [problem for life, version, problem in self._deleted if version not in life.taken_back]
         return self._found + deleted
 
