@@ -32,14 +32,14 @@ def judge(bucket: Bucket, history: History, notes: Notes, *, may_tear: bool = Tr
     for write in bucket.writes:
         keeping.see(write)
         lives.see(write)
-    damage = Damage(lives.spoiled, keeping.torn, keeping.cut_short, notes, bucket.writes)
+    damage = Damage(lives, keeping, notes, bucket.writes)
     violations = lives.violations + lives.left_over() + keeping.violations + notes.problems
     for op in history.operations:
         if op.action == "change":
             violations += _judge_change(op, lives, damage)
         elif op.action == "read" and op.outcome == "ok" and not damage.is_torn(op.table):
             violations += _judge_look(op, lives, damage)
-        if op.failure == "Corrupt" and not damage.explains(op) and op.txn not in hopeless:
+        if op.failure == "Corrupt" and not damage.explains(op) and op.txn not in lives.told_rightly:
             violations.append(f"operation {op.number} ({op.action}) met {op.error}")
     if not may_tear:
         violations += [f"{location} is torn" for location in sorted(keeping.torn)]
@@ -47,8 +47,8 @@ def judge(bucket: Bucket, history: History, notes: Notes, *, may_tear: bool = Tr
 
 
 def _is_hopeless(op: Operation) -> bool:
-    """Whether it slept right before its last request for longer than vacuum waits, and is told that a
-    version of its own cannot be rolled back."""
+    """Whether it is told that a version of its own needs files that were deleted while it slept, and cannot
+    be rolled back."""
     txn, version = op.named
     return op.failure == "Corrupt" and txn == op.txn and version is not None
 

@@ -37,6 +37,11 @@ def old_uploads_are_not_looked_for(*given: Any) -> Any:
     return given[2].snapshot if len(given) == 4 else None
 
 
+@_bug("lakevilla.transaction.commit.writer_queues.WriterQueues.write_lease")
+def lease_of_vacuum_is_not_looked_at(self: object) -> None:
+    """A commit that was sent late takes it that vacuum leaves what is there."""
+
+
 @_bug("lakevilla.versions.log.GlobalLog.passed")
 def slot_that_was_cleaned_away_is_decided_again(self: object, seq: int) -> None:
     """That HEAD has come past an entry is not looked for."""

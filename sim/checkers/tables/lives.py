@@ -75,6 +75,11 @@ class Life:
     """Attempts whose versions do nothing, though their operations do something."""
     broken: dict[str, int] = field(default_factory=dict)
     """The versions whose files were not there when they were published, by their attempts."""
+    attempts: dict[str, int] = field(default_factory=dict)
+    """The newest version of each attempt."""
+    taken_back: dict[int, tuple[float, float]] = field(default_factory=dict)
+    """The versions that their clients rolled back at once, without an entry of the global log, because they
+    had published them too late for their files; from when to when they counted."""
     before: tuple[dict[str, Any], Done | None] | None = None
     """The log before the newest version, and what that version did, for a client that rolls it back."""
 
@@ -113,6 +118,8 @@ class Lives:
         """How often each operation's change of a table is there, by its number and the table's name."""
         self.spoiled: set[str] = set()
         """Folders that were deleted under somebody who was at work: no more is said of them."""
+        self.told_rightly: set[str] = set()
+        """Of the `hopeless` transactions those that have published files which were not there."""
         self._found: list[tuple[str, int, str]] = []
         self._stale: dict[str, tuple[str, str]] = {}
         self._hopeless = hopeless
@@ -226,8 +233,6 @@ class Lives:
     def _see_entry(self, at: float, client: str, place: Place, data: bytes) -> None:
         root, life = place.root, self._now.get(place.root)
         txn = str(told(place, data).get("txn"))
-        if txn in self._hopeless:
-            self.spoiled.add(root)
         if root in self.spoiled:
             return
         log = new_log(place) if life is None else life.log
@@ -247,7 +252,17 @@ class Lives:
         state = {name: copy(value) for name, value in vars(log).items()}
         commit = log.read(place.version, data, self._objects)
         missing = self._missing(commit)
-        problems = [*commit.problems, *missing]
+        if missing and txn in self._hopeless:
+            self.spoiled.add(root)
+            self.told_rightly.add(txn)
+            return
+        attempt = str(commit.ours.get("attempt"))
+        # The attempt that a client rolls back without an entry of the global log.
+        alone = attempt.endswith(INVERSE) and not commit.ours.get("slot")
+        undone = attempt.removesuffix(INVERSE) if alone and life is not None else ""
+        broken = None if life is None else life.broken.get(undone)
+        # What lists files that were not there says of others that they are not live.
+        problems = missing if broken is not None else [*commit.problems, *missing]
         if life is None:
             life = Life(root, table_id(place, data) or "", log, place.version)
             self._now[root] = life
@@ -255,17 +270,20 @@ class Lives:
         elif (found := table_id(place, data) or life.id) != life.id:
             problems.append(f"is of the table {found}, and the table there is {life.id}")
         rows = self._rows(log.live.values())
-        attempt = str(commit.ours.get("attempt"))
         if missing:
             life.broken[attempt] = place.version
         before = life.versions[-1].rows if life.versions else ()
-        broken = life.broken.get(attempt.removesuffix(INVERSE)) if attempt.endswith(INVERSE) else None
         if broken is None:
             wrong, done = self._judge(life, commit, before, rows)
         else:
             wrong, done = self._judge_repair(life, broken, before, rows), None
         if broken is not None and not wrong:
             self._absolve(replace(place, version=broken))
+        rolled_back = life.attempts.get(undone, -1)
+        was = life.at(rolled_back)
+        if was is not None and at - was.at < GRACE:
+            life.taken_back[rolled_back] = was.at, at
+        life.attempts[attempt] = place.version
         if wrong:
             problems.append(wrong)
         if done is not None:

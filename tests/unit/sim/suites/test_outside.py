@@ -36,6 +36,7 @@ KEPT = [
     pytest.param("delta", 50018, id="unanswered-commit-applies-after-vacuum"),
     pytest.param("delta", 50693, id="commit-of-another-lake-answered-after-its-log-was-cleaned"),
     pytest.param("delta", 50747, id="version-without-its-files-rolled-back", marks=pytest.mark.long),
+    pytest.param("delta", 50768, id="repeated-publish-took-a-number-that-was-just-cleaned-up"),
     pytest.param("delta", 50671, id="commit-applied-and-cleaned-up-while-its-client-slept"),
     pytest.param("delta", 50380, id="lake-deleted-before-its-entry-was-settled", marks=pytest.mark.long),
     pytest.param("delta", 30000, id="notice-in-a-deleted-lake-unanswered", marks=pytest.mark.long),
