@@ -7,6 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from lakevilla.model import Counts
+from lakevilla.transaction.statements.effect import Effect, TableChange
+from lakevilla.transaction.workspace import Workspace
+from sim.outside.play import RESTORES
 from sim.planted.commits import Plant, planter
 
 BUGS: dict[str, Plant] = {}
@@ -22,6 +26,7 @@ PARTS: dict[str, tuple[str, frozenset[str]]] = {
     "old-uploads-are-not-looked-for": ("", frozenset(("sleeps", "upkeep"))),
     "table-made-anew-is-taken-for-the-old-one": ("", frozenset(("renewal", "wrecks"))),
     "threads-share-a-transaction": ("", frozenset(("threads",))),
+    "restore-leaves-what-came-meanwhile": ("", frozenset((RESTORES, "upkeep"))),
 }
 """The kind of request at which clients sleep, and the parts of the world, in which a bug shows."""
 
@@ -64,3 +69,15 @@ def table_made_anew_is_taken_for_the_old_one(*_: object, **__: object) -> bool:
 def threads_share_a_transaction(self: object, what: str, abort: Callable[[], None]) -> Iterator[None]:  # noqa: ARG001
     """No client is refused."""
     yield
+
+
+@_bug("lakevilla.travel.restore.restore")
+def restore_leaves_what_came_meanwhile(
+    workspace: Workspace, name: str, version: int, instant: int | None = None
+) -> Effect:
+    """A restore takes away the files that it saw, and not those that others add before it is committed."""
+    pinned = workspace.pin_target(name)
+    change = pinned.table.restore(pinned.snapshot, pinned.table.at_version(version))
+    if not (change.added or change.removed or change.metadata):
+        return Effect(Counts())
+    return Effect(Counts(), TableChange(pinned, change, restores=True, instant=instant))

@@ -10,7 +10,7 @@ it judges.
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -19,7 +19,7 @@ from sim.checkers.history import Operation
 from sim.checkers.tables.commits import Commit, File, Log, Place, rows_of
 from sim.checkers.tables.delta import CHECKPOINT
 from sim.checkers.tables.logs import entry_key, new_log, place_of, root_beside, told
-from sim.checkers.tables.rows import Row, Rows, after, as_rows, without
+from sim.checkers.tables.rows import Change, Row, Rows, after, as_rows, without
 from sim.checkers.tables.versions import TimedWrite
 
 GRACE = 3600.0
@@ -108,6 +108,8 @@ class Lives:
         self._objects: dict[str, bytes] = {}
         self._now: dict[str, Life] = {}
         self._ended: dict[str, float] = {}
+        self._before: dict[tuple[int, str], Rows] = {}
+        """The rows before each operation's change of a table."""
         self._parsed: dict[tuple[str, tuple[str, ...]], list[Row]] = {}
 
     @property
@@ -274,15 +276,24 @@ class Lives:
             return "" if first or rows == before else f"changes rows, and no client did: {txn}", None
         if attempt.endswith(INVERSE):
             for name, changes in op.value.items():
-                if without(changes, before) == rows:
+                if self._taken_back(op, name, changes, before) == rows:
                     return "", (op.number, name, -1)
             return f"takes operation {op.number} back, and has {_difference(before, rows)}", None
-        for name, changes in op.value.items():
+        # Several tables may be restored to equal rows: each is done once.
+        for name, changes in sorted(op.value.items(), key=lambda item: self.done[op.number, item[0]]):
             if after(changes, before) == rows:
+                self._before[op.number, name] = before
                 return "", (op.number, name, 1)
         if rows == before and commit.ours.get("notice"):
             return "", None
         return f"is operation {op.number} ({op.value}), and has {_difference(before, rows)}", None
+
+    def _taken_back(self, op: Operation, name: str, changes: Sequence[Change], now: Rows) -> Rows:
+        """The rows after what the operation did to this table was rolled back."""
+        if not any(change.action == "restore" for change in changes):
+            return without(changes, now)
+        later = Counter(now) - Counter(after(changes, ()))
+        return tuple(sorted((later + Counter(self._before.get((op.number, name), ()))).elements()))
 
     def _judge_stranger(self, before: Rows, rows: Rows) -> str:
         more = set(rows) - set(before)

@@ -11,6 +11,7 @@ from deltalake import DeltaTable
 import lakevilla as lv
 from lakevilla.maintenance import instants
 from tests.support.iceberg_files import FilesCatalog
+from tests.support.outsiders import OUTSIDERS
 
 pytestmark = pytest.mark.formats("delta", "iceberg", "mixed")
 
@@ -183,6 +184,22 @@ def test_files_that_were_deleted_are_noticed_before_anything_is_written(
 
 def _data_files(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*.parquet") if "_delta_log" not in path.parts]
+
+
+def test_version_whose_log_was_cleaned_up_is_refused_with_the_name_of_the_table(
+    lake: lv.Lake, tmp_path: Path, begin: int, table_format: str
+) -> None:
+    for number in range(9):
+        lake.append("a", [{"id": 10 + number, "v": "new"}])
+    outsider = OUTSIDERS["delta" if (tmp_path / "a/_delta_log").exists() else "iceberg"]
+    if outsider.engine == "delta-rs":
+        DeltaTable(str(tmp_path / "a")).create_checkpoint()
+    (tmp_path / "a" / outsider.entry(outsider.begin + 1)).unlink()
+    other = lv.Lake(tmp_path, engine="local", storage_options={"fsync": "false"})
+    with pytest.raises(
+        lv.InvalidInput, match=f"table 'a' cannot be restored to version {outsider.begin + 1}"
+    ):
+        other.restore(version=outsider.begin + 1, tables=["a"])
 
 
 def test_instant_that_expires_before_the_decision_is_refused(lake: lv.Lake, monkeypatch: Any) -> None:
