@@ -27,7 +27,7 @@ from sim.suites import losses
 from sim.suites.tables import STRANGER, TABLES
 from sim.world.bucket import Bucket
 from sim.world.client import Client, World
-from sim.world.faults import REQUESTS, WRITES, Calm, Denial, Fate
+from sim.world.faults import WRITES, Calm, Denial, Fate
 from sim.world.formats import Formats
 from sim.world.lakes import make_table, open_lake
 from sim.world.row_engine import rows_engine
@@ -40,7 +40,7 @@ BOTH = Features.R | Features.CT
 ALL = BOTH | Features.I
 
 How = Literal["denied", "failed", "mute", "lost", "damaged"]
-READS = frozenset(REQUESTS) - WRITES
+RUBBISH = b'{"commitInfo":{}}\n{"add":{"pa'
 
 
 class Spot(NamedTuple):
@@ -225,7 +225,7 @@ class _Play:
         if self.how == "lost":
             self.world.bucket.delete(now, "vandal", spot.key)
         elif found is None:
-            self.world.bucket.create(now, "vandal", spot.key, b'{"commitInfo":{}}\n{"add":{"pa')
+            self.world.bucket.create(now, "vandal", spot.key, RUBBISH)
         else:
             self.world.bucket.put(now, "vandal", spot.key, found.data[: len(found.data) // 2])
 
@@ -236,7 +236,8 @@ class _Play:
         for key, data in self._kept.items():
             found = self.world.bucket.get(key)
             if data is None:
-                self.world.bucket.delete(now, "operator", key)
+                if found is not None and found.data == RUBBISH:
+                    self.world.bucket.delete(now, "operator", key)
             elif found is None or found.data == data[: len(data) // 2]:
                 self.world.bucket.put(now, "operator", key, data)
 

@@ -13,7 +13,7 @@ from tests.crash.standing_faults import Case, How, Spot, faults, play, spots
 
 BOTH = Features.R | Features.CT
 EVERYTHING = BOTH | Features.I
-SAMPLE = 5
+SAMPLE = 8
 """One in so many faults is tried, each time with another begin; `make soak SUITE=crash` tries all."""
 FEW = 3
 
