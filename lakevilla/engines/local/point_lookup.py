@@ -17,7 +17,7 @@ from lakevilla.engines.arrow_writer import write
 from lakevilla.engines.local.scan import Scan, projected
 from lakevilla.engines.port import Rewritten, Source, Target
 from lakevilla.environment import Environment
-from lakevilla.files.row_checks import together
+from lakevilla.files.row_checks import optional, together
 from lakevilla.model import Counts, DataFile
 from lakevilla.predicates import Compare, conjunction
 
@@ -54,9 +54,8 @@ class Point:
         scan = Scan(self.environment, self.source, self.files(), schema)
         found = [rows.filter(self.hits(rows)) for rows in scan.tables()]
         rows = together(found, schema)
-        fields = [
-            pa.field(name, schema.field(column).type) for name, column in zip(shown, names, strict=True)
-        ]
+        types = [optional(schema.field(column).type) for column in names]
+        fields = [pa.field(name, kind) for name, kind in zip(shown, types, strict=True)]
         return pa.Table.from_arrays([rows.column(name) for name in names], schema=pa.schema(fields))
 
     def update(self, target: Target, assigned: Mapping[str, pa.Scalar]) -> Rewritten:
