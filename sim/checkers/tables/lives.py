@@ -10,18 +10,18 @@ whose files were not there. Nothing here knows the code that it judges.
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import PurePosixPath
-from typing import Any, Protocol
+from typing import Protocol
 
 from sim.checkers.history import Operation
-from sim.checkers.tables.commits import Commit, File, Log, Place, rows_of
+from sim.checkers.tables.commits import Commit, File, Place, rows_of
 from sim.checkers.tables.delta import CHECKPOINT
-from sim.checkers.tables.iceberg import IcebergLog
+from sim.checkers.tables.life import Done, Life, Version
 from sim.checkers.tables.logs import entry_key, new_log, place_of, root_beside, told
-from sim.checkers.tables.rows import Row, Rows, after, as_rows, without
+from sim.checkers.tables.rows import Change, Row, Rows, after, as_rows, without
 from sim.checkers.tables.versions import TimedWrite
 
 GRACE = 3600.0
@@ -36,73 +36,12 @@ WRECKER = "wrecker"
 STRANGERS = "stranger"
 """How the names of clients begin that know nothing of LakeVilla."""
 
-Done = tuple[int, str, int]
-"""An operation, by its number, the name of a table, and 1 for what it does there, -1 for taking that back."""
-
 
 class SentWrite(TimedWrite, Protocol):
     """What these checkers want to know of a write."""
 
     @property
     def client(self) -> str: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """A version from when it was the newest until the next one was; its files and its rows."""
-
-    at: float
-    files: frozenset[str]
-    rows: Rows
-    ends: bool = False
-    """Whether the table was dropped with it."""
-
-
-@dataclass
-class Life:
-    """One table in one folder, from its first entry on."""
-
-    root: str
-    id: str
-    log: Log
-    first: int
-    versions: list[Version] = field(default_factory=list)
-    ended: float = float("inf")
-    cleaned: set[int] = field(default_factory=set)
-    """The versions whose entries were cleaned away."""
-    checkpoints: set[int] = field(default_factory=set)
-    empty: set[str] = field(default_factory=set)
-    """Attempts whose versions do nothing, though their operations do something."""
-    broken: dict[str, int] = field(default_factory=dict)
-    """The versions whose files were not there when they were published, by their attempts."""
-    attempts: dict[str, int] = field(default_factory=dict)
-    """The newest version of each attempt."""
-    taken_back: dict[int, tuple[float, float]] = field(default_factory=dict)
-    """The versions that their clients rolled back at once, without an entry of the global log, because they
-    had published them too late for their files; from when to when they counted."""
-    before: tuple[dict[str, Any], Done | None] | None = None
-    """The log before the newest version, and what that version did, for a client that rolls it back."""
-
-    @property
-    def newest(self) -> int:
-        return self.first + len(self.versions) - 1
-
-    def at(self, version: int) -> Version | None:
-        number = version - self.first
-        return self.versions[number] if 0 <= number < len(self.versions) else None
-
-    def is_readable(self, version: int, *, entry: int = -1, checkpoint: int = -1) -> bool:
-        """Whether what is left of the log tells this version, also without this entry or checkpoint. An entry
-        of an Iceberg table tells all."""
-        cleaned, checkpoints = self.cleaned | {entry}, self.checkpoints - {checkpoint}
-        if isinstance(self.log, IcebergLog):
-            return version not in cleaned
-        starts = [-1, *(found for found in checkpoints if found <= version)]
-        return any(not cleaned & set(range(start + 1, version + 1)) for start in starts)
-
-    def until(self, number: int) -> float:
-        """When the version with this place in the life stopped to be the newest."""
-        return self.versions[number + 1].at if number + 1 < len(self.versions) else self.ended
 
 
 class Lives:
@@ -131,6 +70,8 @@ class Lives:
         """When folders were deleted that had a log."""
         self._swept: dict[str, float] = {}
         """When something was deleted in folders by people, with a log or without."""
+        self._before: dict[tuple[int, str], Rows] = {}
+        """The rows before each operation's change of a table."""
         self._parsed: dict[tuple[str, tuple[str, ...]], list[Row]] = {}
 
     @property
@@ -331,19 +272,29 @@ class Lives:
             if rows == before and attempt.removesuffix(INVERSE) in life.empty:
                 return "", None
             for name, changes in op.value.items():
-                if without(changes, before) == rows:
+                if self._taken_back(op, name, changes, before) == rows:
                     return "", (op.number, name, -1)
             return f"takes operation {op.number} back, and has {_difference(before, rows)}", None
-        for name, changes in op.value.items():
-            if after(changes, before) == rows:
+        is_empty = not (commit.adds or commit.removes or commit.redefines)
+        # Several tables may be restored to equal rows: each is done once.
+        for name, changes in sorted(op.value.items(), key=lambda item: self.done[op.number, item[0]]):
+            if after(changes, before) == rows and not (is_empty and _restores(changes)):
+                self._before[op.number, name] = before
                 return "", (op.number, name, 1)
         if rows == before and commit.ours.get("notice"):
             return "", None
-        if not (commit.adds or commit.removes or commit.redefines):
+        if is_empty:
             # It takes the place of the change in a commit that is refused.
             life.empty.add(attempt)
             return "", None
         return f"is operation {op.number} ({op.value}), and has {_difference(before, rows)}", None
+
+    def _taken_back(self, op: Operation, name: str, changes: Sequence[Change], now: Rows) -> Rows:
+        """The rows after what the operation did to this table was rolled back."""
+        if not _restores(changes):
+            return without(changes, now)
+        later = Counter(now) - Counter(after(changes, ()))
+        return tuple(sorted((later + Counter(self._before.get((op.number, name), ()))).elements()))
 
     def _judge_repair(self, life: Life, broken: int, before: Rows, rows: Rows) -> str:
         """What is wrong with the inverse of a version whose files were not there: it undoes what that did."""
@@ -380,6 +331,10 @@ class Lives:
 
     def _blame(self, client: str, place: Place, problem: str) -> None:
         self._found.append((place.root, place.version, f"{client}: {problem}"))
+
+
+def _restores(changes: Sequence[Change]) -> bool:
+    return any(change.action == "restore" for change in changes)
 
 
 def table_id(place: Place, data: bytes) -> str | None:

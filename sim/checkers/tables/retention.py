@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 from sim.checkers.lake.heads import Heads
 from sim.checkers.tables.delta import CHECKPOINT, LOG_ENTRY
-from sim.checkers.tables.lives import STRANGERS, WRECKER, Life, Lives, SentWrite
+from sim.checkers.tables.life import Life
+from sim.checkers.tables.lives import STRANGERS, WRECKER, Lives, SentWrite
 
 DAY = 24 * 3600.0
 MARGIN = 300.0

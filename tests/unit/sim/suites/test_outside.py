@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from sim.outside.play import PARTS, Setting, images, play
+from sim.outside.play import PARTS, Setting, images, play, play_with_restores
 from sim.planted import world as planted_world
 from sim.suites.base import Report
 from sim.world.formats import FORMATS, PLAIN
@@ -20,6 +20,7 @@ BEGIN = {
     "old-uploads-are-not-looked-for": 36,
     "table-made-anew-is-taken-for-the-old-one": 55,
     "threads-share-a-transaction": 0,
+    "restore-leaves-what-came-meanwhile": 0,
 }
 
 
@@ -65,6 +66,18 @@ def test_seed_has_sleeps_and_outages_where_its_world_has_them() -> None:
 
 def test_equal_seeds_give_equal_traces() -> None:
     assert play(7).trace_hash == play(7).trace_hash
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("formats", ["delta", "iceberg", "mixed"])
+def test_clients_restore_tables_in_the_suite_of_restores(formats: str) -> None:
+    restored = 0
+    for seed in (3, 5):
+        report = play_with_restores(seed, formats=FORMATS[formats])
+        assert report.violations == []
+        done = [op for op in report.history.operations if op.action == "restore" and op.outcome == "ok"]
+        restored += sum(len(op.value) for op in done)
+    assert restored
 
 
 @pytest.mark.long
