@@ -20,6 +20,8 @@ BEGIN = {
     "old-uploads-are-not-looked-for": 36,
     "table-made-anew-is-taken-for-the-old-one": 55,
     "threads-share-a-transaction": 0,
+    "log-is-cleaned-one-entry-too-far": 0,
+    "log-is-cleaned-without-looking-at-tags": 0,
 }
 
 
