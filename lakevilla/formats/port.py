@@ -136,11 +136,9 @@ class CatalogRefusal(Unsupported):
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Another client holds that version; nothing was written. `footprint` says what it did.
-
-    `known` is the table at that version, or the error of a client that does not understand it: conflicts are
-    decided by the footprint alone, so all clients decide alike.
-    """
+    """Another client holds that version; nothing was written. `footprint` says what it did. `known` is the
+    table at that version, or the error of a client that does not understand it: conflicts are decided by the
+    footprint alone, so all clients decide alike."""
 
     footprint: Footprint
     known: Snapshot | LakeVillaError
@@ -202,10 +200,8 @@ class LogMarkers:
 
 
 class FormatTable(Protocol[S]):
-    """One table of one format, opened at its root. Safe to use from many threads.
-
-    It takes and gives snapshots of its own format, `S`.
-    """
+    """One table of one format, opened at its root. Safe to use from many threads. It takes and gives
+    snapshots of its own format, `S`."""
 
     @property
     def data_folder(self) -> str:

@@ -273,7 +273,9 @@ class _Play:
                     self._give_up(spot.table)
         else:
             for error in (alone, together):
-                if isinstance(error, LakeVillaError) and not _names_the_log(error):
+                if isinstance(error, LakeVillaError) and not (
+                    GLOBAL in str(error) or "of the global log" in str(error)
+                ):
                     self._problem(f"the error does not name the global log: {error}")
 
     def _check_blocked(self, error: LakeVillaError) -> None:
@@ -351,10 +353,6 @@ class _Play:
 
     def _problem(self, text: str) -> None:
         self.played.problems.append(text)
-
-
-def _names_the_log(error: LakeVillaError) -> bool:
-    return GLOBAL in str(error) or "of the global log" in str(error)
 
 
 def _write_outside(client: Client) -> None:

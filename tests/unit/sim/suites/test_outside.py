@@ -21,6 +21,8 @@ BEGIN = {
     "table-made-anew-is-taken-for-the-old-one": 55,
     "threads-share-a-transaction": 0,
     "restore-leaves-what-came-meanwhile": 0,
+    "log-is-cleaned-one-entry-too-far": 0,
+    "log-is-cleaned-without-looking-at-tags": 0,
 }
 
 
