@@ -15,6 +15,7 @@ import pyarrow as pa
 from lakevilla.errors import LakeVillaError, Unsupported
 from lakevilla.formats.coordination import Coordination
 from lakevilla.formats.needed_files import References
+from lakevilla.formats.row_masks import RowMasks
 from lakevilla.model import (
     Author,
     Change,
@@ -278,6 +279,10 @@ class FormatTable(Protocol[S]):
     ) -> Change:
         """The change that gives the table another definition, without the files that it removes. Without
         `properties` its own stay, and its comment."""
+        ...
+
+    def masks(self, snapshot: S) -> RowMasks | None:
+        """How changes of rows spare the files that they are in; None if the table wants files rewritten."""
         ...
 
     def publish(self, base: S, change: Change, author: Author) -> Published | Taken:
