@@ -108,7 +108,7 @@ class Lives:
         self._objects: dict[str, bytes] = {}
         self._now: dict[str, Life] = {}
         self._ended: dict[str, float] = {}
-        self._parsed: dict[tuple[str, tuple[str, ...]], list[Row]] = {}
+        self._parsed: dict[File, list[Row]] = {}
 
     @property
     def violations(self) -> list[str]:
@@ -296,10 +296,9 @@ class Lives:
     def _rows(self, files: Iterable[File]) -> Rows:
         found: list[Row] = []
         for file in files:
-            name = (file.key, file.deletes)
-            if name not in self._parsed:
-                self._parsed[name] = list(as_rows(rows_of(file, self._objects) or ()))
-            found += self._parsed[name]
+            if file not in self._parsed:
+                self._parsed[file] = list(as_rows(rows_of(file, self._objects) or ()))
+            found += self._parsed[file]
         return tuple(sorted(found))
 
     def _absolve(self, place: Place) -> None:

@@ -64,7 +64,7 @@ class Keeping:
             self._owners[owned["root"]] = "" if write.data is None else json.loads(write.data)["lake"]
         elif record is not None:
             self._see_record(write, record["lake"], record["key"])
-        elif write.data is None and write.client != WRECKER and write.key.endswith(".parquet"):
+        elif write.data is None and write.client != WRECKER and write.key.endswith((".parquet", ".bin")):
             self._see_delete(write)
 
     def _see_record(self, write: SentWrite, name: str, key: str) -> None:
