@@ -21,7 +21,7 @@ from random import Random
 import lakevilla as lv
 from bench.bank_clients import ACCOUNTS, TABLES, Journals, Staff, Teller
 from bench.stores.seaweed import running_server
-from lakevilla.settle.commits import INVERSE
+from lakevilla.settle.lost_parts import INVERSE
 
 CLIENTS = 16
 LEASE_SECONDS = 2.0

@@ -381,7 +381,7 @@ class Lake(Verbs, Upkeep):
         `files=False` leaves the tables' files unlisted, which takes long on large lakes. Takes up to a lease
         time (10 s) if a ticket is held or records are left.
         """
-        return diagnose(self._view, probe_store=probe, look_at_files=files, java=trouble)
+        return diagnose(self._view, probe_store=probe, files=files, java=trouble)
 
     def _instant(self, at: Any) -> Head | None:
         if at is None:

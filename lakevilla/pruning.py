@@ -4,7 +4,7 @@ Pruning of scans, skipping of row groups and the conflict rules all go through `
 the predicates themselves because it needs NumPy and PyArrow, and a listing of names needs neither.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,17 @@ class Bounds:
     maximum: pa.Array
     nulls: pa.Array
     rows: pa.Array
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What statistics say exactly of all rows for which a predicate is true: how many there are, the least
+    and the greatest value of columns (null if there is none), and the identities of the files that hold
+    them."""
+
+    rows: int
+    ranges: Mapping[str, tuple[pa.Scalar, pa.Scalar]]
+    files: frozenset[str]
 
 
 BoundsOf = Callable[[Column], Bounds | None]

@@ -26,7 +26,7 @@ class Shell:
         self._rows, self._truncate = rows, truncate
         self._environment = SystemEnvironment()
         self._timing = True
-        self._completions = Completions(lake.tables, self._columns)
+        self._completions = Completions(self._names, self._columns)
         self._prompt = _prompt_session(self._completions)
 
     def loop(self) -> None:
@@ -97,7 +97,13 @@ class Shell:
             print(f"times are {'shown' if self._timing else 'not shown'}")
         return statement
 
+    def _names(self) -> list[str]:
+        """The tables and views that a statement of this session can name."""
+        return sorted({*self._lake.tables(), *self._lake.views(), *self._session.temporary_views})
+
     def _columns(self, table: str) -> list[str]:
+        if (own := self._session.temporary_views.get(table)) is not None:
+            return own
         quoted = "`" + table.replace("`", "``") + "`"
         names = self._lake.sql(f"SHOW COLUMNS IN {quoted}").collect()
         return [row[0] for row in names]

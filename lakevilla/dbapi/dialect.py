@@ -10,35 +10,19 @@ of a model are for the program alone, and the program gives their values.
 
 from typing import Any
 
-from sqlalchemy import exc, types
+from sqlalchemy import exc
 from sqlalchemy.engine import URL, Connection
 from sqlalchemy.engine.default import DefaultDialect
-from sqlalchemy.engine.interfaces import ReflectedColumn
 
 import lakevilla
 from lakevilla import dbapi
 from lakevilla.dbapi.compilers import DDLCompiler, Preparer, SQLCompiler, TypeCompiler
+from lakevilla.dbapi.reflection import Reflection
 
 _LEVELS = {"SERIALIZABLE": "serializable", "SNAPSHOT": "snapshot", "AUTOCOMMIT": "serializable"}
 
-_TYPES: dict[str, type[types.TypeEngine[Any]]] = {
-    "tinyint": types.SmallInteger,
-    "smallint": types.SmallInteger,
-    "int": types.Integer,
-    "bigint": types.BigInteger,
-    "float": types.Float,
-    "double": types.Double,
-    "boolean": types.Boolean,
-    "date": types.Date,
-    "timestamp": types.TIMESTAMP,
-    "timestamp_ntz": types.DateTime,
-    "time": types.Time,
-    "binary": types.LargeBinary,
-    "string": types.String,
-}
 
-
-class LakeVillaDialect(DefaultDialect):
+class LakeVillaDialect(Reflection, DefaultDialect):
     """LakeVilla for SQLAlchemy."""
 
     name = "lakevilla"
@@ -110,71 +94,7 @@ class LakeVillaDialect(DefaultDialect):
     def do_release_savepoint(self, connection: Connection, name: str) -> None:
         """A savepoint goes with its transaction."""
 
-    def has_table(self, connection: Connection, table_name: str, schema: str | None = None, **_: Any) -> bool:
-        wanted = _full(table_name, schema).casefold()
-        return any(name.casefold() == wanted for name in _tables(connection))
-
-    def get_table_names(self, connection: Connection, schema: str | None = None, **_: Any) -> list[str]:
-        names = _tables(connection)
-        if schema is None:
-            return [name for name in names if "." not in name]
-        begin = f"{schema}."
-        return [name[len(begin) :] for name in names if name.startswith(begin)]
-
-    def get_schema_names(self, connection: Connection, **_: Any) -> list[str]:
-        return sorted({name.rpartition(".")[0] for name in _tables(connection) if "." in name})
-
-    def get_view_names(self, connection: Connection, schema: str | None = None, **_: Any) -> list[str]:
-        return []
-
-    def get_columns(
-        self, connection: Connection, table_name: str, schema: str | None = None, **_: Any
-    ) -> list[ReflectedColumn]:
-        if not self.has_table(connection, table_name, schema):
-            raise exc.NoSuchTableError(_full(table_name, schema))
-        quoted = "`" + _full(table_name, schema).replace("`", "``") + "`"
-        rows = connection.exec_driver_sql(f"DESCRIBE {quoted}").mappings().all()
-        return [
-            {
-                "name": row["col_name"],
-                "type": _type_of(row["data_type"]),
-                "nullable": bool(row["nullable"]),
-                "default": None,
-                "autoincrement": False,
-            }
-            for row in rows
-        ]
-
-    def get_pk_constraint(self, connection: Any, table_name: str, schema: Any = None, **_: Any) -> Any:
-        return {"constrained_columns": [], "name": None}
-
-    def get_foreign_keys(self, connection: Any, table_name: str, schema: Any = None, **_: Any) -> Any:
-        return []
-
-    def get_unique_constraints(self, connection: Any, table_name: str, schema: Any = None, **_: Any) -> Any:
-        return []
-
-    def get_indexes(self, connection: Any, table_name: str, schema: Any = None, **_: Any) -> Any:
-        return []
-
 
 def _raw(connection: Connection) -> dbapi.Connection:
     found: dbapi.Connection = connection.connection.dbapi_connection  # type: ignore[assignment]
     return found
-
-
-def _full(table_name: str, schema: str | None) -> str:
-    return str(table_name) if schema is None else f"{schema}.{table_name}"
-
-
-def _tables(connection: Connection) -> list[str]:
-    return [row[0] for row in connection.exec_driver_sql("SHOW TABLES").fetchall()]
-
-
-def _type_of(text: str) -> types.TypeEngine[Any]:
-    kind, _, arguments = text.lower().partition("(")
-    if kind == "decimal":
-        precision, scale = (int(number) for number in arguments.rstrip(")").split(","))
-        return types.Numeric(precision, scale)
-    found = _TYPES.get(kind)
-    return types.NullType() if found is None else found()

@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from lakevilla.errors import InvalidInput
 from lakevilla.files.column_mapping import COMMENT
+from lakevilla.files.row_checks import as_read
 from lakevilla.sql.types import TIMESTAMP, TIMESTAMP_NTZ
 
 _DIGITS = 38
@@ -99,13 +100,14 @@ def matched(given: pa.Schema, schema: pa.Schema) -> list[int | None]:
 
 
 def conformed(piece: pa.Table | pa.RecordBatch, order: Sequence[int | None], schema: pa.Schema) -> pa.Table:
-    columns = []
-    for position, field in zip(order, schema, strict=True):
+    """The columns of the table in its order. Whether a value may be missing is asked where it is written."""
+    columns, loose = [], as_read(schema)
+    for position, field in zip(order, loose, strict=True):
         if position is None:
             columns.append(pa.nulls(piece.num_rows, field.type))
         else:
             columns.append(_sound(_casted(piece.column(position), field), field))
-    return pa.Table.from_arrays(columns, schema=pa.schema([f.with_nullable(True) for f in schema]))
+    return pa.Table.from_arrays(columns, schema=pa.schema([f.with_nullable(True) for f in loose]))
 
 
 def _sound(column: pa.Array | pa.ChunkedArray, field: pa.Field) -> pa.Array | pa.ChunkedArray:

@@ -24,6 +24,7 @@ from sqlglot import exp
 from lakevilla.files.deleted_rows import DeletedRows
 from lakevilla.model import Counts, DataFile, Partitioning, WrittenFile
 from lakevilla.predicates import Predicate
+from lakevilla.pruning import Summary
 from lakevilla.sql.statements import MatchedClause, MergeClauses, NotMatchedClause
 from lakevilla.store.port import Store
 
@@ -50,7 +51,8 @@ class Source:
     data files. `unstored` are the columns other than `partition_columns` that a file may not hold, because
     `DataFile.partition` has their value: one set for each kind of file. `rows` are rows that a client gave
     instead of a table, as a Spark DataFrame or as Arrow of this schema: then there are no files. The local
-    engine calls `was_read` with each file that it has read.
+    engine calls `was_read` with each file that it has read. `summary` is `Snapshot.summary` of the version,
+    and records what it said as read.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Source:
     unstored: Callable[[], frozenset[frozenset[str]]] = lambda: frozenset({frozenset()})
     rows: Any = None
     was_read: Callable[[DataFile], None] = lambda _: None
+    summary: Callable[[Predicate, Predicate, Sequence[str]], Summary | None] = lambda *_: None
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,29 @@ def conform(rows: pa.RecordBatch | pa.Table, schema: pa.Schema) -> pa.Table:
 def together(pieces: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
     """The pieces as one table; without any, one of this schema. (Arrow's own `empty_table` fails where a
     UUID is inside of something.)"""
-    return pa.concat_tables(pieces) if pieces else pa.Table.from_batches([], schema)
+    return pa.concat_tables(pieces) if pieces else pa.Table.from_batches([], as_read(schema))
+
+
+def as_read(schema: pa.Schema) -> pa.Schema:
+    """The schema of rows that were read: every value inside of a column may be missing, because a required
+    field has no value where the struct around it is NULL, which Arrow's casts do not know."""
+    return pa.schema([field.with_type(optional(field.type)) for field in schema], metadata=schema.metadata)
+
+
+def optional(data_type: pa.DataType) -> pa.DataType:
+    """The type, in which every value inside may be missing."""
+    if pa.types.is_struct(data_type):
+        return pa.struct([child.with_type(optional(child.type)).with_nullable(True) for child in data_type])
+    if pa.types.is_map(data_type):
+        item = data_type.item_field
+        return pa.map_(
+            data_type.key_field.with_type(optional(data_type.key_type)),
+            item.with_type(optional(item.type)).with_nullable(True),
+        )
+    if pa.types.is_list(data_type):
+        element = data_type.value_field
+        return pa.list_(element.with_type(optional(element.type)).with_nullable(True))
+    return data_type
 
 
 def physical_schema(schema: pa.Schema) -> pa.Schema:

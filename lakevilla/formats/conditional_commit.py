@@ -16,6 +16,10 @@ class Damaged(Corrupt):
     """The object that holds a version cannot be parsed: it is another client's, and blocks this number."""
 
 
+class NoAnswer(CommitUnknown):
+    """The write that decides a version went unanswered, and what is there does not show that it applied."""
+
+
 def create_version(store: Store, key: str, data: bytes, version: int, txn: str) -> bytes | None:
     """None if we created the object that makes this version, else the one that is there: perhaps our own."""
     try:
@@ -86,9 +90,9 @@ def held(store: Store, version: int) -> Unsupported:
     )
 
 
-def unknown(store: Store, version: int, txn: str) -> CommitUnknown:
+def unknown(store: Store, version: int, txn: str) -> NoAnswer:
     """The error for a commit whose outcome the store did not say."""
-    return CommitUnknown(
+    return NoAnswer(
         f"the store did not say whether transaction {txn} was committed as version {version} of {store.url}: "
         f"ask lake.outcome({txn!r}) when the store answers again; do not rerun it blindly",
         transaction=txn,

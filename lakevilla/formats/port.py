@@ -28,8 +28,9 @@ from lakevilla.model import (
     WrittenFile,
 )
 from lakevilla.predicates import Predicate
+from lakevilla.pruning import Summary
 from lakevilla.sql.statements import Action
-from lakevilla.store.port import Store
+from lakevilla.store.port import Meta, Store
 
 
 class Snapshot(Protocol):
@@ -88,6 +89,11 @@ class Snapshot(Protocol):
 
     def files(self, predicate: Predicate) -> Sequence[DataFile]:
         """The live files that may hold a row for which the predicate is true."""
+        ...
+
+    def summary(self, predicate: Predicate, unless: Predicate, columns: Sequence[str]) -> Summary | None:
+        """Of the rows that satisfy the predicate, with the range of these columns; None where statistics do
+        not say it exactly, or a file may have such rows and others, which satisfy `unless`."""
         ...
 
     @property
@@ -156,10 +162,8 @@ class Displaced:
 
 
 class MarkerEntries(Protocol):
-    """The entries of a table's log as places for markers. A marker is a record, see `markers.records`.
-
-    For one thread at a time.
-    """
+    """The entries of a table's log as places for markers, which are records, see `markers.records`. For one
+    thread at a time."""
 
     def key(self, version: int) -> str:
         """The key of the log entry of this version."""
@@ -168,8 +172,7 @@ class MarkerEntries(Protocol):
     def encode(self, version: int, record: Mapping[str, Any]) -> bytes:
         """The entry that is this marker: valid and empty for every client that knows no markers.
 
-        May read the versions below it, where an entry holds the whole state of the table.
-        """
+        May read the versions below it, where an entry holds the whole state of the table."""
         ...
 
     def decode(self, version: int, data: bytes) -> Mapping[str, Any] | None:
@@ -224,8 +227,7 @@ class FormatTable(Protocol[S]):
     def latest(self, base: S | None = None) -> S | None:
         """The newest version, or None if there is no table here.
 
-        With `base`, only the entries after it are asked for: one GET that misses if it is current.
-        """
+        With `base`, only the entries after it are asked for: one GET that misses if it is current."""
         ...
 
     def at_version(self, version: int) -> S: ...
@@ -250,7 +252,7 @@ class FormatTable(Protocol[S]):
         ...
 
     def encode_first(self, first: Change, author: Author) -> bytes:
-        """The log entry of the first version, which does not depend on where or when it is published."""
+        """The log entry of the first version, wherever and whenever it is published."""
         ...
 
     def publish_first(self, data: bytes, attempt: str) -> bool:
@@ -261,8 +263,7 @@ class FormatTable(Protocol[S]):
         """Publish a notice of a rename or a drop, an empty entry, at the first free version above base.
 
         Every version on the way is read; one that names this attempt ends the walk. The version and put-id
-        that this call created, or None if another client's call had.
-        """
+        that this call created, or None if another client's call had."""
         ...
 
     def alter(self, snapshot: S, action: Action) -> Change:
@@ -289,10 +290,9 @@ class FormatTable(Protocol[S]):
         """Create the version after `base`, which is `base.version + 1`, or `first_version` if `base` only
         describes a table. One create on the happy path.
 
-        An ambiguous answer is resolved by reading back; if that fails too, CommitUnknown.
-        Taken reads the conflicting entry, and `Taken.snapshot` is base advanced by it. Also an entry that is
-        damaged, or needs a newer client, is Taken.
-        """
+        An ambiguous answer is resolved by reading back; if that fails too, CommitUnknown. Taken reads the
+        conflicting entry, and `Taken.snapshot` is base advanced by it. Also an entry that is damaged, or
+        needs a newer client, is Taken."""
         ...
 
     def log_markers(self, snapshot: S) -> LogMarkers | None:
@@ -359,6 +359,10 @@ class FormatTable(Protocol[S]):
         not have it. A client wrote it that was suspended before it sent it, and could not delete it."""
         ...
 
+    def written(self) -> Mapping[int, int]:
+        """When each version was written whose log entry is there, by the store's clock, if that tells."""
+        ...
+
     def is_dropped_without(self, attempt: str, base: int) -> bool:
         """Whether a catalog has dropped the table, and nothing shows that it had this attempt's part."""
         ...
@@ -367,8 +371,7 @@ class FormatTable(Protocol[S]):
         """The files that any version needs which was current at this moment, by the store's clock, or later.
 
         `snapshot` is the newest version, `also` are older ones that are still needed; those that the log does
-        not have any more cannot be read.
-        """
+        not have any more cannot be read."""
         ...
 
     def expiry(self, snapshot: S, since_ms: int, also: Collection[int] = ()) -> Change | None:
@@ -376,9 +379,16 @@ class FormatTable(Protocol[S]):
         current at this moment or later, or one of `also`; None if it holds nothing like that."""
         ...
 
+    def expired_log(
+        self, snapshot: S, now_ms: int, least_ms: int, also: Collection[int] = ()
+    ) -> Sequence[Sequence[Meta]]:
+        """The files of the log that no client needs, by the table's retention for them and at least the given
+        one: groups, each to be deleted after the one before. `snapshot` is the newest version, `also` are
+        others that must stay readable."""
+        ...
+
     def maintain(self, snapshot: S) -> None:
-        """After a publish: write the checkpoint or the hint if this version is due. Failure harms no
-        client."""
+        """After a publish: write the checkpoint or the hint if it is due. Failure harms no client."""
         ...
 
     def renew_hint(self, snapshot: S) -> None:

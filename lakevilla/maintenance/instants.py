@@ -14,6 +14,10 @@ versions that entries brought. Those were the newest when their slot was created
 (no client builds on older premises). So what they lost since, they lost within the retention, if the horizon
 is some hours younger than that; and such files stay whatever the instants are.
 
+**Why no entry is decided while its uploads are deleted.** A client that was suspended right before it created
+its slot has read a HEAD that is at most an hour younger than its uploads. If those are old enough to go, that
+HEAD is before the horizon, and the entry that moved the horizon, or a later one, has the client's slot.
+
 **Why a slot may go.** A client that would create it anew has a HEAD of days ago, and
 `GlobalLog.create_slot` detects that.
 """

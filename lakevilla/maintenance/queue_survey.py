@@ -18,6 +18,7 @@ from lakevilla.sublogs.finder import read_sublogs
 from lakevilla.sublogs.records import Ran
 from lakevilla.tables.catalog import Catalog
 from lakevilla.tables.pinned import Pinned
+from lakevilla.transaction.outcomes.outcome import is_id
 from lakevilla.transaction.redo.restoration import current_records
 from lakevilla.transaction.redo.resume import why_not
 from lakevilla.versions.log import GlobalLog
@@ -67,12 +68,17 @@ class Queued:
 
 @dataclass(slots=True)
 class Queues:
-    """The live markers of some tables; `tables` are those that were looked at, `failed` says which could not
-    be, and why."""
+    """The live markers of some tables; `tables` are those that were looked at, `errors` has why others could
+    not be, by their names."""
 
     live: list[Queued] = field(default_factory=list)
     tables: list[Pinned] = field(default_factory=list)
-    failed: dict[str, str] = field(default_factory=dict)
+    errors: dict[str, LakeVillaError] = field(default_factory=dict)
+
+    @property
+    def failed(self) -> dict[str, str]:
+        """Why tables could not be looked at, for people."""
+        return {name: str(error) for name, error in self.errors.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +99,7 @@ def survey_queues(view: LakeView, name: str | None = None) -> Queues:
         if isinstance(answer, LakeVillaError):
             if name is not None:
                 raise answer
-            found.failed[table] = str(answer)
+            found.errors[table] = answer
         else:
             pinned, live = answer
             found.live += live
@@ -137,11 +143,12 @@ def settle_all(view: LakeView) -> bool:
 
 
 def read_folders(view: LakeView) -> list[Folder]:
-    """The records of every transaction that left some, by one LIST. Their leases are not read."""
+    """The records of every transaction that left some, by one LIST. Their leases are not read, and folders
+    of another kind are ignored."""
     found: dict[str, list[Meta]] = {}
     for meta in view.store.list(keys.TXNS):
         txn = keys.txn_of(meta.key)
-        if txn is not None:
+        if txn is not None and is_id(txn):
             found.setdefault(txn, []).append(meta)
     return [_folder(txn, metas) for txn, metas in found.items()]
 
@@ -190,7 +197,7 @@ def _done(view: LakeView, txn: str) -> _Done:
     """What a transaction did, by its newest attempt."""
     try:
         left = read_sublogs(view.store, view.environment, txn)
-    except Corrupt as damage:
+    except (Corrupt, Unsupported) as damage:
         logger.warning("the records of transaction %s cannot be read: %s", txn, damage)
         return _Done(obstacle=str(damage))
     if not left:

@@ -30,9 +30,10 @@ class TableVacuum:
     """What vacuum deleted (or would delete) of one table.
 
     `expired` are files that the log removed longer ago than the retention, `orphans` files of LakeVilla
-    transactions that have ended without them, `foreign` files of unknown origin. `tickets` are released
-    tickets whose tombstones were deleted. `kept_undecided` files belong to a transaction that may still
-    commit, `kept_foreign` files are old and of unknown origin. `keys` names every file.
+    transactions that have ended without them, `foreign` files of unknown origin, `log` old entries and
+    checkpoints of the table's log. `tickets` are released tickets whose tombstones were deleted.
+    `kept_undecided` files belong to a transaction that may still commit, `kept_foreign` files are old and of
+    unknown origin. `keys` names every file.
     """
 
     table: str
@@ -41,6 +42,7 @@ class TableVacuum:
     expired: Files = Files()
     orphans: Files = Files()
     foreign: Files = Files()
+    log: Files = Files()
     tickets: tuple[int, ...] = ()
     kept_undecided: Files = Files()
     kept_foreign: Files = Files()
@@ -49,7 +51,7 @@ class TableVacuum:
     @property
     def files(self) -> Files:
         """All files that were deleted, or would be."""
-        return self.expired + self.orphans + self.foreign
+        return self.expired + self.orphans + self.foreign + self.log
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +310,7 @@ def _table_lines(table: TableVacuum, verb: str) -> Iterator[str]:
         "removed by the log": table.expired,
         "left by transactions that ended without them": table.orphans,
         "of unknown origin": table.foreign,
+        "old entries and checkpoints of the log": table.log,
     }
     for what, files in shown.items():
         if files.count:

@@ -12,7 +12,7 @@ from lakevilla.maintenance.queue_survey import LakeView, open_transactions, unse
 from lakevilla.maintenance.reports import Finding, count_text
 from lakevilla.maintenance.transactions import read_folder
 from lakevilla.model import HistoryEntry, TableRef
-from lakevilla.settle.commits import INVERSE
+from lakevilla.settle.lost_parts import INVERSE
 from lakevilla.settle.publish_walk import Refused
 from lakevilla.settle.refusals import refused_by
 from lakevilla.timestamps import utc_text

@@ -1,7 +1,7 @@
 """Vacuum: delete what no reader and no transaction can need any more (docs/operating.md).
 
-Every delete is safe on its own, so a run that was interrupted is simply repeated. Log
-entries are never deleted, nor anything outside of the table's folder, nor files of other tables below it.
+Every delete is safe on its own, so a run that was interrupted is simply repeated. Nothing is deleted
+outside of the table's folder, nor files of other tables below it.
 """
 
 import logging
@@ -20,6 +20,7 @@ from lakevilla.formats.needed_files import References
 from lakevilla.formats.port import Published, Snapshot, Table
 from lakevilla.formats.registry import FORMATS
 from lakevilla.maintenance.dropped import DroppedFolders, own_retention_ms
+from lakevilla.maintenance.expired_logs import delete_log_files
 from lakevilla.maintenance.file_listing import data_files, list_files, store_now_ms, tables_below
 from lakevilla.maintenance.instants import Kept, find_leftovers, keep_instants
 from lakevilla.maintenance.queue_survey import LakeView, settle_all, survey_queues, unsettled
@@ -40,6 +41,7 @@ from lakevilla.settle.places import owner_of
 from lakevilla.store import keys
 from lakevilla.store.port import Store
 from lakevilla.tables.pinned import Pinned
+from lakevilla.transaction.instants.sync import sync
 
 BATCH = 1000
 
@@ -63,6 +65,7 @@ def vacuum(view: LakeView, name: str | None, options: VacuumOptions, progress: P
     if not options.dry_run:
         # To roll back a commit that is half published adds the files again that it removed.
         settle_all(view)
+        _adopt(view, name)
     # Transactions that hold tickets, or whose commit is being settled, may need what they uploaded.
     waiting = {queued.seen.marker.txn for queued in survey_queues(view).live}
     busy = frozenset(waiting.union(unsettled(view)))
@@ -74,6 +77,17 @@ def vacuum(view: LakeView, name: str | None, options: VacuumOptions, progress: P
     if name is not None:
         return run.run_table(name)
     return replace(run.run(), horizon=kept.horizon, leftovers=_clean_log(view, kept, since_ms, options))
+
+
+def _adopt(view: LakeView, name: str | None) -> None:
+    """Make versions that were written without the global log part of the lake's instant. Otherwise the
+    version that HEAD has of a table would keep for ever what these have removed, and the log since."""
+    if view.log.read_head() is None:
+        return
+    try:
+        sync(view.catalog, view.environment, name, accept_torn=False)
+    except (Unsupported, Corrupt, NotConfigured, Unavailable) as error:
+        logger.info("vacuum keeps what HEAD's versions need, which could not be moved on: %s", error)
 
 
 def _shortest_ms(view: LakeView, name: str | None, dropped: bool) -> int:
@@ -133,7 +147,7 @@ class Vacuum:
     def run(self) -> VacuumReport:
         """Vacuum every table, the records of transactions that ended, and dropped tables if wished for.
 
-        A table that cannot be read or written by us is left alone and named.
+        A table that cannot be read or written by us is left alone and named, in a real run also in the log.
         """
         done: list[TableVacuum] = []
         failed: dict[str, str] = {}
@@ -142,7 +156,8 @@ class Vacuum:
                 pinned = self._pin(name)
                 done.append(self._table(pinned))
             except (Unsupported, Corrupt, InvalidInput, _OutOfReach) as error:
-                logger.warning("vacuum leaves %s alone: %s", name, error)
+                if not self._options.dry_run:
+                    logger.warning("vacuum leaves %s alone: %s", name, error)
                 failed[name] = str(error)
         self._tickets(self._view.store, self._lake_now_ms)
         dropped = tuple(self._dropped()) if self._options.dropped else ()
@@ -180,7 +195,17 @@ class Vacuum:
         found = sort_files(unneeded, references.removed(_keys(unneeded)))
         report = TableVacuum(ref.name, newest.version, retention_ms / HOUR_MS)
         report = self._files(report, found, store, references)
-        return replace(report, tickets=self._tickets(store, now_ms))
+        # Last: the entries say which files were removed.
+        log = pinned.table.expired_log(newest, now_ms, retention_ms, also)
+        if not self._options.dry_run:
+            delete_log_files(pinned.table, newest, store, self._environment, log)
+        sizes = [meta.size for group in log for meta in group]
+        return replace(
+            report,
+            log=Files(len(sizes), sum(sizes)),
+            keys=(*report.keys, *(meta.key for group in log for meta in group)),
+            tickets=self._tickets(store, now_ms),
+        )
 
     def _refuse_foreign(self, ref: TableRef, store: Store) -> None:
         """A table of another lake is vacuumed from there: we do not know which instants that lake keeps, nor

@@ -36,7 +36,7 @@ class _Holder:
     """One transaction of this client. `attempt` is None until it holds tickets.
 
     `etag` is that of our last beat. `doubtful` says that a beat failed and may be stored all the same;
-    `writing` that one is on its way.
+    `writing` that one is on its way; `stays` that the lease is not deleted when it is released.
     """
 
     active_at: float
@@ -51,6 +51,7 @@ class _Holder:
     took_over: bool = False
     fenced: bool = False
     released: bool = False
+    stays: bool = False
 
     def wants_beats(self, now: float, idle_seconds: float) -> bool:
         if self.attempt is None or self.fenced or self.released:
@@ -60,7 +61,7 @@ class _Holder:
     def leaves_lease(self) -> bool:
         """Whether its end leaves a lease to delete. The lease of a client that took over stays, as a
         fence."""
-        return (self.etag is not None or self.doubtful) and not self.took_over
+        return (self.etag is not None or self.doubtful) and not self.took_over and not self.stays
 
 
 class _State:
@@ -189,8 +190,9 @@ class Leases:
                 holder.statements = max(0, holder.statements - 1)
                 holder.active_at = self._environment.elapsed()
 
-    def release(self, txn: str) -> None:
-        """The transaction ended: deletes its lease if one was written.
+    def release(self, txn: str, *, stays: bool = False) -> None:
+        """The transaction ended: deletes its lease if one was written. One that `stays` keeps what the
+        transaction uploaded for the retention.
 
         Never raises `Unavailable`: a lease that is left is stale soon.
         """
@@ -199,7 +201,7 @@ class Leases:
             holder = state.holders.pop(txn, None)
             if holder is None:
                 return
-            holder.released = True
+            holder.released, holder.stays = True, stays
             if holder.took_over:
                 state.fences[txn] = holder
             # A beat that is on its way would write the lease again: its end deletes it.

@@ -71,6 +71,7 @@ _TABLE_FOLLOWS = (
     "DETAIL",
     "IN",
     "VACUUM",
+    "VIEW",
 )
 _WORD = re.compile(r"[\w.`]*$")
 

@@ -96,6 +96,12 @@ class Session:
         return self._transaction
 
     @property
+    def temporary_views(self) -> dict[str, list[str]]:
+        """The temporary views of this session, with their columns."""
+        views = [temporary.view for temporary in self._temporary.views.values()]
+        return {view.name: [column.name for column in view.columns] for view in views}
+
+    @property
     def settings(self) -> dict[str, str]:
         """What SET has set, as text."""
         return self._settings.as_text()

@@ -11,7 +11,7 @@ and in whatever order.
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -19,20 +19,15 @@ from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, Unavailable
 from lakevilla.formats.catalogs import NotConfigured
 from lakevilla.formats.identity import recreated
-from lakevilla.formats.port import Snapshot, Table, Taken
-from lakevilla.model import Author, Batch, Change, Notice, TableRef
+from lakevilla.formats.port import Snapshot, Table
+from lakevilla.model import Author, Batch, Change, Notice
+from lakevilla.settle.lost_parts import INVERSE, LostParts, OpenAt
 from lakevilla.settle.places import Places, claim
 from lakevilla.settle.premise import Premise
 from lakevilla.settle.publish_walk import FOR_GOOD, OutOfReach, PublishedAt, Refused, publish_notice, walk
 from lakevilla.versions.commits import Commit, Drop, Settled, Write
 
 logger = logging.getLogger("lakevilla.settle")
-
-OpenAt = Callable[[TableRef, int], tuple[Table, Snapshot]]
-"""A table and its snapshot at a version."""
-
-INVERSE = "-inverse"
-"""The suffix of an inverse commit's attempt, after the attempt that it rolls back."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +92,10 @@ class CommitSettler:
                 return Outcome(self._roll_back(walked), {}, refused)
         if lost:
             settled = self._roll_back(walked)
-            torn = lost - self._find_untouched([w for w in commit.writes if w.table.location in lost])
+            parts = LostParts(self.environment, self.places, self.open_at, self.premise)
+            author = self._author(self.attempt)
+            untouched = parts.find_untouched([w for w in commit.writes if w.table.location in lost], author)
+            torn = lost - untouched
             return Outcome(replace(settled, torn=settled.torn | torn), {}, refused, lost)
         self.environment.fan_out([partial(self._announce, drop) for drop in commit.drops])
         published = {w.location: w.outcome.after for w in walked if isinstance(w.outcome, PublishedAt)}
@@ -152,45 +150,6 @@ class CommitSettler:
                 "before the commit was decided",
                 table=write.table.name,
             )
-
-    def _find_untouched(self, writes: Sequence[Write]) -> set[str]:
-        """The locations of these tables, which are given up, where nothing of the commit was published and
-        nothing can be: its catalog has dropped it, or what the commit needs was deleted before it was
-        decided. Such a table is not torn."""
-        found = self.environment.fan_out([partial(self._is_untouched, write) for write in writes])
-        return {write.table.location for write, is_so in zip(writes, found, strict=True) if is_so}
-
-    def _is_untouched(self, write: Write) -> bool:
-        try:
-            table = self.places.open(write.table)
-            if table.is_dropped_without(self.attempt, write.base):
-                return True
-            if not self._is_late:
-                return False
-            missing = bool(table.missing(table.decode_change(write.change).added))
-            newest = table.latest()
-            if write.creates:
-                return missing and newest is None
-            if newest is None or newest.table_id != write.table_id:
-                return False
-            later = self._later(write)
-            if any(taken.footprint.attempt == self.attempt for taken in later):
-                return False
-            if write.base + len(later) < newest.version:
-                # No client goes past the gap, and what was published since the slot is not cleaned up yet.
-                return self.premise is not None and self.premise.is_recent()
-            return missing
-        except (*FOR_GOOD, Unavailable):
-            # A table that was given up may be one that no client reaches: that must not stop the entry.
-            return False
-
-    def _later(self, write: Write) -> Sequence[Taken]:
-        """What was committed after the validated version; nothing if that was cleaned up."""
-        try:
-            table, base = self.open_at(write.table, write.base)
-            return table.since(base)
-        except FOR_GOOD:
-            return []
 
     @property
     def _is_late(self) -> bool:

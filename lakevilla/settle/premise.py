@@ -11,7 +11,7 @@ settles looks at HEAD again when its last look is an hour old, before each write
 
 An entry whose slot was created long after it was made may name uploads that vacuum deleted in between, or
 build on versions whose log entries were cleaned up. Uploads are looked for before they are published. If
-something is missing the table cannot take its part, and stays as it is (`commits`).
+something is missing the table cannot take its part, and stays as it is (`lost_parts`).
 """
 
 from dataclasses import dataclass
@@ -71,6 +71,10 @@ class Premise:
         """Whether the slot was created so short a time ago that nothing that settled its entry can have been
         cleaned up since."""
         return not self._log.is_aged(self._entry)
+
+    def decided_ms(self) -> int | None:
+        """When the slot was created, by the lake's store; None if it is not there any more."""
+        return self._log.decided_ms(self._entry)
 
     def check(self) -> None:
         """Look at HEAD again if the last look is old; Overtaken if HEAD has come past the entry."""

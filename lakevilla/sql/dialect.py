@@ -8,10 +8,13 @@ engines decide by Spark's names, and the text that goes back to Spark is the use
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from sqlglot import exp
+from sqlglot import ErrorLevel, exp
 from sqlglot.dialects.spark import Spark
+from sqlglot.errors import UnsupportedError
 from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
+
+from lakevilla.errors import Unsupported
 
 _OWN_SYNTAX = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "POSITION", "SUBSTRING", "SUBSTR", "OVERLAY")
 """Functions whose arguments are written with keywords of their own."""
@@ -38,6 +41,9 @@ class SparkAsWritten(Spark):
             """What is not read is an error of ours (see `syntax_errors`), and no warning."""
 
     class Generator(SparkGenerator):
+        # WITH stays where it is: two subqueries may each have one of the same name.
+        EXPRESSIONS_WITHOUT_NESTED_CTES: ClassVar[set[type[exp.Expr]]] = set()
+
         def not_sql(self, expression: exp.Not) -> str:
             """`x IS NOT NULL` as one test: from its text Spark makes the name of a column."""
             test = expression.this
@@ -50,5 +56,14 @@ DIALECT = SparkAsWritten()
 
 
 def spark_text(tree: exp.Expr) -> str:
-    """The tree as Spark SQL."""
-    return str(tree.sql(dialect=DIALECT))
+    """The tree as Spark SQL, as messages show it; what Spark SQL cannot say is left out."""
+    return str(tree.sql(dialect=DIALECT, unsupported_level=ErrorLevel.IGNORE))
+
+
+def exact_text(tree: exp.Expr) -> str:
+    """The tree as Spark SQL, functions as the user wrote them; Unsupported if the text would say less."""
+    try:
+        text = tree.sql(dialect=DIALECT, normalize_functions=False, unsupported_level=ErrorLevel.RAISE)
+    except UnsupportedError as error:
+        raise Unsupported(f"the statement has a clause that Spark SQL has not: {error}") from error
+    return str(text)

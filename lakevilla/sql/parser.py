@@ -21,6 +21,7 @@ from lakevilla.sql.extra_clauses import refuse_extra_clauses
 from lakevilla.sql.letters import refuse_surrogates
 from lakevilla.sql.merge import merge
 from lakevilla.sql.parameters import bind
+from lakevilla.sql.query_clauses import refuse_unknown_clauses
 from lakevilla.sql.script import show
 from lakevilla.sql.script.command_parser import WORDS, command
 from lakevilla.sql.script.commands import SessionCommand
@@ -111,6 +112,7 @@ def parse_expression(text: str, parameters: Mapping[str, Any] | None = None) -> 
     """An expression alone, as in `where=`, `set=` and CHECK constraints."""
     # Bound under its SELECT, so that a text which is nothing but a parameter has a parent.
     bound: exp.Expr = bind(_selected(f"{text}").copy(), parameters or {}).expressions[0]
+    refuse_unknown_clauses(bound)
     return bound.pop()
 
 
@@ -229,6 +231,7 @@ def _sign_smallest(tree: exp.Expr) -> None:
 
 def _statement(tree: exp.Expr) -> Statement:
     refuse_extra_clauses(tree)
+    refuse_unknown_clauses(tree)
     match tree:
         case exp.Insert():
             return _insert(tree)

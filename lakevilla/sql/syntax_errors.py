@@ -20,7 +20,10 @@ STATEMENTS = (
 """The words that statements start with."""
 
 _LATER = {
-    "OPTIMIZE": "OPTIMIZE is not supported",
+    "CONVERT": "CONVERT is not supported: tables of Delta and Iceberg are taken in as they are, by "
+    "lake.register(name, location) or lakevilla register",
+    "OPTIMIZE": "OPTIMIZE is not supported: rewrite a table by "
+    "lake.overwrite(name, lake.read(name).toArrow()), or by OPTIMIZE of another client",
     "RELEASE": "RELEASE SAVEPOINT is not supported, nor needed: the same name again moves a savepoint",
     "USE": "USE is not supported, because a lake has no current schema: write schema.table, and SET for the "
     "settings of a session",
@@ -72,7 +75,7 @@ _OF_OTHERS = frozenset(
     (
         *("ANALYZE", "ATTACH", "CACHE", "CALL", "CLEAR", "COMMENT", "COPY", "DETACH", "EXPORT", "GRANT"),
         *("IMPORT", "INSTALL", "LIST", "LOAD", "LOCK", "MSCK", "PRAGMA", "REFRESH", "REPAIR", "REPLACE"),
-        *("REVOKE", "TABLE", "UNCACHE", "UNLOCK", "UPSERT"),
+        *("REVOKE", "SUMMARIZE", "TABLE", "UNCACHE", "UNLOCK", "UPSERT"),
     )
 )
 """How statements of Spark and of other databases start that are not understood here."""

@@ -55,6 +55,8 @@ def arrow_type(data_type: exp.DataType) -> pa.DataType:
     """The Arrow type of a parsed Spark type."""
     kind = data_type.this
     parameters = data_type.expressions
+    if data_type.args.get("collate"):
+        raise Unsupported("a type with COLLATE is not supported: strings are compared by their bytes")
     if kind in _SIMPLE and not parameters:
         return _SIMPLE[kind]
     if kind == exp.DType.DECIMAL:

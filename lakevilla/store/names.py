@@ -11,6 +11,9 @@ _RULE = (
     "'%' or control characters, and without a blank at either end; it does not begin with '_' or '.' "
     "(db.table, accents and any case are fine)"
 )
+_OF_TABLES = ("delta", "iceberg")
+_OF_FILES = ("parquet", "csv", "json", "orc", "avro", "text")
+"""What other engines write before the path of a table, or of files."""
 
 
 def check_table_name(name: str) -> str:
@@ -19,8 +22,20 @@ def check_table_name(name: str) -> str:
         raise InvalidInput(f"the name of a table must be text; found {name!r}")
     fault = _fault(name)
     if fault:
-        raise InvalidInput(f"{name[:80]!r} cannot be the name of a table: it {fault}; {_RULE}")
+        hint = f"{_to_register(name)}; " if "/" in name else ""
+        raise InvalidInput(f"{name[:80]!r} cannot be the name of a table: it {fault}; {hint}{_RULE}")
     return name
+
+
+def _to_register(name: str) -> str:
+    """How to use the table at a path that stands in the place of a name, as in delta.`/data/orders`."""
+    kind, dot, path = name.partition(".")
+    if dot and kind.casefold() in _OF_FILES:
+        return f"Spark reads files in place; on the local engine use lake.append(table, {path!r})"
+    path = path if dot and kind.casefold() in _OF_TABLES else name
+    own = path.rstrip("/").rpartition("/")[2]
+    given = own if may_be_table(own) else "orders"
+    return f"a table at a path gets a name by lake.register({given!r}, {path!r}), or by lakevilla register"
 
 
 def may_be_table(name: str) -> bool:

@@ -1,9 +1,8 @@
 """What one operation read, noted while it runs, and later where its result is lazy."""
 
-from collections.abc import Sequence
 from threading import Lock
 
-from lakevilla.model import DataFile, ReadSet
+from lakevilla.model import ReadSet
 from lakevilla.predicates import Predicate
 
 
@@ -23,10 +22,12 @@ class Reads:
         with self._lock:
             self._sets.setdefault(location, ReadSet())
 
-    def note(self, location: str, predicate: Predicate, files: Sequence[DataFile], keeps_files: bool) -> None:
-        """The operation asked for these files. They are kept only where their going would matter."""
-        seen = frozenset(file.identity for file in files)
-        size = sum(file.size for file in files)
+    def note(
+        self, location: str, predicate: Predicate, files: frozenset[str], size: int, keeps_files: bool
+    ) -> None:
+        """The operation asked for these files, of so many bytes. They are kept only where their going would
+        matter."""
+        seen = files
         with self._lock:
             before = self._sets.get(location, ReadSet())
             if not keeps_files:

@@ -16,7 +16,11 @@ def no_such_table(name: str, names: Sequence[str]) -> InvalidInput:
     elif close:
         hint = f"did you mean {' or '.join(repr(found) for found in close)}?"
     else:
-        hint = f"available: {', '.join(map(repr, names)) or 'none'}"
+        available = ", ".join(map(repr, names)) or "none"
+        hint = (
+            f"available: {available}; a table elsewhere gets a name by lake.register({name!r}, location), "
+            "or by lakevilla register"
+        )
     error = InvalidInput(f"unknown table {name!r}; {hint}", table=name)
     error.unknown = name
     return error

@@ -178,7 +178,7 @@ class Transaction(Verbs):
             raise
         except CommitUnknown as error:
             self._move(State.UNKNOWN)
-            self._queues.free()
+            self._queues.free(unknown=True)
             if self._guarantees.once is not None:
                 raise unknown_batch(self._guarantees.once, error) from error
             raise
@@ -189,7 +189,7 @@ class Transaction(Verbs):
             # Interrupted between sending and hearing: it is unknown whether the commit applied.
             self._move(State.UNKNOWN)
             logger.warning("transaction %s was interrupted in its commit: its outcome is unknown", self.id)
-            self._queues.free()
+            self._queues.free(unknown=True)
             raise
         self._move(State.COMMITTED)
         self._queues.free()

@@ -4,7 +4,7 @@ One workspace serves one transaction. What a statement reads is noted, because a
 past commits that did not change it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -14,7 +14,7 @@ from lakevilla.engines.port import Engine, Source, Target
 from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput, Unsupported
 from lakevilla.formats.port import Snapshot
-from lakevilla.model import Change, DataFile, ReadSet
+from lakevilla.model import Change, ReadSet
 from lakevilla.predicates import Predicate
 from lakevilla.sql.parser import parse_expression
 from lakevilla.sql.statements import TableName
@@ -365,12 +365,11 @@ class Workspace:
         reads, location = self.reads, pinned.ref.location
         past = pinned.fixed or location not in self._bases
 
-        def note(predicate: Predicate, found: Sequence[DataFile]) -> None:
+        def note(predicate: Predicate, files: frozenset[str], size: int) -> None:
             if not past:
-                reads.note(location, predicate, found, keeps_files)
-            self.uploads.wait_for(found)
+                reads.note(location, predicate, files, size, keeps_files)
 
-        return table_source(pinned, note)
+        return table_source(pinned, note, self.uploads.wait_for)
 
     def target(self, pinned: Pinned) -> Target:
         """Where a statement on this table writes; refuses tables that we must not write."""

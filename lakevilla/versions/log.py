@@ -116,7 +116,7 @@ class GlobalLog:
         gone = -1
         now = self._environment.elapsed()
         while (found := self._store.get(keys.HEAD)) is not None:
-            outline = unpack(found.data, self._where(keys.HEAD))
+            outline = self._outline(found.data)
             base = self._base(outline)
             if base is not None:
                 packed = Packed(base, outline.steps)
@@ -129,6 +129,16 @@ class GlobalLog:
                 raise Corrupt(f"{missing}, which HEAD is built on, is missing: restore it from a backup")
             gone = outline.base_seq
         return None
+
+    def _outline(self, data: bytes) -> Outline:
+        try:
+            return unpack(data, self._where(keys.HEAD))
+        except Corrupt as error:
+            raise Corrupt(
+                f"{error}. Restore it from a backup. If there is none, and entry 1 of the global log still "
+                f"exists ({self._where(keys.slot(1))}), delete the damaged record and run "
+                "`lakevilla recover`, which creates it again"
+            ) from error
 
     def read_head_of(self, lake: str) -> ReadHead:
         """HEAD of the lake with this id, whichever it is if the id is empty; LakeRecreated if it was
@@ -167,7 +177,11 @@ class GlobalLog:
     def lost_head(self) -> ReadHead | None:
         """A new HEAD for a lake that lost it: before the first entry, so that all are settled again. None if
         the lake has no entries."""
-        return None if next(self._slots(), None) is None else self.first_head()
+        return None if self.first_entry() is None else self.first_head()
+
+    def first_entry(self) -> int | None:
+        """The number of the first entry that this log still has; None if it has none. One LIST."""
+        return next(self._slots(), None)
 
     def _slots(self) -> Iterator[int]:
         """The numbers of the entries in this log, in order."""
@@ -306,17 +320,22 @@ class GlobalLog:
             return None
         return Passed(read, self.step_of(read, entry.seq))
 
+    def decided_ms(self, entry: Entry) -> int | None:
+        """When the slot of an entry was created, by the store's clock; None if it is not there."""
+        meta = self._store.head(keys.slot(entry.seq))
+        return None if meta is None else meta.modified_ms
+
     def is_late(self, entry: Entry) -> bool:
         """Whether the slot of an entry was created long after the entry was made, by the store's clock and
         its client's. Clocks that are apart only cost a look."""
-        meta = self._store.head(keys.slot(entry.seq))
-        return meta is not None and meta.modified_ms - entry.time_ms > PREMISE_SECONDS * 1000
+        decided_ms = self.decided_ms(entry)
+        return decided_ms is not None and decided_ms - entry.time_ms > PREMISE_SECONDS * 1000
 
     def is_aged(self, entry: Entry) -> bool:
         """Whether the slot of an entry is so old that the logs of its tables may have been cleaned up since,
         by the store's clock and ours. Clocks that are apart only cost a look."""
-        meta = self._store.head(keys.slot(entry.seq))
-        return meta is None or abs(self._environment.now_ms() - meta.modified_ms) > PREMISE_SECONDS * 1000
+        decided_ms = self.decided_ms(entry)
+        return decided_ms is None or abs(self._environment.now_ms() - decided_ms) > PREMISE_SECONDS * 1000
 
     def read_slot(self, seq: int) -> Entry | None:
         where = self._where(keys.slot(seq))

@@ -13,6 +13,7 @@ from lakevilla.transaction.transaction import Transaction
 from sim.checkers.history import Operation
 from sim.checkers.tables.rows import KEYS, Change, Work, as_rows, first_rows
 from sim.outside.session import FAR, LAKE, Obedient
+from sim.world.formats import DELTA
 
 R, CT, I, NONE = Features.R, Features.CT, Features.I, Features.NONE  # noqa: E741 - as the features are called
 ALL = R | CT | I
@@ -188,7 +189,8 @@ def drop(session: Obedient, table: str) -> Operation:
 def make(session: Obedient, table: str, location: str | None) -> Operation:
     """A table with its first rows."""
     work: Work = {table: [Change("make", 0, 0)]}
-    options: dict[str, Any] = session.client.formats.making(location or f"{LAKE}/{table}")
+    root, formats = location or f"{LAKE}/{table}", session.client.formats
+    options = formats.making(root, session.notes.properties if formats.of(root) == DELTA else None)
     if location is not None:
         options["location"] = f"sim://bucket/{location}"
 

@@ -20,12 +20,19 @@ URL = "sim://bucket/"
 
 class Damage:
     """`spoiled` are folders that were deleted under a client at work, `torn` locations that some HEAD called
-    torn, as the checkers found them."""
+    torn, `cut_short` transactions that were decided and whose lake was deleted before they were settled, as
+    the checkers found them."""
 
     def __init__(
-        self, spoiled: AbstractSet[str], torn: AbstractSet[str], notes: Notes, writes: Iterable[SentWrite]
+        self,
+        spoiled: AbstractSet[str],
+        torn: AbstractSet[str],
+        cut_short: AbstractSet[str],
+        notes: Notes,
+        writes: Iterable[SentWrite],
     ) -> None:
         self.torn = {_root(location) for location in torn}
+        self._cut_short = cut_short
         self._spoiled = spoiled
         self._notes = notes
         self._deletes = [(write.at, write.client, write.key) for write in writes if write.data is None]
@@ -35,6 +42,10 @@ class Damage:
 
     def is_spoiled(self, name: str) -> bool:
         return any(_is_of(root, name) for root in self._spoiled)
+
+    def may_be_half(self, op: Operation) -> bool:
+        """Whether no client could complete what this operation did, or roll it back."""
+        return op.txn in self._cut_short or any(map(self.is_torn, op.value))
 
     def was_deleted(self, op: Operation) -> bool:
         """Whether the folder of a table of this operation was deleted before it ended."""

@@ -22,7 +22,7 @@ REGISTRY_SECONDS = 15.0
 FINAL = ("committed", "aborted", "torn")
 
 
-def judge(bucket: Bucket, history: History, notes: Notes) -> list[str]:
+def judge(bucket: Bucket, history: History, notes: Notes, *, may_tear: bool = True) -> list[str]:
     """All violations of one seed."""
     operations = {op.txn: op for op in history.operations if op.txn is not None and op.value is not None}
     values = {op.value for op in history.operations if op.action == "stranger"}
@@ -32,7 +32,7 @@ def judge(bucket: Bucket, history: History, notes: Notes) -> list[str]:
     for write in bucket.writes:
         keeping.see(write)
         lives.see(write)
-    damage = Damage(lives.spoiled, keeping.torn, notes, bucket.writes)
+    damage = Damage(lives.spoiled, keeping.torn, keeping.cut_short, notes, bucket.writes)
     violations = lives.violations + lives.left_over() + keeping.violations + notes.problems
     for op in history.operations:
         if op.action == "change":
@@ -41,6 +41,8 @@ def judge(bucket: Bucket, history: History, notes: Notes) -> list[str]:
             violations += _judge_look(op, lives, damage)
         if op.failure == "Corrupt" and not damage.explains(op) and op.txn not in hopeless:
             violations.append(f"operation {op.number} ({op.action}) met {op.error}")
+    if not may_tear:
+        violations += [f"{location} is torn" for location in sorted(keeping.torn)]
     return violations + _judge_answers(notes, operations.values(), lives, damage)
 
 
@@ -54,16 +56,16 @@ def _is_hopeless(op: Operation) -> bool:
 def _judge_change(op: Operation, lives: Lives, damage: Damage) -> list[str]:
     counts = {name: lives.done[op.number, name] for name in op.value}
     shown = f"operation {op.number} of {op.client} ({op.outcome}, {op.error[:300]}) is there {counts}"
-    if any(count > 1 for count in counts.values()):
-        return [f"{shown}: twice"]
     clear = {name: count for name, count in counts.items() if not damage.is_spoiled(name)}
+    if any(count > 1 for count in clear.values()):
+        return [f"{shown}: twice"]
     match op.outcome:
         case "ok" if any(count < 1 for count in clear.values()):
             return [f"{shown}, and was acknowledged"]
         case "failed" if any(counts.values()) and not (op.answer and damage.was_deleted(op)):
             # Else what told of it may have been deleted with its table before it was asked for.
             return [f"{shown}, and was said to be absent"]
-        case "unknown" if len(set(clear.values())) > 1 and not any(map(damage.is_torn, op.value)):
+        case "unknown" if len(set(clear.values())) > 1 and not damage.may_be_half(op):
             return [f"{shown}: by half"]
         case "torn" if not damage.torn:
             return [f"{shown}, and no table is torn"]

@@ -41,13 +41,16 @@ PARTS = (
     "wrecks",
     "definitions",
     "threads",
+    "short logs",
 )
 """What a world may have. `sleeps`: clients sleep until another season. `outages`: decisive writes stay
 unanswered. `upkeep`: vacuum, tags and looks back. `strangers`: others write to the tables; `cleaning`: and
 clean their logs. `second`: another lake has one of the tables. `renewal`: tables are dropped and made anew.
 `wrecks`: folders are deleted. `definitions`: columns, properties and names change. `threads`: several share
-one transaction."""
-CHANCES = {"upkeep": 0.8, "sleeps": 0.7, "wrecks": 0.25, "second": 0.4, "cleaning": 0.4}
+one transaction. `short logs`: Delta tables have many checkpoints, and vacuum cleans their logs after a
+day."""
+CHANCES = {"upkeep": 0.8, "sleeps": 0.7, "wrecks": 0.25, "second": 0.4, "cleaning": 0.4, "short logs": 0.4}
+SHORT_LOGS = {"delta.logRetentionDuration": "interval 1 days", "delta.checkpointInterval": "2"}
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,8 @@ class Setting:
     @staticmethod
     def draw(seed: int) -> "Setting":
         random = Random(f"setting {seed}")
-        parts = [part for part in PARTS if random.random() < CHANCES.get(part, 0.5)]
+        parts = [part for part in PARTS[:-1] if random.random() < CHANCES.get(part, 0.5)]
+        parts += [part for part in PARTS[-1:] if Random(f"{part} {seed}").random() < CHANCES[part]]
         empties = "wrecks" in parts and random.random() < 0.15
         return Setting(draw_starts(random), frozenset(parts), random.choice(FOCUS), empties)
 
@@ -76,6 +80,9 @@ def play(
 ) -> Report:
     """Run one seed."""
     chosen = setting or Setting.draw(seed)
+    short_logs = chosen.has("short logs")
+    if short_logs:
+        chosen.notes.properties = SHORT_LOGS
 
     def storm(draw: Random, *, mean_gap: int, crashes: int) -> Storm:
         sleeps, outages = 6 * chosen.has("sleeps"), 6 * chosen.has("outages")
@@ -101,17 +108,18 @@ def play(
         return judge(bucket, history, chosen.notes)
 
     with patch("lakevilla.maintenance.instants.SLOTS_KEPT", SLOTS_KEPT):
-        return weather(seed, (40, 80, 160), image(engine, formats), start, check, judge_all, formats, storm)
+        first = image(engine, formats, short_logs)
+        return weather(seed, (40, 80, 160), first, start, check, judge_all, formats, storm)
 
 
 @cache
-def image(engine: EngineOf, formats: Formats = PLAIN) -> Bucket:
+def image(engine: EngineOf, formats: Formats = PLAIN, short_logs: bool = False) -> Bucket:
     """The store of two lakes: tables of one, of which the other knows one, and a table outside of both."""
     with World(0, Calm, formats=formats) as world:
         client, other = world.client("cmaker"), world.client("bmaker")
 
         def make() -> None:
-            history, notes = History(), Notes()
+            history, notes = History(), Notes(properties=SHORT_LOGS if short_logs else {})
             session = Obedient(client, open_lake(client, engine, LAKE, ALL), history, notes, LAKE)
             for table in INSIDE:
                 acts.make(session, table, None)
@@ -127,6 +135,7 @@ def image(engine: EngineOf, formats: Formats = PLAIN) -> Bucket:
 
 def images(engine: EngineOf, formats: Formats) -> None:
     image(engine, formats)
+    image(engine, formats, short_logs=True)
 
 
 def _start(world: World, history: History, random: Random, engine: EngineOf, setting: Setting) -> int:

@@ -6,7 +6,7 @@ records is resumed: the statements that follow those of the records run, and the
 stays unknown. Every answer of `lake.outcome` is kept, because a final one must never change.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,6 +56,8 @@ class Notes:
     wrecks: list[tuple[float, str]] = field(default_factory=list)
     renewals: list[float] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    properties: Mapping[str, str] = field(default_factory=dict)
+    """Those with which Delta tables are made."""
     cleaned: set[str] = field(default_factory=set)
     """Folders of tables whose logs were cleaned up by strangers."""
 

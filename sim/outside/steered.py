@@ -24,7 +24,7 @@ from sim.outside.strangers import Stranger
 from sim.suites.base import Report, weather
 from sim.world.bucket import Bucket
 from sim.world.client import World
-from sim.world.faults import Fate, Storm, answered, lost
+from sim.world.faults import Crash, Fate, Storm, answered, lost
 from sim.world.formats import DELTA, PLAIN, Formats
 from sim.world.lakes import EngineOf, open_lake
 from sim.world.row_engine import rows_engine
@@ -41,12 +41,18 @@ PATIENCE = 400.0
 class Scenario:
     """The requests at one of which the client falls asleep, and whether before it is sent; if it is after,
     the answer is lost. `cleans` says that a stranger cleans the logs, `builds` that one is in the way of the
-    commit, and that a client with R builds on the part of it that is published."""
+    commit, and that a client with R builds on the part of it that is published. `dies`: the client dies when
+    the request applies, a day before the others go on; until then they use no slots."""
 
     sites: frozenset[str]
     before: bool
     cleans: bool = False
     builds: bool = False
+    dies: bool = False
+
+    @property
+    def wakes_at(self) -> float:
+        return STARTS[-1] - (DAY if self.dies else 0.0)
 
 
 _PUBLISH = frozenset(("create log entry", "create metadata"))
@@ -54,10 +60,12 @@ SCENARIOS = {
     "slot": Scenario(frozenset(("create slot",)), before=False),
     "settle": Scenario(_PUBLISH, before=True, cleans=True),
     "half": Scenario(_PUBLISH, before=True, builds=True),
+    "late": Scenario(frozenset(("create slot",)), before=True, cleans=True, dies=True),
 }
 """`slot`: the slot is created, its answer is lost, and it is vacuumed when its client asks for it. `settle`:
 others have settled the entry and the logs are cleaned when its client publishes. `half`: the commit is
-published on one table, a client with R builds on that, and the commit has to be rolled back."""
+published on one table, a client with R builds on that, and the commit has to be rolled back. `late`: the slot
+is created after the logs were cleaned, and others find it a day later."""
 
 
 class Steered(Seasons):
@@ -66,8 +74,8 @@ class Steered(Seasons):
     asleep_at = ""
     """The key of the request at which the client fell asleep."""
 
-    def steer(self, scenario: Scenario, until: float) -> None:
-        self._scenario, self._until = scenario, until
+    def steer(self, scenario: Scenario) -> None:
+        self._scenario = scenario
         # A commit that is built on is published on one of its two tables.
         self._skipped = 1 if scenario.builds else self._random.randrange(2) if scenario.before else 0
 
@@ -79,12 +87,13 @@ class Steered(Seasons):
             self._skipped -= 1
             return answered(self._random)
         self.asleep_at = key
-        freeze = self._until + self._random.random() * 4 - self.now()
+        freeze = self._scenario.wakes_at + self._random.random() * 4 - self.now()
         fate = answered(self._random) if self._scenario.before else lost(self._random)
         if self._scenario.before:
             applies = tuple(freeze + at for at in fate.applies)
             fate = replace(fate, applies=applies, answer_after=freeze + fate.answer_after)
-        return self._noted(replace(fate, fault="asleep, steered", freeze=freeze))
+        crash: Crash | None = "applied" if self._scenario.dies else None
+        return self._noted(replace(fate, fault="asleep, steered", freeze=freeze, crash=crash))
 
 
 def play(
@@ -100,7 +109,7 @@ def play(
 
     def storm(random: Random, *, mean_gap: int, crashes: int) -> Storm:  # noqa: ARG001
         plan = Steered(random, STARTS, mean_gap=mean_gap, crashes=0, sleeps=0, outages=0)
-        plan.steer(chosen, STARTS[-1])
+        plan.steer(chosen)
         return plan
 
     def start(world: World, history: History, random: Random) -> int:
@@ -110,7 +119,8 @@ def play(
         return audit.audit(world, history, engine, notes, second=False)
 
     def judge_all(bucket: Bucket, history: History) -> list[str]:
-        return judge(bucket, history, notes)
+        # Where it dies, the logs go back to its slot.
+        return judge(bucket, history, notes, may_tear=not chosen.dies)
 
     with patch("lakevilla.maintenance.instants.SLOTS_KEPT", SLOTS_KEPT):
         return weather(seed, (160, 320), image(engine, formats), start, check, judge_all, formats, storm)
@@ -138,9 +148,11 @@ class _Cast:
         begun = 2.0 if self.scenario.builds else 0.0
         self._run(SLEEPER, begun, lambda session: self._change(session, TABLES, key, features))
         for start in STARTS[1:]:
+            quiet = self.scenario.dies and start < self.scenario.wakes_at
             for number in (2, 3):
-                self._run(f"c{number}-{round(start)}", start, self._work)
-            self._run(f"c-upkeep-{round(start)}", start + 60, self._keep)
+                self._run(f"c{number}-{round(start)}", start, self._work_alone if quiet else self._work)
+            if not quiet:
+                self._run(f"c-upkeep-{round(start)}", start + 60, self._keep)
         if self.scenario.cleans:
             stranger = Stranger(self.world, self.world.client("stranger"), self.history, self.notes)
             for start in STARTS[1:-1]:
@@ -183,6 +195,12 @@ class _Cast:
         for _ in range(3):
             tables = random.choice((TABLES, TABLES, ("left",), ("right",), ("left", "up")))
             self._change(session, tables, random.randrange(KEYS), random.choice((CT, R | CT, ALL)))
+
+    def _work_alone(self, session: Obedient) -> None:
+        """Without slots."""
+        random = self.world.random
+        for _ in range(3):
+            self._change(session, (random.choice(TABLES),), random.randrange(KEYS), R)
 
     def _keep(self, session: Obedient) -> None:
         """Vacuum until nothing old is left."""

@@ -3,10 +3,13 @@
 Each is planted where its parts of the world are: see `PARTS`; those without are shown by `outside.steered`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from lakevilla.formats.delta.log.expiry import LogFile, decide_expired, decide_oldest_kept
+from lakevilla.formats.delta.log.paths import entry_key
+from lakevilla.store.port import Meta
 from sim.planted.commits import Plant, planter
 
 BUGS: dict[str, Plant] = {}
@@ -22,6 +25,8 @@ PARTS: dict[str, tuple[str, frozenset[str]]] = {
     "old-uploads-are-not-looked-for": ("", frozenset(("sleeps", "upkeep"))),
     "table-made-anew-is-taken-for-the-old-one": ("", frozenset(("renewal", "wrecks"))),
     "threads-share-a-transaction": ("", frozenset(("threads",))),
+    "log-is-cleaned-one-entry-too-far": ("", frozenset(("upkeep", "short logs"))),
+    "log-is-cleaned-without-looking-at-tags": ("", frozenset(("upkeep", "short logs"))),
 }
 """The kind of request at which clients sleep, and the parts of the world, in which a bug shows."""
 
@@ -53,10 +58,34 @@ def version_of_an_open_entry_is_built_on(*given: Any, **_: Any) -> Any:
     return given[-1]
 
 
+@_bug("lakevilla.settle.lost_parts.versions_since")
+def log_is_not_asked_what_came_since_the_slot(*_: object) -> tuple[list[int], bool]:
+    """A table whose log was cleaned up before a late slot counts as torn."""
+    return [], False
+
+
 @_bug("lakevilla.formats.delta.table.is_same")
 def table_made_anew_is_taken_for_the_old_one(*_: object, **__: object) -> bool:
     """A state that is known is advanced by entries of whatever table lies there now."""
     return True
+
+
+@_bug("lakevilla.formats.delta.log.expired_files.decide_expired")
+def log_is_cleaned_one_entry_too_far(files: list[LogFile], base: int, since_ms: int) -> list[LogFile]:
+    """With the entries below a checkpoint the first above it goes too."""
+    more = [file for file in files if file.meta.key == entry_key(base + 1)]
+    return [*decide_expired(files, base, since_ms), *more]
+
+
+@_bug("lakevilla.formats.delta.log.expired_files.decide_oldest_kept")
+def log_is_cleaned_without_looking_at_tags(
+    commits: Mapping[int, Meta],
+    newest: int,
+    since_ms: int,
+    needed: Collection[int],  # noqa: ARG001
+) -> int:
+    """The versions of instants are forgotten."""
+    return decide_oldest_kept(commits, newest, since_ms, ())
 
 
 @_bug("lakevilla.transaction.lifecycle.call_guard.CallGuard.running")

@@ -66,6 +66,7 @@ def test_death_at_any_request_leaves_all_or_nothing_and_tables_that_others_open(
     assert problems_of_deaths(matrix.points(), die_at, tmp_path, sample=formats != "delta", rows=rows) == []
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("formats", "seeds"), [("delta", 10), ("iceberg", 2)])
 def test_every_request_has_a_crash_point(formats: str, seeds: int):
     """A request of the port, or one that the simulation sees (what is asked of which kind of object), without

@@ -8,7 +8,6 @@ import pytest
 
 import lakevilla as lv
 from tests.golden.tables import Golden, needed, tables
-from tests.support.extent import one_in
 
 VERSIONS_TRIED = 6
 SKIPS = (lv.Unsupported, lv.Corrupt)
@@ -16,7 +15,8 @@ SKIPS = (lv.Unsupported, lv.Corrupt)
 
 
 @needed
-@pytest.mark.parametrize("entry", one_in(20, tables("read", formats=("delta",))))
+@pytest.mark.sampled(20)
+@pytest.mark.parametrize("entry", tables("read", formats=("delta",)))
 def test_every_version_comes_back(entry: dict[str, Any], tmp_path: Path) -> None:
     shutil.copytree(Golden(entry).root, tmp_path / "lake" / "t")
     lake = lv.Lake(tmp_path / "lake", engine="local", storage_options={"fsync": "false"})

@@ -14,7 +14,6 @@ from tests.legacy.clients.iceberg_readers import by_duckdb, by_pyiceberg
 from tests.legacy.clients.spark_delta import ours, simple
 from tests.legacy.clients.spark_iceberg import Spark
 from tests.legacy.test_delta_clients import AWKWARD, EVERY_TYPE, every_type, sorted_rows
-from tests.support.extent import one_in
 
 
 @pytest.fixture
@@ -94,7 +93,8 @@ MODES = {
 }
 
 
-@pytest.mark.parametrize("mode", one_in(2, ((mode,) for mode in MODES)))
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("mode", MODES)
 def test_spark_appends_updates_deletes_and_merges_and_we_go_on(
     lake: lv.Lake, iceberg: Spark, mode: str
 ) -> None:

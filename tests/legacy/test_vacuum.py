@@ -9,14 +9,14 @@ from pyspark.sql import SparkSession
 import lakevilla as lv
 from tests.legacy.clients.spark_delta import Spark, ours
 from tests.support.clocks import Days
-from tests.support.extent import one_in
 
 
 def _vectors(folder: Path) -> set[str]:
     return {path.name for path in folder.rglob("deletion_vector_*.bin")}
 
 
-@pytest.mark.parametrize("checkpoint", one_in(2, [(True,), (False,)]))
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("checkpoint", [True, False])
 def test_spark_reads_every_version_within_the_retention_of_a_vacuumed_table(
     spark_delta: SparkSession, tmp_path: Path, checkpoint: bool
 ) -> None:

@@ -15,6 +15,9 @@ from pyiceberg.table import CommitTableResponse, Table
 import lakevilla as lv
 from tests.support.rest_catalog import serving
 
+KINDS = ("sql", "rest")
+"""PyIceberg on SQLite, which judges commits itself, and a REST catalog, which judges their requirements."""
+
 SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.int64())])
 ROWS = pa.table({"id": [1, 2, 3], "v": [10, 20, 30]}, SCHEMA)
 
@@ -55,7 +58,7 @@ class Warehouse:
 
 @contextmanager
 def warehouse(kind: str, root: Path, *tables: str) -> Iterator[Warehouse]:
-    """A warehouse in a directory, with tables of three rows; `kind` is "sql" or "rest"."""
+    """A warehouse in a directory, with tables of three rows, in a catalog of one of `KINDS`."""
     options = {"type": "sql", "uri": f"sqlite:///{root}/catalog.db", "warehouse": f"file://{root}/warehouse"}
     sql = load_catalog("prod", **options)
     assert isinstance(sql, SqlCatalog)

@@ -2,6 +2,7 @@
 
 import argparse
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ ROOT = Path(__file__).parents[2]
 PYPROJECT = (ROOT / "pyproject.toml").read_text()
 
 
+@cache
 def _commands() -> set[str]:
     actions = [a for a in build_parser()._actions if isinstance(a, argparse._SubParsersAction)]
     return set(actions[0].choices)

@@ -11,6 +11,7 @@ import pyarrow as pa
 from lakevilla.engines.local.translation.queries.scope import Output
 from lakevilla.engines.local.translation.types.typed import is_uuid
 from lakevilla.errors import InvalidInput
+from lakevilla.files.row_checks import optional
 
 
 def inward(table: pa.Table, names: Sequence[str]) -> pa.Table:
@@ -22,13 +23,22 @@ def inward(table: pa.Table, names: Sequence[str]) -> pa.Table:
 
 
 def inward_schema(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:
-    return pa.schema([pa.field(name, _inner(f.type)) for name, f in zip(names, schema, strict=True)])
+    """The types that `inward` gives to rows of this schema."""
+    types = [_inner(optional(field.type)) for field in schema]
+    return pa.schema([pa.field(name, kind) for name, kind in zip(names, types, strict=True)])
 
 
 def outward(table: pa.Table, outputs: Sequence[Output]) -> pa.Table:
     """A result with the names and types of its columns."""
     schema = pa.schema([pa.field(output.name, output.type) for output in outputs])
     columns = [as_type(column, output.type) for column, output in zip(table.columns, outputs, strict=True)]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def row_of(values: Sequence[pa.Scalar], outputs: Sequence[Output]) -> pa.Table:
+    """A result of one row."""
+    schema = pa.schema([pa.field(output.name, output.type) for output in outputs])
+    columns = [pa.repeat(value.cast(field.type), 1) for value, field in zip(values, schema, strict=True)]
     return pa.Table.from_arrays(columns, schema=schema)
 
 

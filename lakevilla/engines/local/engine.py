@@ -9,7 +9,7 @@ from sqlglot import exp
 from lakevilla.engines import data as given
 from lakevilla.engines.arrow_writer import write
 from lakevilla.engines.local import copy_on_write, merge_on_read
-from lakevilla.engines.local.arrow import inward, outward
+from lakevilla.engines.local.arrow import inward, outward, row_of
 from lakevilla.engines.local.connections import Connections
 from lakevilla.engines.local.copy_on_write import Change, matching, rows_of
 from lakevilla.engines.local.masking_merge import MaskingMerge
@@ -23,9 +23,10 @@ from lakevilla.engines.local.translation.queries.scope import Relation
 from lakevilla.engines.local.translation.types.typed import Typed
 from lakevilla.engines.local.watch import length_of, reading, writing
 from lakevilla.engines.port import MergeClauses, Rewritten, Source, Target
+from lakevilla.engines.summary_query import summary_of
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput
-from lakevilla.files.row_checks import together
+from lakevilla.files.row_checks import as_read, together
 from lakevilla.model import Counts
 from lakevilla.predicates import ANYTHING
 from lakevilla.progress import Reporter
@@ -51,7 +52,7 @@ class LocalEngine:
     def read(self, source: Source) -> Result:
         """The whole table. Files are chosen now and read when rows are asked for."""
         scan = Scan(self._environment, source, source.files(ANYTHING), source.schema)
-        plain = pa.schema([field.remove_metadata() for field in source.schema])
+        plain = as_read(pa.schema([field.remove_metadata() for field in source.schema]))
 
         def batches() -> Iterator[pa.Table]:
             with reading(self._reporter, f"reading {source.name}") as watch:
@@ -80,6 +81,9 @@ class LocalEngine:
             return Result.of(rows)
         queries = self._queries(sources, now_ms)
         translated = queries.translate(query)
+        known = summary_of(query, sources)
+        if known is not None:
+            return Result.of(row_of(known, translated.outputs))
         tables = load(self._environment, queries.references, sources)
         result = self._connections.run(queries.finished(translated.sql), tables, queries.names)
         return Result.of(outward(result, translated.outputs))

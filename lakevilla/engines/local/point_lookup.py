@@ -21,7 +21,7 @@ from lakevilla.environment import Environment
 from lakevilla.files.bitmaps import Positions
 from lakevilla.files.deleted_rows import DeletedRows, is_worth_keeping
 from lakevilla.files.reader import OpenedFile
-from lakevilla.files.row_checks import together
+from lakevilla.files.row_checks import optional, together
 from lakevilla.model import Counts, DataFile
 from lakevilla.predicates import Compare, Predicate, conjunction
 
@@ -61,9 +61,8 @@ class Point:
         scan = Scan(self.environment, self.source, self.files(), schema)
         found = [rows.filter(self.hits(rows)) for rows in scan.tables()]
         rows = together(found, schema)
-        fields = [
-            pa.field(name, schema.field(column).type) for name, column in zip(shown, names, strict=True)
-        ]
+        types = [optional(schema.field(column).type) for column in names]
+        fields = [pa.field(name, kind) for name, kind in zip(shown, types, strict=True)]
         return pa.Table.from_arrays([rows.column(name) for name in names], schema=pa.schema(fields))
 
     def update(self, target: Target, assigned: Mapping[str, pa.Scalar]) -> Rewritten:

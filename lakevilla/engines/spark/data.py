@@ -1,6 +1,6 @@
 """Data in: Spark DataFrames as they are, everything else as Arrow, as both engines take it."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -50,6 +50,13 @@ def frame_of(session: Any, table: pa.Table) -> Any:
         return session.createDataFrame(shown.empty_table(), struct)
     columns = [as_text(column, kind) for column, kind in zip(table.columns, shown.types, strict=True)]
     return session.createDataFrame(pa.table(columns, names=plain.names), struct)
+
+
+def row_of(session: Any, values: Sequence[pa.Scalar], struct: Any) -> Any:
+    """One row as a DataFrame with these types, which Spark shows without a job."""
+    shown = types.arrow_schema(struct)
+    columns = [pa.repeat(value.cast(field.type), 1) for value, field in zip(values, shown, strict=True)]
+    return session.createDataFrame(pa.Table.from_arrays(columns, schema=shown), struct)
 
 
 def by_name(frame: Any, schema: pa.Schema) -> Mapping[str, Value]:

@@ -21,6 +21,7 @@ from lakevilla.engines.spark.change.merge import Merge
 from lakevilla.engines.spark.failures import explained, explaining
 from lakevilla.engines.spark.names import beside, names_in
 from lakevilla.engines.spark.scan.file_urls import Access
+from lakevilla.engines.spark.scan.pruning import certain
 from lakevilla.engines.spark.scan.queries import statement
 from lakevilla.engines.spark.scan.relation import Reader
 from lakevilla.engines.spark.session import catalog
@@ -29,6 +30,7 @@ from lakevilla.engines.spark.session.frames import in_session
 from lakevilla.engines.spark.session.own_names import is_file, is_view
 from lakevilla.engines.spark.session.session import Session
 from lakevilla.engines.spark.write.writer import Done, Writer, new_rows, rows_in
+from lakevilla.engines.summary_query import summary_of
 from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput
 from lakevilla.files.row_checks import together
@@ -83,9 +85,12 @@ class SparkEngine:
         return given.frame_of(self._session(), table)
 
     def query(self, query: exp.Query, sources: Mapping[str, Source], now_ms: int) -> Any:
-        """A SELECT as a DataFrame: analysed now, run when rows are asked for."""
+        """A SELECT as a DataFrame: analysed now, run when rows are asked for. What statistics answer is noted
+        as read now, and needs no job."""
         with explained(), self._statement(sources, now_ms) as opened:
-            return explaining(opened.run(opened.text(query)))
+            frame = opened.run(opened.text(query))
+            known = summary_of(query, sources, certain)
+            return explaining(frame if known is None else given.row_of(self._session(), known, frame.schema))
 
     def columns_of(self, query: exp.Query, sources: Mapping[str, Source], now_ms: int) -> pa.Schema:
         """The columns that a SELECT gives: the text is analysed, and not run."""

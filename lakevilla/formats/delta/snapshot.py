@@ -18,10 +18,11 @@ from lakevilla.files.partitioning import plain_values
 from lakevilla.formats.coordination import Coordination
 from lakevilla.formats.delta.definition.features import refuse_write
 from lakevilla.formats.delta.definition.layout import Layout, columns_of
-from lakevilla.formats.delta.definition.properties import duration_ms
+from lakevilla.formats.delta.definition.properties import LOG_CLEANUP, LOG_RETENTION, duration_ms
 from lakevilla.formats.delta.files.blocks import CORE
 from lakevilla.formats.delta.files.bounds import Leaf, partition_bounds
 from lakevilla.formats.delta.files.deletion_vectors import Locate, deletes_of
+from lakevilla.formats.delta.files.summary import FileCounts, range_of
 from lakevilla.formats.delta.log.actions import Commit, Metadata, Protocol
 from lakevilla.formats.delta.log.encode import ticket_of
 from lakevilla.formats.delta.log.entry import identity_of, parse_entry
@@ -31,7 +32,7 @@ from lakevilla.formats.lazy import lazy_property
 from lakevilla.formats.properties import EXCLUSIVE, is_true, markers_in_log
 from lakevilla.model import DataFile, Partitioning
 from lakevilla.predicates import ANYTHING, Column, Predicate
-from lakevilla.pruning import Bounds, may_match
+from lakevilla.pruning import Bounds, Summary, may_match
 from lakevilla.store.port import Store
 
 _RETENTION = "delta.deletedFileRetentionDuration"
@@ -117,6 +118,13 @@ class DeltaSnapshot:
     def retention_ms(self) -> int:
         return duration_ms(self.properties.get(_RETENTION, "interval 7 days"))
 
+    @property
+    def log_retention_ms(self) -> int | None:
+        """How long log entries stay after a later one; None if the table keeps them all."""
+        if not is_true(self.properties, LOG_CLEANUP, True):
+            return None
+        return duration_ms(self.properties.get(LOG_RETENTION, "interval 30 days"))
+
     @lazy_property
     def info(self) -> Mapping[str, Any]:
         """The version's `commitInfo`; empty if its entry has none or was deleted."""
@@ -164,6 +172,38 @@ class DeltaSnapshot:
         if self.state.added:
             found += self._files_of(self.state.recent, predicate, frozenset())
         return found
+
+    def summary(self, predicate: Predicate, unless: Predicate, columns: Sequence[str]) -> Summary | None:
+        rows, files = 0, set[str]()
+        values: dict[str, list[pa.Array]] = {name: [] for name in columns}
+        for live in self.state.folded().blocks:
+            keep = self._matching(live, predicate)
+            if live.dead is not None:
+                keep &= ~live.dead
+            if (keep & self._matching(live, unless)).any():
+                return None
+            chosen = pa.array(np.flatnonzero(keep))
+            counts = FileCounts(live.block, live.bounds, chosen)
+            if counts.total is None:
+                return None
+            for name, pieces in values.items():
+                found = self._values_of(name, live, counts)
+                if found is None:
+                    return None
+                pieces.append(found)
+            rows += counts.total
+            files |= live.identities(chosen)
+        types = {name: self.schema.field(name).type for name in columns}
+        ranges = {name: range_of(pieces, types[name]) for name, pieces in values.items()}
+        return Summary(rows, ranges, frozenset(files))
+
+    def _values_of(self, name: str, live: LiveBlock, counts: FileCounts) -> pa.Array | None:
+        field, leaf = self.layout.partition_fields.get(name), self.layout.leaf((name,))
+        if leaf is None or not leaf.ordered:
+            return None
+        if field is None:
+            return counts.of_column(leaf)
+        return counts.of_partition(live.bounds.partition(physical_name(field), field.type))
 
     def _files_of(self, live: LiveBlock, predicate: Predicate, hidden: frozenset[str]) -> Iterator[DataFile]:
         keep = None if predicate == ANYTHING else self._matching(live, predicate)

@@ -13,16 +13,18 @@ from lakevilla.errors import Corrupt, InvalidInput, LakeVillaError
 from lakevilla.formats.authorship import texts
 from lakevilla.formats.conditional_commit import missing
 from lakevilla.formats.delta.changes import decode_change, encode_change, inverse, keys_of, unpublished
-from lakevilla.formats.delta.checkpoints.writer import is_due, write_checkpoint
+from lakevilla.formats.delta.checkpoints.schedule import is_considered
+from lakevilla.formats.delta.checkpoints.writer import delete_checkpoint, write_if_due
 from lakevilla.formats.delta.definition.alter import alter
 from lakevilla.formats.delta.definition.create import create_table
 from lakevilla.formats.delta.definition.replace import replace_definition
 from lakevilla.formats.delta.log.actions import Commit
 from lakevilla.formats.delta.log.encode import attempt_of, is_pending, slot_of, txn_of
 from lakevilla.formats.delta.log.entry import identity_of
+from lakevilla.formats.delta.log.expired_files import find_expired
 from lakevilla.formats.delta.log.footprint import footprint_of
 from lakevilla.formats.delta.log.listing import Listing, adjusted_times, list_log, newest_at
-from lakevilla.formats.delta.log.load import follow, is_same, open_state, read_entry
+from lakevilla.formats.delta.log.load import follow, is_displaced, is_same, open_state, read_entry
 from lakevilla.formats.delta.log.markers import DeltaMarkerEntries, fill
 from lakevilla.formats.delta.log.publish import (
     encode_first,
@@ -38,6 +40,7 @@ from lakevilla.formats.delta.restore import restore
 from lakevilla.formats.delta.row_masks import DeltaRowMasks, wants_vectors
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.identity import (
+    Recreated,
     confirm_published,
     must_look,
     must_look_before_publish,
@@ -57,7 +60,7 @@ from lakevilla.model import (
     WrittenFile,
 )
 from lakevilla.sql.statements import Action
-from lakevilla.store.port import Store
+from lakevilla.store.port import Meta, Store
 
 logger = logging.getLogger("lakevilla.delta")
 
@@ -241,6 +244,10 @@ class DeltaTable:
     def retract(self, version: int, put: str | None, orphaned: bool = False, displaced: bool = False) -> bool:
         return retract(self._store, version, put, orphaned, displaced)
 
+    def written(self) -> Mapping[int, int]:
+        """One LIST."""
+        return {version: meta.modified_ms for version, meta in list_log(self._store).commits.items()}
+
     def is_dropped_without(self, attempt: str, base: int) -> bool:  # noqa: ARG002 - the port's signature
         """No catalog drops it."""
         return False
@@ -259,12 +266,33 @@ class DeltaTable:
     def expiry(self, snapshot: DeltaSnapshot, since_ms: int, also: Collection[int] = ()) -> None:
         """A Delta log holds no older state than its checkpoint."""
 
+    def expired_log(
+        self, snapshot: DeltaSnapshot, now_ms: int, least_ms: int, also: Collection[int] = ()
+    ) -> list[list[Meta]]:
+        own_ms = snapshot.log_retention_ms
+        if own_ms is None:
+            return []
+        since_ms = now_ms - max(own_ms, least_ms)
+        return find_expired(self._store, self._environment, snapshot, since_ms, also)
+
     def maintain(self, snapshot: DeltaSnapshot) -> None:
-        """Write the checkpoint if this version is due. The commit is valid without it."""
-        if not is_due(snapshot):
+        """Write the checkpoint if this version is due. The commit is valid without it.
+
+        A checkpoint hides every entry below it. So one that was written late is deleted again if the log is
+        another table's by then.
+        """
+        if not is_considered(snapshot.version, snapshot.properties):
             return
         try:
-            write_checkpoint(self._store, self._environment, snapshot)
+            due = must_look(self._environment, snapshot.seen_at)
+            seen_at = (self._looked_at(snapshot) if due else snapshot).seen_at
+            key = write_if_due(self._store, self._environment, snapshot)
+            late = was_slow(self._environment, seen_at)
+            if key is not None and late and is_displaced(self._store, snapshot.state):
+                delete_checkpoint(self._store, key)
+                logger.warning("%s was deleted or recreated: %s is deleted again", self._store.url, key)
+        except Recreated:
+            logger.warning("%s was deleted or recreated: it gets no checkpoint", self._store.url)
         except (LakeVillaError, pa.ArrowException) as error:
             logger.warning("version %d of %s has no checkpoint: %s", snapshot.version, self._store.url, error)
 

@@ -31,7 +31,8 @@ from lakevilla.formats.iceberg.metadata.paths import Places
 from lakevilla.formats.lazy import lazy_property
 from lakevilla.formats.properties import EXCLUSIVE, is_true, markers_in_log
 from lakevilla.model import DataFile, Partitioning
-from lakevilla.predicates import ANYTHING, Predicate
+from lakevilla.predicates import ANYTHING, NOTHING, Predicate
+from lakevilla.pruning import Summary
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,6 +223,18 @@ class IcebergSnapshot:
         for manifest in unwritten(self.added):
             found += self._files_of(manifest, predicate)
         return found
+
+    def summary(self, predicate: Predicate, unless: Predicate, columns: Sequence[str]) -> Summary | None:
+        """Rows are counted. Bounds may be wide or cut, by the writer's choice, and say no range."""
+        found = self.files(predicate)
+        counts = [file.living_rows for file in found]
+        known = [count for count in counts if count is not None]
+        if columns or len(known) < len(counts):
+            return None
+        files = frozenset(file.identity for file in found)
+        if unless != NOTHING and any(file.identity in files for file in self.files(unless)):
+            return None
+        return Summary(sum(known), {}, files)
 
     def _loaded(self, predicate: Predicate = ANYTHING) -> list[Manifest]:
         """The manifests that may name a data file with such a row, read, and with them those of deletes: in

@@ -48,7 +48,7 @@ from lakevilla.model import (
     WrittenFile,
 )
 from lakevilla.sql.statements import Action
-from lakevilla.store.port import Store
+from lakevilla.store.port import Meta, Store
 
 
 class IcebergTable:
@@ -229,6 +229,11 @@ class IcebergTable:
     def retract(self, version: int, put: str | None, orphaned: bool = False, displaced: bool = False) -> bool:
         return self._log.retract(version, put, orphaned, displaced)
 
+    def written(self) -> Mapping[int, int]:
+        """In a catalog, metadata files may have the times of their writers."""
+        newest = self._newest().at
+        return self._log.written(newest) if newest.keeper is Keeper.FILES else {}
+
     def is_dropped_without(self, attempt: str, base: int) -> bool:
         return self._log.is_dropped_without(attempt, base)
 
@@ -251,6 +256,16 @@ class IcebergTable:
             current = None if found is None else current_snapshot(found.raw)
             needed |= set() if current is None else {current["snapshot-id"]}
         return expire(snapshot.raw, since_ms, needed)
+
+    def expired_log(
+        self,
+        snapshot: IcebergSnapshot,  # noqa: ARG002
+        now_ms: int,  # noqa: ARG002
+        least_ms: int,  # noqa: ARG002
+        also: Collection[int] = (),  # noqa: ARG002
+    ) -> list[list[Meta]]:
+        """Metadata files are data files in vacuum's eyes."""
+        return []
 
     def maintain(self, snapshot: IcebergSnapshot) -> None:
         """The commit is valid without the hint."""

@@ -4,7 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from lakevilla.errors import LakeVillaError, Unavailable, Unsupported
+
 State = Literal["ok", "note", "warning", "problem"]
+
+AGAIN = "repair what the error names, and run the doctor again"
 
 _MARKS: dict[State, str] = {"ok": "ok", "note": "note", "warning": "WARNING", "problem": "PROBLEM"}
 
@@ -49,3 +53,14 @@ class Diagnosis:
             yield f"problems: {counts['problem']}, warnings: {counts['warning']}"
         else:
             yield "the lake is in good health"
+
+
+def advice_for(error: LakeVillaError, table: str = "") -> str:
+    """What to do where something, or this table, cannot be read for this reason."""
+    if isinstance(error, Unavailable):
+        return "check the credentials and rights of this client, and that the store answers"
+    if isinstance(error, Unsupported):
+        return "use a release, or a client, that knows what the error names"
+    if table:
+        return f"restore what the error names from a backup, or remove the table: DROP TABLE {table}"
+    return AGAIN

@@ -1,13 +1,9 @@
 """Which tables have a layout that makes reads slow: many small files, or many deleted rows kept in files."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from lakevilla.errors import LakeVillaError
-from lakevilla.maintenance.doctor.diagnosis import Check
 from lakevilla.model import DataFile
-from lakevilla.predicates import ANYTHING
-from lakevilla.tables.pinned import Pinned
 
 SMALL_BYTES = 16 * 1024 * 1024
 MANY_FILES = 50
@@ -16,30 +12,8 @@ MANY_DELETED = 0.2
 """So large a part of the rows of files with deletes is worth a note."""
 
 
-def look_at_layout(tables: Sequence[Pinned]) -> Iterator[Check]:
-    """Notes for tables that should be optimized."""
-    found = False
-    for pinned in tables:
-        name = pinned.ref.name
-        try:
-            texts = _texts(pinned.snapshot.files(ANYTHING))
-        except LakeVillaError as error:
-            # Whether a table can be read at all is another check's finding.
-            texts = []
-            yield Check("layout", "warning", f"the files of {name!r} cannot be counted: {error}", "", (name,))
-            found = True
-        if texts:
-            found = True
-            advice = (
-                "rewrite the table in fewer files, such as by "
-                f"lake.overwrite({name!r}, lake.read({name!r}).toArrow()), or by OPTIMIZE of another client"
-            )
-            yield Check("layout", "note", f"{name!r} has {', and '.join(texts)}", advice, (name,))
-    if not found:
-        yield Check("layout", "ok", "no table has many small files or many deleted rows in its files")
-
-
-def _texts(files: Sequence[DataFile]) -> list[str]:
+def layout_texts(files: Sequence[DataFile]) -> list[str]:
+    """What is wrong with the layout of a table with these files, if anything."""
     small = Counter(tuple(sorted(map(str, f.partition.items()))) for f in files if f.size < SMALL_BYTES)
     texts = []
     most = max(small.values(), default=0)

@@ -38,7 +38,9 @@ def create_table(tree: exp.Create) -> CreateTable:
     if query is not None and not isinstance(query, exp.Query):
         raise InvalidInput(f"CREATE TABLE ... AS needs a query; found {spark_text(query)}")
     if query is None and not fields:
-        raise InvalidInput("CREATE TABLE needs columns or AS SELECT")
+        named, place = table_name(target), clauses.get("location")
+        hint = f"; a table that is there gets a name by lake.register({named!r}, {place!r})" if place else ""
+        raise InvalidInput(f"CREATE TABLE needs columns or AS SELECT{hint}")
     if query is not None and fields:
         raise InvalidInput(
             "CREATE TABLE ... AS SELECT takes its columns from the query: leave the columns out"
@@ -99,6 +101,11 @@ def _clauses(properties: exp.Properties | None) -> dict[str, Any]:
                         f"COMMENT wants one string, found {spark_text(entry.this)}; write \\' for a quote"
                     )
                 clauses["comment"] = entry.this.name
+            case exp.ExternalProperty():
+                raise Unsupported(
+                    "CREATE EXTERNAL TABLE is not supported: leave EXTERNAL out to create a table at a "
+                    "LOCATION; a table that is there gets a name by lake.register(name, location)"
+                )
             case exp.Property() if type(entry) is exp.Property:
                 pairs.append(entry)
             case _:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from lakevilla.errors import InvalidInput, LakeVillaError, Unsupported
-from lakevilla.sql.dialect import spark_text
+from lakevilla.sql.dialect import exact_text
 from lakevilla.sql.script.places import move, point_at
 from lakevilla.sql.script.reader import Reader
 from lakevilla.sql.script.splitter import Piece
@@ -66,7 +66,7 @@ def _create(piece: Piece, parameters: Mapping[str, Any], parse: Parse) -> Create
     text = piece.text[start:]
     query = _query(piece, text, start, parameters, parse)
     if parameters:
-        text = spark_text(query.tree)
+        text = exact_text(query.tree)
     return CreateView(
         name, text, query.tree, query.tables, columns, comment, replace, if_not_exists, temporary
     )

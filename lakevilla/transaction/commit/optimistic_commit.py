@@ -9,6 +9,7 @@ waited for every version on the way would never reach a table that grows faster.
 
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from lakevilla.conflicts.files import Hit, decide_conflict
 from lakevilla.environment import Environment
@@ -49,7 +50,7 @@ def commit_change(
         settle(moved.pinned)
         premises.recheck([moved])
         author = Author(txn, attempt, environment.new_id())
-        match table.publish(base, pending.change, author):
+        match premises.publish(partial(table.publish, base, pending.change, author)):
             case Published() as published:
                 return premises.confirm(moved, published, author)
             case Taken() as taken:

@@ -17,21 +17,23 @@ That is the vacuum of this lake. A table that belongs to another lake is vacuume
 does not see this lake's leases: files that were uploaded there almost a day ago are not published any more.
 
 A client may be suspended between that look and its commit. So a commit that was sent an hour after the look
-is confirmed: an entry at a number that had been used is deleted again, and a commit whose files were deleted
-is rolled back by an inverse commit.
+is confirmed: an entry at a number that had been used is deleted again, and a commit whose files were deleted,
+or may be about to be, is rolled back by an inverse commit. One that went unanswered is sent once more before.
 """
 
 import logging
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import TypeVar
 
-from lakevilla.errors import CommitUnknown, Conflict, Corrupt, Fenced, Unavailable
+from lakevilla.errors import CommitUnknown, Conflict, Corrupt, Fenced, LakeVillaError, Unavailable
+from lakevilla.formats.conditional_commit import NoAnswer
 from lakevilla.formats.identity import Recreated
 from lakevilla.formats.port import Published, Snapshot
 from lakevilla.markers.records import VACUUM
 from lakevilla.model import Author
-from lakevilla.settle.commits import INVERSE
+from lakevilla.settle.lost_parts import INVERSE
 from lakevilla.settle.places import owner_of
 from lakevilla.settle.publish_walk import PublishedAt, walk
 from lakevilla.tables.pinned import Pinned
@@ -43,9 +45,12 @@ from lakevilla.versions.log import PREMISE_SECONDS
 
 logger = logging.getLogger("lakevilla.transaction")
 
+Answer = TypeVar("Answer")
+
 UNSEEN_SECONDS = 22 * 3600.0
 """The highest age of uploads that no lease protects: vacuum deletes nothing within a day, and a commit may be
 sent an hour after the look. The rest allows for clocks that differ."""
+UPLOADS = "files that it uploaded"
 
 
 class Premises:
@@ -56,6 +61,7 @@ class Premises:
         self._operations = operations
         self._queues = queues
         self._checked_at = -PREMISE_SECONDS
+        self._unanswered: NoAnswer | None = None
         self._lease_written_at: dict[str, float] = {}
         self._newest_at: dict[str, tuple[int, float]] = {}
         """By location: a version that the commit found to be the newest, and when."""
@@ -95,6 +101,31 @@ class Premises:
         if newest == pinned.snapshot.version:
             self._newest_at[pinned.ref.location] = newest, now
 
+    def publish(self, send: Callable[[], Answer]) -> Answer:
+        """Send the commit. Raises CommitUnknown if it stays unanswered.
+
+        One whose client was suspended in it is sent again, because the suspension has used up the time for
+        its tries: then a late copy finds the number taken. The lease is written first, so that what was
+        uploaded stays for a copy that applies later. Any other answer says nothing about the first copy: it
+        may have been published, and its log entry cleaned up since.
+        """
+        self._unanswered = None
+        try:
+            return send()
+        except NoAnswer as unknown:
+            if not self._is_old(self._checked_at):
+                raise
+            self._unanswered = unknown
+        try:
+            self._queues.write_lease()
+            answer = send()
+        except LakeVillaError as error:
+            logger.info("transaction %s could not be sent again: %s", self._workspace.txn, error)
+            raise self._unanswered from error
+        if not isinstance(answer, Published):
+            raise self._unanswered
+        return answer
+
     def confirm(self, pending: TableChange, published: Published, author: Author) -> Snapshot:
         """Right after the commit: its version. Conflict if it builds on something that was deleted while
         the client was suspended; then nothing of it is left."""
@@ -127,25 +158,39 @@ class Premises:
         snapshot, table = published.snapshot, pending.pinned.table
         # A marker held the number of a version that was filled.
         if not snapshot.coordination.markers_in_log and table.retract(snapshot.version, author.put):
-            raise _gone(pending, f"log entries from {snapshot.version} on")
-        missing = table.missing(pending.change.added, snapshot)
-        if not missing:
+            raise self._unanswered or _gone(pending, f"log entries from {snapshot.version} on")
+        added = pending.change.added
+        # The lease comes first: a vacuum that has not taken hold of the transaction yet finds it and stops,
+        # and one that has may be about to delete.
+        held = bool(added) and self._queues.write_lease() == VACUUM
+        missing = table.missing(added, snapshot)
+        if not held and not missing:
             return snapshot
-        logger.warning("transaction %s is rolled back: %s was deleted", author.txn, missing[0])
+        if self._roll_back(pending, published, author):
+            raise _gone(pending, missing[0] if missing else UPLOADS)
+        if not missing:
+            # Vacuum has found the files in the log, as other clients have.
+            return snapshot
+        raise Corrupt(
+            f"version {snapshot.version} of {pending.pinned.ref.name!r}, which transaction {author.txn} "
+            f"published, needs {missing[0]}, which was deleted while its client was suspended. Another "
+            "client has built on that version, so it could not be rolled back; restore the file from a "
+            "backup",
+            table=pending.pinned.ref.name,
+            transaction=author.txn,
+            version=snapshot.version,
+        )
+
+    def _roll_back(self, pending: TableChange, published: Published, author: Author) -> bool:
+        """Publish the inverse of the commit. False if another client has built on it: its entry may even have
+        been cleaned up with those after it, whose numbers are not free."""
+        table, snapshot = pending.pinned.table, published.snapshot
+        if newest_without_gap(replace(pending.pinned, snapshot=snapshot)) is None:
+            return False
         inverse = table.inverse(published.before or pending.pinned.snapshot, pending.change)
         undo = Author(author.txn, author.attempt + INVERSE, "")
         result = walk(table, snapshot, inverse, undo, self._workspace.environment.new_id)
-        if not isinstance(result, PublishedAt):
-            raise Corrupt(
-                f"version {snapshot.version} of {pending.pinned.ref.name!r}, which transaction {author.txn} "
-                f"published, needs {missing[0]}, which was deleted while its client was suspended. Another "
-                "client has built on that version, so it could not be rolled back; restore the file from a "
-                "backup",
-                table=pending.pinned.ref.name,
-                transaction=author.txn,
-                version=snapshot.version,
-            )
-        raise _gone(pending, missing[0])
+        return isinstance(result, PublishedAt)
 
     def _is_old(self, since: float) -> bool:
         return self._workspace.environment.elapsed() - since > PREMISE_SECONDS
@@ -181,7 +226,7 @@ class Premises:
         """Write the lease, so that vacuum keeps what is there."""
         other = self._queues.write_lease()
         if other == VACUUM:
-            raise _gone(pending, "files that it uploaded")
+            raise _gone(pending, UPLOADS)
         if other is not None:
             raise Fenced(
                 f"transaction {self._workspace.txn} was resumed by another client, which continues it: do "

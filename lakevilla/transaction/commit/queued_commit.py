@@ -9,6 +9,7 @@ looked at (see `redo.redo`).
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from lakevilla.errors import Conflict
 from lakevilla.formats.port import Displaced, Published, Snapshot, Taken
@@ -65,7 +66,7 @@ class QueuedCommit:
             author = Author(
                 workspace.txn, self._redo.attempt, environment.new_id(), self._queues.ticket(pinned.ref)
             )
-            match self._queues.publish(pinned, change, author):
+            match self._parts.premises.publish(partial(self._queues.publish, pinned, change, author)):
                 case Published() as published:
                     return self._parts.premises.confirm(pending, published, author)
                 case Displaced(reason):

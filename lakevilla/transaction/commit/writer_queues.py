@@ -207,12 +207,13 @@ class WriterQueues:
         """Write our lease now; the attempt of another client that holds it, if one does (`Leases.show`)."""
         return self._leases.show(self._workspace.txn, self._holder)
 
-    def free(self) -> None:
+    def free(self, *, unknown: bool = False) -> None:
         """Release all tickets. If the store does not answer, other clients release them when our lease has
-        expired."""
+        expired. While the outcome is `unknown` the lease stays where it is: a late copy of the commit names
+        what we uploaded."""
         try:
             self._workspace.environment.fan_out([queue.free for queue in self._queues.values()])
-            self._leases.release(self._workspace.txn)
+            self._leases.release(self._workspace.txn, stays=unknown)
         except Unavailable as error:
             logger.warning("transaction %s could not release its tickets: %s", self._workspace.txn, error)
 

@@ -14,7 +14,7 @@ from lakevilla.errors import LakeVillaError, Unavailable
 from lakevilla.formats.catalogs import NotConfigured
 from lakevilla.formats.port import Table
 from lakevilla.model import HistoryEntry, TableRef
-from lakevilla.settle.commits import INVERSE
+from lakevilla.settle.lost_parts import INVERSE
 from lakevilla.store.metered import Meter
 from lakevilla.tables.catalog import Catalog
 from lakevilla.versions.commits import Adopt, Commit, Void, Write

@@ -14,8 +14,8 @@ from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput, Unavailable
 from lakevilla.markers.lease import Leases
 from lakevilla.markers.survey import find_stale
-from lakevilla.model import Outcome
-from lakevilla.settle.commits import INVERSE
+from lakevilla.model import HistoryEntry, Outcome
+from lakevilla.settle.lost_parts import INVERSE
 from lakevilla.sql.tables import sql_name
 from lakevilla.store.metered import Meter
 from lakevilla.sublogs.finder import has_sublogs
@@ -65,13 +65,12 @@ def outcome_of(
     slots = {step.seq for step in evidence.steps}
     for seen in evidence.tables.values():
         for version in seen.versions:
-            if not version.slot:
+            if not version.slot and not _is_rolled_back(seen, version):
                 place = f"version {version.version} of {seen.ref.name!r}"
                 return _committed(txn, place, seen.ref.name, version.version)
     for seen in evidence.tables.values():
-        if any(
-            version.slot not in slots and _is_committed(seen, version.attempt) for version in seen.versions
-        ):
+        told = (version for version in seen.versions if version.slot and version.slot not in slots)
+        if not all(_is_rolled_back(seen, version) for version in told):
             return Outcome(txn, "unknown", _EXPIRED_ENTRY.format(name=seen.ref.name), seen.ref.name)
     _refuse_unread(txn, evidence)
     found = _not_found(catalog, environment, leases, txn)
@@ -80,7 +79,12 @@ def outcome_of(
     refused = next((step.seq for step in evidence.steps if step.kind not in _DECIDES_NOTHING), None)
     if refused is not None:
         return replace(found, advice=_REFUSED.format(seq=refused), seq=refused)
-    return found if evidence.is_complete else Outcome(txn, "unknown", _EXPIRED)
+    if not evidence.is_complete:
+        return Outcome(txn, "unknown", _EXPIRED)
+    for seen in evidence.tables.values():
+        for version in seen.versions:
+            return replace(found, advice=_ROLLED_BACK.format(version=version.version, name=seen.ref.name))
+    return found
 
 
 def _refuse_unread(txn: str, evidence: Evidence) -> None:
@@ -96,11 +100,10 @@ def _refuse_unread(txn: str, evidence: Evidence) -> None:
             ) from seen.error
 
 
-def _is_committed(seen: Seen, attempt: str | None) -> bool:
-    """Whether the table's log has this attempt's version, and no inverse commit of it."""
-    if attempt is None or attempt.endswith(INVERSE):
-        return False
-    return seen.of(attempt + INVERSE) is None
+def _is_rolled_back(seen: Seen, version: HistoryEntry) -> bool:
+    """Whether this version is an inverse commit, or one that has an inverse commit in the table's log."""
+    attempt = version.attempt or ""
+    return attempt.endswith(INVERSE) or seen.of(attempt + INVERSE) is not None
 
 
 def _decided(txn: str, evidence: Evidence) -> Outcome | None:
@@ -179,6 +182,11 @@ _REFUSED = (
     "its newest attempt was entry {seq} of the global log, which was refused and rolled back: nothing of it "
     "is visible. If its client has ended, it was not committed and may be run again; a client that is only "
     "paused may still redo and commit it"
+)
+_ROLLED_BACK = (
+    "it was rolled back, by version {version} of {name!r}: nothing of it is visible. If its client has "
+    "ended, it was not committed and may be run again; a client that is only paused may still redo and "
+    "commit it"
 )
 _NOT_TOLD = (
     "it is {place}, and the log entries of its tables that would show its outcome were cleaned up: whether "

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from lakevilla.errors import Fenced
 from lakevilla.formats.port import Snapshot, Taken
 from lakevilla.model import Footprint
-from lakevilla.settle.commits import INVERSE
+from lakevilla.settle.lost_parts import INVERSE
 from lakevilla.tables.pinned import Pinned
 from lakevilla.transaction.redo.operations import Operations
 from lakevilla.transaction.redo.replay import Replay, conflict, conflict_of

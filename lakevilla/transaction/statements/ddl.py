@@ -204,11 +204,14 @@ def _place(workspace: Workspace, name: str, format_name: str, location: str | No
             table=found.ref.name,
         )
     if location is not None:
-        if "://" not in location:
+        if "://" not in location and not location.startswith(("/", "~")):
+            # A redo may run in another directory.
             raise InvalidInput(
-                f"location {location!r} is not a URL: write file:///path or s3://bucket/path, or leave it out"
+                f"location {location!r} is relative: write /path, file:///path or s3://bucket/path, or leave "
+                f"it out. If a table is there, name it by lake.register({name!r}, {location!r})"
             )
-        ref = TableRef(name, workspace.catalog.place_of(location), format_name)
+        url = location if "://" in location else local_url(location)
+        ref = TableRef(name, workspace.catalog.place_of(url), format_name)
         _refuse_used(workspace, ref, location)
         return ref
     head = workspace.catalog.head(workspace.meter)
@@ -229,7 +232,11 @@ def _refuse_used(workspace: Workspace, ref: TableRef, location: str) -> None:
     if not workspace.is_free(ref.location):
         raise InvalidInput(f"location {location!r} is already used by this transaction: choose another one")
     if workspace.catalog.open(ref, workspace.meter).latest() is not None:
-        raise InvalidInput(f"a table already exists at {location!r}: register it, or choose another location")
+        raise InvalidInput(
+            f"a table already exists at {location!r}: name it by lake.register({ref.name!r}, {location!r}), "
+            "or choose another location",
+            table=ref.name,
+        )
 
 
 def _check_rows(workspace: Workspace, pinned: Pinned, action: sql.AddConstraint) -> None:

@@ -38,6 +38,7 @@ class Heads:
             for part in ("dropped", "torn"):
                 both = step.get(part, {"added": (), "removed": ()})
                 state[part] = sorted((set(state[part]) - set(both["removed"])) | set(both["added"]))
+            state["horizon"] = step.get("horizon", state.get("horizon", 0))
         return state
 
 

@@ -44,7 +44,8 @@ class Commit:
 
     `names` are the objects that this version needs and none before it did, with their lengths if it tells
     them; `ours` is what LakeVilla says of itself, empty for anybody else's; `redefines` tells whether the
-    table's definition changes; `problems` is what is wrong with the version, also after the one before.
+    table's definition changes; `shadows` are files that it may have deleted rows of, as far as the log tells;
+    `problems` is what is wrong with the version, also after the one before.
     """
 
     version: int
@@ -53,6 +54,7 @@ class Commit:
     names: dict[str, int | None] = field(default_factory=dict)
     ours: dict[str, Any] = field(default_factory=dict)
     redefines: bool = False
+    shadows: frozenset[str] = frozenset()
     problems: list[str] = field(default_factory=list)
 
 

@@ -120,6 +120,16 @@ class State:
                 found["#".join((path, *keys))] = File(self.key_of(path), path, keys)
         return found
 
+    def shadowed(self, before: "State") -> Iterable[str]:
+        """The data files that were there before to which a new delete file applies, as far as the log tells:
+        without bounds of the paths in it, it may name every older file."""
+        fresh = [entry for path, entry in self.entries.items() if path not in before.entries]
+        unbound = [entry for entry in fresh if entry.content == 1 and not entry.record.get("lower_bounds")]
+        newest = max((entry.numbers[0] for entry in unbound), default=0)
+        for path, entry in before.entries.items():
+            if entry.content == 0 and entry.numbers[0] <= newest:
+                yield path
+
     def _applies(self, delete: Entry, file: Entry) -> bool:
         data = self._objects.get(self.key_of(delete.path))
         return data is not None and delete.numbers[0] >= file.numbers[0] and bool(_deleted(data, file.path))
@@ -165,6 +175,7 @@ class IcebergLog:
             names={key: size for key, size in state.names.items() if key not in known},
             ours=_ours(raw, version),
             redefines=before is None or _definition(before.raw) != _definition(raw),
+            shadows=frozenset(() if before is None else state.shadowed(before)),
             problems=[*state.problems, *_wrong_lists(state)],
         )
         if before is not None:

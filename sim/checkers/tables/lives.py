@@ -4,15 +4,15 @@ A table lives from the first entry of its log until somebody deletes the log; an
 same folder later. Within one life versions have no gaps, even after a client has cleaned old entries; the
 table's id never changes; an entry names only files that are there, and its rows are those of the version
 before with exactly what its transaction does. An entry under a number that was used and cleaned away is
-stale: it does nothing. A client that woke up may take its newest entry back. Nothing here knows the code that
-it judges.
+stale: it does nothing. A client that woke up may take its newest entry back, and publish the inverse of one
+whose files were not there. Nothing here knows the code that it judges.
 """
 
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from sim.checkers.history import Operation
@@ -25,6 +25,8 @@ from sim.checkers.tables.versions import TimedWrite
 GRACE = 3600.0
 """How long a transaction that began before a folder was deleted may use its old state, unless its client says
 that it does not know the outcome."""
+MINUTE = 60.0
+"""How long a stranger that had read a log before its folder was deleted may write a checkpoint of it."""
 INVERSE = "-inverse"
 WRECKER = "wrecker"
 """The client that deletes whole folders."""
@@ -66,6 +68,10 @@ class Life:
     cleaned: set[int] = field(default_factory=set)
     """The versions whose entries were cleaned away."""
     checkpoints: set[int] = field(default_factory=set)
+    empty: set[str] = field(default_factory=set)
+    """Attempts whose versions do nothing, though their operations do something."""
+    broken: dict[str, int] = field(default_factory=dict)
+    """The versions whose files were not there when they were published, by their attempts."""
     before: tuple[dict[str, Any], Done | None] | None = None
     """The log before the newest version, and what that version did, for a client that rolls it back."""
 
@@ -77,10 +83,11 @@ class Life:
         number = version - self.first
         return self.versions[number] if 0 <= number < len(self.versions) else None
 
-    def is_readable(self, version: int) -> bool:
-        """Whether what is left of the log tells this version."""
-        starts = [-1, *(found for found in self.checkpoints if found <= version)]
-        return any(not self.cleaned & set(range(start + 1, version + 1)) for start in starts)
+    def is_readable(self, version: int, *, entry: int = -1, checkpoint: int = -1) -> bool:
+        """Whether what is left of the log tells this version, also without this entry or checkpoint."""
+        cleaned, checkpoints = self.cleaned | {entry}, self.checkpoints - {checkpoint}
+        starts = [-1, *(found for found in checkpoints if found <= version)]
+        return any(not cleaned & set(range(start + 1, version + 1)) for start in starts)
 
     def until(self, number: int) -> float:
         """When the version with this place in the life stopped to be the newest."""
@@ -141,7 +148,7 @@ class Lives:
         before = self._objects.get(key)
         if place is None:
             self._objects[key] = data
-            self._see_beside(client, key, data)
+            self._see_beside(write.at, client, key, data)
         elif before is None:
             self._objects[key] = data
             self._see_entry(write.at, client, place, data)
@@ -159,7 +166,8 @@ class Lives:
             return
         elif life.versions[-1].ends:
             self._end_if_empty(life, at)
-        elif client.startswith(STRANGERS):
+        elif client.startswith(STRANGERS) or any(found > place.version for found in life.checkpoints):
+            # Whether one of ours may do that is for `retention` to judge.
             life.cleaned.add(place.version)
         elif place.version == life.newest and life.before is not None:
             state, done = life.before
@@ -185,13 +193,18 @@ class Lives:
             life.ended = at
         self._ended[root] = at
 
-    def _see_beside(self, client: str, key: str, data: bytes) -> None:
+    def _see_beside(self, at: float, client: str, key: str, data: bytes) -> None:
         root = root_beside(key)
         if root is None or root in self.spoiled:
             return
         life = self._now.get(root)
         problem = f"{key} without a log" if life is None else life.log.beside(key, data)
-        if problem is not None and root not in self._ended:
+        deleted_at = self._ended.get(root)
+        if problem and deleted_at is not None and client.startswith(STRANGERS) and at - deleted_at < MINUTE:
+            # It had read the log that was deleted. Its checkpoint hides what is in the folder from then on.
+            self.spoiled.add(root)
+            return
+        if problem is not None and (deleted_at is None or at - deleted_at > GRACE):
             self._found.append((root, -1, f"{client}: {problem}"))
         if life is not None and (checkpoint := CHECKPOINT.match(key)):
             life.checkpoints.add(int(checkpoint["version"]))
@@ -219,7 +232,8 @@ class Lives:
             return
         state = {name: copy(value) for name, value in vars(log).items()}
         commit = log.read(place.version, data, self._objects)
-        problems = [*commit.problems, *self._missing(commit)]
+        missing = self._missing(commit)
+        problems = [*commit.problems, *missing]
         if life is None:
             life = Life(root, table_id(place, data) or "", log, place.version)
             self._now[root] = life
@@ -227,8 +241,17 @@ class Lives:
         elif (found := table_id(place, data) or life.id) != life.id:
             problems.append(f"is of the table {found}, and the table there is {life.id}")
         rows = self._rows(log.live.values())
+        attempt = str(commit.ours.get("attempt"))
+        if missing:
+            life.broken[attempt] = place.version
         before = life.versions[-1].rows if life.versions else ()
-        wrong, done = self._judge(commit, before, rows, not life.versions)
+        broken = life.broken.get(attempt.removesuffix(INVERSE)) if attempt.endswith(INVERSE) else None
+        if broken is None:
+            wrong, done = self._judge(life, commit, before, rows)
+        else:
+            wrong, done = self._judge_repair(life, broken, before, rows), None
+        if broken is not None and not wrong:
+            self._absolve(replace(place, version=broken))
         if wrong:
             problems.append(wrong)
         if done is not None:
@@ -264,15 +287,17 @@ class Lives:
             return op.invoked <= ended
         return (op is None or op.invoked <= ended) and at - ended < GRACE
 
-    def _judge(self, commit: Commit, before: Rows, rows: Rows, first: bool) -> tuple[str, Done | None]:
+    def _judge(self, life: Life, commit: Commit, before: Rows, rows: Rows) -> tuple[str, Done | None]:
         """What is wrong with the rows of a version, and what it does."""
-        txn, attempt = commit.ours.get("txn"), str(commit.ours.get("attempt"))
+        txn, attempt, first = commit.ours.get("txn"), str(commit.ours.get("attempt")), not life.versions
         op = self._operations.get(str(txn))
         if txn is None:
             return "" if first else self._judge_stranger(before, rows), None
         if op is None:
             return "" if first or rows == before else f"changes rows, and no client did: {txn}", None
         if attempt.endswith(INVERSE):
+            if rows == before and attempt.removesuffix(INVERSE) in life.empty:
+                return "", None
             for name, changes in op.value.items():
                 if without(changes, before) == rows:
                     return "", (op.number, name, -1)
@@ -282,7 +307,22 @@ class Lives:
                 return "", (op.number, name, 1)
         if rows == before and commit.ours.get("notice"):
             return "", None
+        if not (commit.adds or commit.removes or commit.redefines):
+            # It takes the place of the change in a commit that is refused.
+            life.empty.add(attempt)
+            return "", None
         return f"is operation {op.number} ({op.value}), and has {_difference(before, rows)}", None
+
+    def _judge_repair(self, life: Life, broken: int, before: Rows, rows: Rows) -> str:
+        """What is wrong with the inverse of a version whose files were not there: it undoes what that did."""
+        was, earlier = life.at(broken), life.at(broken - 1)
+        assert was is not None
+        assert earlier is not None, "the first version has no inverse"
+        if Counter(rows) - Counter(before) == Counter(earlier.rows) - Counter(was.rows) and not (
+            Counter(before) - Counter(rows)
+        ):
+            return ""
+        return f"takes version {broken} back, and has {_difference(before, rows)}"
 
     def _judge_stranger(self, before: Rows, rows: Rows) -> str:
         more = set(rows) - set(before)

@@ -2,8 +2,10 @@
 
 A data file may be deleted if it does not belong to the newest version, to a version that was the newest
 within the last day, or to one that a tagged instant of the table's own lake names. Files of a table that was
-dropped within a day stay. For the global log: HEAD goes from one entry to the next and stays the same lake's;
-an entry that is not settled is never deleted.
+dropped within a day stay. Of a Delta table's log an entry or a checkpoint may be deleted if it is older than
+a day, and these versions can be read without it, and those of every instant from the lake's horizon on. For
+the global log: HEAD goes from one entry to the next and stays the same lake's; an entry that is not settled
+is never deleted.
 """
 
 import json
@@ -13,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from sim.checkers.lake.heads import Heads
-from sim.checkers.tables.lives import WRECKER, Life, Lives, SentWrite
+from sim.checkers.tables.delta import CHECKPOINT, LOG_ENTRY
+from sim.checkers.tables.lives import STRANGERS, WRECKER, Life, Lives, SentWrite
 
 DAY = 24 * 3600.0
 MARGIN = 300.0
@@ -33,6 +36,13 @@ class _Lake:
     """When HEAD came to each number, and the versions of its tables then."""
     bases: dict[int, tuple[float, dict[str, "_Base"]]] = field(default_factory=dict)
     """When each entry was decided, and the versions on which its changes of tables were validated."""
+    txns: dict[int, str] = field(default_factory=dict)
+    """The transaction of each entry."""
+
+    def unsettled(self) -> set[str]:
+        """The transactions of the entries that HEAD has not come to."""
+        seq = -1 if self.head is None else self.head["seq"]
+        return {txn for number, txn in self.txns.items() if number > seq}
 
 
 class _Base(NamedTuple):
@@ -50,6 +60,8 @@ class Keeping:
         self.violations: list[str] = []
         self.torn: set[str] = set()
         """Tables that some HEAD called torn."""
+        self.cut_short: set[str] = set()
+        """Transactions that were decided, and whose lake was deleted before they were settled."""
         self._lives = lives
         self._homes = homes
         self._url = f"{url}/"
@@ -64,20 +76,28 @@ class Keeping:
             self._owners[owned["root"]] = "" if write.data is None else json.loads(write.data)["lake"]
         elif record is not None:
             self._see_record(write, record["lake"], record["key"])
-        elif write.data is None and write.client != WRECKER and write.key.endswith((".parquet", ".bin")):
-            self._see_delete(write)
+        elif write.data is None and not write.client.startswith((WRECKER, STRANGERS)):
+            entry, checkpoint = LOG_ENTRY.match(write.key), CHECKPOINT.match(write.key)
+            if entry is not None:
+                self._see_log_delete(write, entry["root"], entry=int(entry["version"]))
+            elif checkpoint is not None:
+                self._see_log_delete(write, checkpoint["root"], checkpoint=int(checkpoint["version"]))
+            elif write.key.endswith((".parquet", ".bin")):
+                self._see_delete(write)
 
     def _see_record(self, write: SentWrite, name: str, key: str) -> None:
         lake = self._lakes.setdefault(name, _Lake())
         if write.data is None:
             slot = _SLOT.match(key)
             if write.client == WRECKER:
-                self._lakes.pop(name)
+                self.cut_short |= self._lakes.pop(name).unsettled()
             elif slot and (lake.head is None or int(slot["seq"]) > lake.head["seq"]):
                 self._blame(write.client, f"deletes entry {slot['seq']} of {name}, which is not settled")
             return
         if slot := _SLOT.match(key):
-            lake.bases[int(slot["seq"])] = write.at, _bases(json.loads(write.data).get("change", {}))
+            entry = json.loads(write.data)
+            lake.bases[int(slot["seq"])] = write.at, _bases(entry.get("change", {}))
+            lake.txns[int(slot["seq"])] = entry.get("txn", "")
         if lake.heads.see(key, write.data) or key != _HEAD:
             return
         before, lake.head = lake.head, lake.heads.unpack(write.data)
@@ -128,6 +148,35 @@ class Keeping:
                 number = life.first + version
                 self._blame(write.client, f"deletes {write.key}, which version {number} has, {why}")
                 return
+
+    def _see_log_delete(self, write: SentWrite, root: str, entry: int = -1, checkpoint: int = -1) -> None:
+        """A client may take its newest entry back, and a number that had been used: `lives` judges that."""
+        life = self._lives.current(root)
+        if life is None or root in self._lives.spoiled or life.versions[-1].ends:
+            return
+        version = life.at(max(entry, checkpoint))
+        if version is None or entry in life.cleaned or entry == life.newest:
+            return
+        if version.at > write.at - DAY + MARGIN:
+            self._blame(write.client, f"deletes {write.key}, which is not a day old")
+        for number, why in [*self._needed(life, write.at), *self._instants(life)]:
+            needed = life.first + number
+            if life.is_readable(needed) and not life.is_readable(needed, entry=entry, checkpoint=checkpoint):
+                self._blame(write.client, f"deletes {write.key}, which version {needed} needs, {why}")
+                return
+
+    def _instants(self, life: Life) -> list[tuple[int, str]]:
+        """The versions of a table that the instants name which its own lake keeps."""
+        found = []
+        for name, lake in self._lakes.items():
+            if lake.head is None or self._owners.get(life.root) != lake.head["lake"]:
+                continue
+            for seq, (since, versions) in lake.states.items():
+                for location, number in versions.items() if seq >= lake.head.get("horizon", 0) else ():
+                    named = life.at(number) if self._root(name, location) == life.root else None
+                    if named is not None and named.at <= since:
+                        found.append((number - life.first, f"which entry {seq} of {name} names"))
+        return found
 
     def _life(self, key: str) -> Life | None:
         parts = key.split("/")

@@ -2,8 +2,8 @@
 
 That is right only where a client that knows nothing of LakeVilla did it: then this part of the commit stays,
 all other parts are rolled back, and HEAD flags the table. A commit is rolled back by an entry whose attempt
-is the commit's with `-inverse` appended; a client that removed its files or changed the table's definition
-before that entry prevents this.
+is the commit's with `-inverse` appended; a client that removed its files, may have deleted rows of them, or
+changed the table's definition before that entry prevents this.
 """
 
 import json
@@ -68,7 +68,7 @@ def torn_parts(objects: Mapping[str, bytes], txn: str) -> dict[str, int]:
     for root in table_roots(objects):
         commits = read_log(objects, root).commits
         for number, commit in enumerate(commits):
-            if _is_of(commit, txn) and _is_built_on(commit, commits[number + 1 :]):
+            if _is_of(commit, txn) and is_built_on(commit, commits[number + 1 :]):
                 found[root] = commit.version
     return found
 
@@ -96,11 +96,13 @@ def _is_of(commit: Commit, txn: str) -> bool:
     return commit.ours.get("txn") == txn and not str(commit.ours.get("attempt")).endswith(INVERSE)
 
 
-def _is_built_on(commit: Commit, later: Iterable[Commit]) -> bool:
+def is_built_on(commit: Commit, later: Iterable[Commit]) -> bool:
+    """Whether an outside client built on this version before it was rolled back."""
     rolled_back = f"{commit.ours.get('attempt')}{INVERSE}"
     for other in later:
         if other.ours.get("attempt") == rolled_back:
             return False
-        if not other.ours and (commit.adds.keys() & set(other.removes) or other.redefines):
+        touched = {*other.removes, *other.shadows}
+        if not other.ours and (commit.adds.keys() & touched or other.redefines):
             return True
     return False

@@ -1,6 +1,6 @@
 """Which statements run on tables of which formats.
 
-Every tenth statement in `make test`, the others in `make test-long`, on the formats in turns; with
+Every tenth statement (`some`) in `make test`, the others in `make test-long`, on the formats in turns; with
 `make conformance` all statements on all formats.
 """
 
@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 
-from tests.support.extent import one_in
-
 SEEDS = "LAKEVILLA_CONFORMANCE_SEEDS"
 FORMATS = ("delta", "iceberg", "mixed")
 """Of all tables, or of every second one."""
@@ -20,22 +18,22 @@ _ALL = SEEDS in os.environ
 _TURNS = ("delta", "iceberg", "delta", "mixed")
 
 
+def some(step: int) -> pytest.MarkDecorator:
+    """Every `step`-th case in `make test`, and all of them with `make conformance`."""
+    return pytest.mark.sampled(1 if _ALL else step)
+
+
 def chosen(statements: Mapping[str, Sequence[str]]) -> list[Any]:
     """Of statements by topic: the formats of the tables and the text, for tests with `twins` and `text`."""
     every = [(f"{topic}-{n}", text) for topic, texts in statements.items() for n, text in enumerate(texts)]
     if _ALL:
         return [pytest.param(f, text, id=f"{name}-{f}") for name, text in every for f in FORMATS]
-    return one_in(
-        10,
-        (
-            pytest.param(f, text, id=f"{name}-{f}")
-            for (name, text), f in zip(every, cycle(_TURNS), strict=False)
-        ),
-    )
+    return [
+        pytest.param(f, text, id=f"{name}-{f}") for (name, text), f in zip(every, cycle(_TURNS), strict=False)
+    ]
 
 
-def seeds() -> list[Any]:
+def seeds() -> list[tuple[str, int]]:
     """The formats of the tables and the seed of generated statements."""
     first, _, end = os.environ.get(SEEDS, "0:100").partition(":")
-    found = [(_TURNS[seed % len(_TURNS)], seed) for seed in range(int(first), int(end))]
-    return [*found] if _ALL else one_in(6, found)
+    return [(_TURNS[seed % len(_TURNS)], seed) for seed in range(int(first), int(end))]

@@ -7,7 +7,7 @@ import pytest
 
 import lakevilla as lv
 from tests.conformance.engines.both import Outcome, Twins, compared
-from tests.conformance.engines.choice import chosen
+from tests.conformance.engines.choice import chosen, some
 from tests.conformance.engines.comparison import difference
 from tests.conformance.engines.statements.changes import CHANGES
 
@@ -18,6 +18,7 @@ def twins_of(quick: object, tmp_path_factory: pytest.TempPathFactory) -> Callabl
     return cache(lambda formats: Twins(tmp_path_factory.mktemp("changing"), quick, formats))
 
 
+@some(10)
 @pytest.mark.parametrize(("twins", "text"), chosen(CHANGES), indirect=["twins"])
 def test_change_leaves_the_same_tables_on_both_engines(twins: Twins, text: str) -> None:
     before = versions(twins.local)

@@ -3,11 +3,12 @@
 import pytest
 
 from tests.conformance.engines.both import Outcome, Twins, compared
-from tests.conformance.engines.choice import chosen
+from tests.conformance.engines.choice import chosen, some
 from tests.conformance.engines.known_refusals import STATEMENTS as REFUSED
 from tests.conformance.engines.statements.topics import NAMES, QUERIES
 
 
+@some(10)
 @pytest.mark.parametrize(("twins", "text"), chosen(QUERIES), indirect=["twins"])
 def test_query_gives_the_same_on_both_engines(twins: Twins, text: str) -> None:
     differs = compared(text, Outcome.of(twins.local, text), Outcome.of(twins.spark, text))

@@ -20,7 +20,7 @@ def client(place: Path) -> tuple[lv.Lake, Hooked]:
 def log(tmp_path: Path) -> Path:
     """The log of a table that is about to get its next checkpoint."""
     lake, _ = client(tmp_path)
-    lake.create("t", "id BIGINT")
+    lake.create("t", "id BIGINT", properties={"delta.checkpointInterval": "10"})
     for number in range(ROWS - 1):
         lake.append("t", [{"id": number}])
     return tmp_path / "t" / "_delta_log"

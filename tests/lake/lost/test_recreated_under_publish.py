@@ -28,6 +28,7 @@ def _log(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in found}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("suspended", SUSPENDED)
 @pytest.mark.parametrize("commits", [None, 0, 2, 4], ids=lambda count: f"recreated with {count}")
 @pytest.mark.parametrize("kind", KINDS)

@@ -138,6 +138,11 @@ def test_commit_that_was_sent_after_vacuum_deleted_its_uploads_is_rolled_back(
     store.hook = None
     fresh = lv.Lake(tmp_path, engine="local", storage_options=OPTIONS, environment=clock)
     assert _ids(fresh) == [1]
+    newest = fresh.history("t", limit=1)[0]
+    assert newest.operation == "ROLLBACK"
+    told = fresh.outcome(tx.id)
+    assert told.state == "undecided"
+    assert f"rolled back, by version {newest.version} of 't'" in told.advice
     fresh.append("t", [{"id": 3, "v": 3}])
     assert _ids(fresh) == [1, 3]
 

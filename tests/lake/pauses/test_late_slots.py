@@ -1,7 +1,10 @@
 """A slot that is created days after its entry was made: the tables' logs may have been cleaned up before."""
 
+import os
+import time
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event, Thread
 
 import pyarrow as pa
 import pytest
@@ -38,11 +41,13 @@ def other(tmp_path: Path, clock: Clock) -> lv.Lake:
     return lv.Lake(tmp_path, engine="local", storage_options=OPTIONS, environment=clock)
 
 
-def _open(tmp_path: Path, clock: Clock, store: Hooked, features: lv.Features) -> lv.Transaction:
+def _open(
+    tmp_path: Path, clock: Clock, store: Hooked, features: lv.Features, table_format: str = "delta"
+) -> lv.Transaction:
     """A transaction that has changed two tables."""
     lake = lv.Lake(tmp_path, engine="local", store=store, environment=clock)
     for name in "ab":
-        lake.create(name, "id BIGINT, v BIGINT")
+        lake.create(name, "id BIGINT, v BIGINT", format=table_format)
         lake.append(name, [{"id": 1, "v": 1}])
     tx = lake.transaction(features)
     for name in "ab":
@@ -50,7 +55,25 @@ def _open(tmp_path: Path, clock: Clock, store: Hooked, features: lv.Features) ->
     return tx
 
 
-def _sleep(tmp_path: Path, clock: Clock, store: Hooked, cleaned: str, then: Callable[[], None]) -> None:
+def _clean(folder: Path, table_format: str = "delta", begin: int = 10) -> None:
+    """Another client appends three rows, and cleans the log, but for what is newest."""
+    client = OUTSIDERS[table_format]
+    for number in range(3):
+        client.append(folder, pa.table({"id": [begin + number], "v": [0]}))
+    if table_format == "delta":
+        DeltaTable(str(folder)).create_checkpoint()
+    for version in range(client.version(folder)):
+        (folder / client.entry(version)).unlink(missing_ok=True)
+
+
+def _sleep(
+    tmp_path: Path,
+    clock: Clock,
+    store: Hooked,
+    cleaned: str,
+    then: Callable[[], None],
+    table_format: str = "delta",
+) -> None:
     """Right before the slot is created its client sleeps. Others append to these tables, and clean their
     logs, but for what is newest."""
 
@@ -59,12 +82,7 @@ def _sleep(tmp_path: Path, clock: Clock, store: Hooked, cleaned: str, then: Call
             return
         store.hook = None
         for name in cleaned:
-            for number in range(3):
-                OUTSIDERS["delta"].append(tmp_path / name, pa.table({"id": [10 + number], "v": [0]}))
-            table = DeltaTable(str(tmp_path / name))
-            table.create_checkpoint()
-            for version in range(table.version()):
-                (tmp_path / name / "_delta_log" / f"{version:020d}.json").unlink(missing_ok=True)
+            _clean(tmp_path / name, table_format)
         clock.ahead += 5 * DAY
         then()
 
@@ -94,45 +112,102 @@ def test_slot_created_after_the_logs_were_cleaned_is_refused(
         other.append(name, [{"id": 20, "v": 0}])
 
 
-def test_slot_created_after_the_logs_were_cleaned_is_refused_by_a_client_that_finds_it(
-    tmp_path: Path, clock: Clock, store: Hooked, other: lv.Lake, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tx = _open(tmp_path, clock, store, lv.R | lv.CT | lv.I)
-    _sleep(tmp_path, clock, store, "a", lambda: None)
-
-    def die(_: Premise) -> None:
-        raise Died
-
+def _decide_and_die(tx: lv.Transaction, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client dies right after its slot was created."""
     with monkeypatch.context() as patched:
-        patched.setattr(Premise, "decided", die)
+        patched.setattr(Premise, "decided", _die)
         with pytest.raises(Died):
             tx.commit()
+
+
+@pytest.mark.parametrize("days", [0, 5])
+@pytest.mark.parametrize("table_format", ["delta", "iceberg"])
+def test_slot_created_after_the_logs_were_cleaned_is_refused_by_a_client_that_finds_it(
+    tmp_path: Path,
+    clock: Clock,
+    store: Hooked,
+    other: lv.Lake,
+    monkeypatch: pytest.MonkeyPatch,
+    table_format: str,
+    days: int,
+) -> None:
+    tx = _open(tmp_path, clock, store, lv.R | lv.CT | lv.I, table_format)
+    _sleep(tmp_path, clock, store, "a", lambda: None, table_format)
+    _decide_and_die(tx, monkeypatch)
+    clock.ahead += days * DAY
     other.recover()
     assert other.outcome(tx.id).state != "torn"
     other.append("a", [{"id": 20, "v": 0}])
     assert (_ids(other, "a"), _ids(other, "b")) == ([1, *OTHERS, 20], [1])
+    assert sorted(row["id"] for row in OUTSIDERS[table_format].rows(tmp_path / "a")) == [1, *OTHERS, 20]
 
 
-def test_log_cleaned_long_after_its_slot_was_created_leaves_the_table_torn(
+def test_log_cleaned_past_the_time_of_the_slot_leaves_the_table_torn(
     tmp_path: Path, clock: Clock, store: Hooked, other: lv.Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Then its part may have been published there before."""
+    """Then the part may have been published there, and its entry cleaned up."""
     tx = _open(tmp_path, clock, store, lv.R | lv.CT | lv.I)
     _sleep(tmp_path, clock, store, "a", lambda: None)
-
-    def die(_: Premise) -> None:
-        raise Died
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Premise, "decided", die)
-        with pytest.raises(Died):
-            tx.commit()
+    _decide_and_die(tx, monkeypatch)
     clock.ahead += 5 * DAY
+    _touch(tmp_path / "a", clock)
     other.recover()
     assert other.outcome(tx.id).state == "torn"
     assert [row["id"] for row in OUTSIDERS["delta"].rows(tmp_path / "b")] == [1]
+    assert OUTSIDERS["delta"].version(tmp_path / "a") == 4
     with pytest.raises(lv.Torn):
         other.append("a", [{"id": 20, "v": 0}])
+
+
+def test_client_that_passed_what_was_cleaned_up_does_not_publish_a_part_that_others_refused(
+    tmp_path: Path, clock: Clock, store: Hooked, other: lv.Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is suspended right before it publishes above the newest version, and others clean up below that."""
+    tx = _open(tmp_path, clock, store, lv.CT)
+    _sleep(tmp_path, clock, store, "", lambda: None)
+    _decide_and_die(tx, monkeypatch)
+    # Written before the slot was created, and met by the client that helps.
+    folder = tmp_path / "a"
+    for number in range(3):
+        OUTSIDERS["delta"].append(folder, pa.table({"id": [10 + number], "v": [0]}))
+    _touch(folder, clock, -2 * DAY)
+    slow = Hooked(open_store(str(tmp_path), OPTIONS, environment=clock))
+    helper = lv.Lake(tmp_path, engine="local", store=slow, environment=clock)
+
+    def clean_and_settle() -> None:
+        DeltaTable(str(folder)).create_checkpoint()
+        for version in range(4):
+            _log_entry(tmp_path, "a", version).unlink()
+        clock.ahead += 5 * DAY
+        other.recover()
+        assert other.outcome(tx.id).state != "torn"
+
+    def hook(kind: str, key: str) -> None:
+        if kind == "create" and key.endswith(f"a/_delta_log/{5:020d}.json"):
+            slow.hook = None
+            clean_and_settle()
+
+    slow.hook = hook
+    helper.recover()
+    assert slow.hook is None
+    assert (_ids(other, "a"), _ids(other, "b")) == ([1, *OTHERS], [1])
+
+
+def test_part_that_was_published_before_the_log_was_cleaned_below_it_leaves_the_table_torn(
+    tmp_path: Path, clock: Clock, store: Hooked, other: lv.Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tx = _open(tmp_path, clock, store, lv.CT)
+    _sleep(tmp_path, clock, store, "", lambda: None)
+    _decide_and_die(tx, monkeypatch)
+    with monkeypatch.context() as patched:
+        patched.setattr("lakevilla.settle.completion.move_head", _die)
+        with pytest.raises(Died):
+            other.recover()
+    DeltaTable(str(tmp_path / "a")).create_checkpoint()
+    for version in (0, 1):
+        _log_entry(tmp_path, "a", version).unlink()
+    other.recover()
+    assert (other.outcome(tx.id).state, _ids(other, "b")) == ("torn", [1])
 
 
 def test_owner_whose_slot_is_answered_late_deletes_what_it_creates_under_used_numbers(
@@ -171,5 +246,51 @@ def _die(*_: object) -> None:
     raise Died
 
 
+def _touch(folder: Path, clock: Clock, seconds: float = 0.0) -> None:
+    """The log's files are as old as if they had been written so long from now."""
+    for path in (folder / "_delta_log").iterdir():
+        os.utime(path, (time.time() + clock.ahead + seconds,) * 2)
+
+
 def _log_entry(tmp_path: Path, name: str, version: int) -> Path:
     return tmp_path / name / "_delta_log" / f"{version:020d}.json"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_slot_created_while_vacuum_deletes_its_uploads_is_taken(
+    tmp_path: Path, clock: Clock, store: Hooked, kind: str
+) -> None:
+    """Vacuum has asked the logs for commits, and is about to delete: the files are still there. The entry by
+    which it moved the horizon has the slot."""
+    tx = _open(tmp_path, clock, store, KINDS[kind])
+    tx._workspace.uploads.finish()
+    asleep, awake, raised = Event(), Event(), []
+
+    def sleep(request: str, key: str) -> None:
+        if request == "create" and key.startswith(SLOT):
+            store.hook = None
+            clock.ahead += 10 * DAY
+            asleep.set()
+            assert awake.wait(30)
+
+    def commit() -> None:
+        with pytest.raises(lv.Conflict, match="took too long") as error:
+            tx.commit()
+        raised.append(error)
+
+    def wake(request: str, key: str) -> None:
+        if request == "delete" and f"part-{tx.id}" in key and not awake.is_set():
+            awake.set()
+            client.join(30)
+
+    store.hook = sleep
+    client = Thread(target=commit)
+    client.start()
+    assert asleep.wait(30)
+    held = Hooked(open_store(str(tmp_path), OPTIONS, environment=clock))
+    held.hook = wake
+    lv.Lake(tmp_path, engine="local", store=held, environment=clock, lease_seconds=0.2).vacuum(dry_run=False)
+    fresh = lv.Lake(tmp_path, engine="local", storage_options=OPTIONS, environment=clock)
+    assert raised
+    assert (_ids(fresh, "a"), _ids(fresh, "b")) == ([1], [1])
+    assert fresh.outcome(tx.id).state != "committed"

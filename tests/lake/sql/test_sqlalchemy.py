@@ -242,3 +242,39 @@ def test_row_that_another_session_deleted_is_an_error(engine: sa.Engine) -> None
         with pytest.raises(sa.exc.OperationalError):
             second.commit()
     assert balances(engine) == [Decimal("7.00")]
+
+
+def test_views_comments_and_constraints_are_reflected(engine: sa.Engine, tmp_path: Path) -> None:
+    lake = lv.Lake(tmp_path, engine="local")
+    lake.sql(
+        "CREATE TABLE sales.Items (id BIGINT NOT NULL COMMENT 'the key', price INT) COMMENT 'what we sell'"
+    )
+    lake.sql("ALTER TABLE sales.Items ADD CONSTRAINT positive CHECK (price > 0)")
+    lake.sql("CREATE VIEW rich AS SELECT owner, balance FROM accounts WHERE balance > 50")
+    lake.sql("CREATE VIEW sales.cheap AS SELECT id FROM sales.Items WHERE price < 3")
+    found = sa.inspect(engine)
+    assert found.get_table_names() == ["accounts", "payments"]
+    assert (found.get_view_names(), found.get_view_names("sales")) == (["rich"], ["cheap"])
+    assert found.get_view_definition("rich").startswith("SELECT owner, balance")
+    assert found.has_table("rich")
+    assert [column["name"] for column in found.get_columns("rich")] == ["owner", "balance"]
+    assert found.get_columns("items", "sales")[0]["comment"] == "the key"
+    assert found.get_table_comment("items", "sales") == {"text": "what we sell"}
+    assert found.get_check_constraints("items", "sales") == [{"name": "positive", "sqltext": "price > 0"}]
+    assert found.get_table_comment("rich") == {"text": None}
+    assert (found.get_temp_table_names(), found.get_temp_view_names(), found.get_sequence_names()) == (
+        [],
+        [],
+        [],
+    )
+    with pytest.raises(sa.exc.NoSuchTableError):
+        found.get_view_definition("accounts")
+    for ask in (found.get_pk_constraint, found.get_indexes, found.get_table_comment, found.get_foreign_keys):
+        with pytest.raises(sa.exc.NoSuchTableError):
+            ask("none")
+    tables, views = sa.MetaData(), sa.MetaData()
+    tables.reflect(engine)
+    views.reflect(engine, views=True)
+    assert set(views.tables) - set(tables.tables) == {"rich"}
+    with engine.connect() as connection:
+        assert connection.execute(sa.select(views.tables["rich"].c.owner)).scalars().all() == ["Ada"]

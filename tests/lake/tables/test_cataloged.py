@@ -18,7 +18,7 @@ from tests.support.warehouses import ROWS, SCHEMA, Warehouse, warehouse
 Outsider = Callable[[Warehouse], None]
 
 
-@pytest.fixture(params=["sql", "rest"])
+@pytest.fixture
 def house(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Warehouse]:
     with warehouse(request.param, tmp_path, "orders", "items") as made:
         yield made

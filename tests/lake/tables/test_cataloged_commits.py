@@ -12,7 +12,7 @@ from pyiceberg.table import CommitTableResponse
 
 import lakevilla as lv
 from lakevilla.formats.iceberg.log import catalog_log, publish
-from tests.support.warehouses import SCHEMA, Commit, Commits, Warehouse, client_of, warehouse
+from tests.support.warehouses import KINDS, SCHEMA, Commit, Commits, Warehouse, client_of, warehouse
 
 ALL = lv.R | lv.CT | lv.I
 
@@ -21,7 +21,7 @@ class Died(BaseException):
     """The client has died."""
 
 
-@pytest.fixture(params=["sql", "rest"])
+@pytest.fixture
 def house(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Warehouse]:
     with warehouse(request.param, tmp_path, "orders", "items") as made:
         yield made
@@ -250,8 +250,10 @@ def test_commit_that_passed_over_a_change_of_properties_is_known_as_ours(
     assert tx.receipt.versions == {"orders": 3}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dies", [_dies_before, _dies_after])
 @pytest.mark.parametrize("between", [False, True])
+@pytest.mark.parametrize("house", KINDS, indirect=True)
 def test_death_between_slot_and_version_is_settled_by_another_client(
     lake: lv.Lake, house: Warehouse, commits: Commits, dies: Callable, between: bool
 ) -> None:
@@ -309,6 +311,7 @@ def test_snapshot_that_came_and_was_rolled_back_is_not_overlooked(
     assert (house.rows(), house.version()) == ({1: 10, 2: 20, 3: 30}, 3)
 
 
+@pytest.mark.parametrize("house", KINDS, indirect=True)
 def test_main_that_went_back_and_forth_is_noticed_where_the_catalog_judges_here(
     lake: lv.Lake, house: Warehouse, commits: Commits
 ) -> None:

@@ -106,3 +106,41 @@ def test_tables_in_the_root_need_no_registration(lake: lv.Lake, tmp_path: Path) 
     assert report.registered == {}
     with pytest.raises(lv.InvalidInput, match="nothing"):
         lake.register_all(tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("SELECT * FROM delta.`{place}`", "lake.register('outside', '{place}')"),
+        ("SELECT * FROM iceberg.`{place}`", "lake.register('outside', '{place}')"),
+        ("INSERT INTO `{place}` VALUES (1)", "lake.register('outside', '{place}')"),
+        ("CREATE TABLE o (id BIGINT) LOCATION '{place}'", "lake.register('o', '{place}')"),
+        ("CREATE TABLE o LOCATION '{place}'", "lake.register('o', '{place}')"),
+        ("CREATE TABLE o (id BIGINT) LOCATION 'outside'", "lake.register('o', 'outside')"),
+        ("CREATE EXTERNAL TABLE o (id BIGINT) LOCATION '{place}'", "lake.register(name, location)"),
+        ("SELECT * FROM outside", "lake.register('outside', location)"),
+        ("CONVERT TO DELTA outside", "lake.register(name, location)"),
+    ],
+)
+def test_statement_that_means_a_table_elsewhere_names_register(tmp_path: Path, text: str, hint: str) -> None:
+    place = tmp_path / "outside"
+    lv.Lake(tmp_path, engine="local").create("outside", "id BIGINT")
+    lake = lv.Lake(tmp_path / "lake", engine="local")
+    with pytest.raises(lv.LakeVillaError) as error:
+        lake.sql(text.format(place=place))
+    assert hint.format(place=place) in str(error.value)
+    lake.register("outside", str(place))
+    assert lake.sql("SELECT * FROM outside").to_dicts() == []
+
+
+def test_files_in_the_place_of_a_table_name_append(tmp_path: Path) -> None:
+    with pytest.raises(lv.InvalidInput, match=r"lake\.append"):
+        lv.Lake(tmp_path, engine="local").sql("SELECT * FROM parquet.`/data/x.parquet`")
+
+
+def test_new_table_takes_a_path_as_its_location(tmp_path: Path) -> None:
+    lake = lv.Lake(tmp_path / "lake", engine="local")
+    lake.sql(f"CREATE TABLE far (id BIGINT) LOCATION '{tmp_path}/far'")
+    lake.sql("INSERT INTO far VALUES (1)")
+    assert (tmp_path / "far/_delta_log").is_dir()
+    assert lv.Lake(tmp_path / "lake", engine="local").read("far").to_dicts() == [{"id": 1}]

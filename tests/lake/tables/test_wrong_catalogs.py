@@ -20,7 +20,7 @@ class Died(BaseException):
     """Ends a client where a process would be killed."""
 
 
-@pytest.fixture(params=["sql", "rest"])
+@pytest.fixture
 def house(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Warehouse]:
     with warehouse(request.param, _folder(tmp_path, "right"), "orders", "items") as made:
         yield made

@@ -10,7 +10,6 @@ from lakevilla.predicates import ANYTHING
 from lakevilla.store.metered import Meter
 from tests.lake.vacuum.vacuum_lake import abort, open_lake, parquet
 from tests.support.clocks import DAY_MS, Days, date_files
-from tests.support.extent import one_in
 from tests.support.outsiders import OUTSIDERS, Outsider
 
 Rows = list[tuple[int, int]]
@@ -24,7 +23,8 @@ def clock() -> Days:
 SEEDS = [*(("delta", seed) for seed in range(2)), ("iceberg", 0), ("iceberg", 5)]
 
 
-@pytest.mark.parametrize(("table_format", "seed"), one_in(4, SEEDS), indirect=["table_format"])
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize(("table_format", "seed"), SEEDS, indirect=["table_format"])
 def test_versions_within_the_retention_are_readable_after_any_history(
     tmp_path: Path, clock: Days, seed: int, table_format: str
 ) -> None:

@@ -7,10 +7,10 @@ import pytest
 
 import lakevilla as lv
 from tests.golden.hand_written import TABLES, Folder, text, texts
-from tests.support.extent import one_in
 
 
-@pytest.mark.parametrize("name", one_in(3, ((name,) for name in TABLES)))
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("name", TABLES)
 def test_table_that_bends_the_specification_is_read_or_refused_on_spark(
     quick: Any, tmp_path: Path, name: str
 ) -> None:

@@ -33,6 +33,7 @@ from tests.spark.files.test_tables import VECTORS
 from tests.spark.interrupts import SLEEP_SECONDS, interrupted
 from tests.spark.servers.processes import free_ports, running, wait_for
 from tests.spark.statements.test_changes import CHANGES
+from tests.spark.statements.test_mistakes import refuse_unseen_mistakes
 from tests.spark.statements.test_names import NAMES, run_every_statement
 from tests.spark.statements.test_queries import QUERIES
 from tests.spark.statements.test_row_expressions import CHANCES
@@ -243,6 +244,11 @@ def test_files_are_pruned_as_the_session_reads_the_condition_through_connect(
         true = true_rows(remote, lake, CONDITIONS[::step])
         assert wrongly_pruned(lake, true) == []
         assert wrongly_selected(lake, true) == []
+
+
+@pytest.mark.long
+def test_mistake_is_found_where_no_file_is_read_through_connect(remote: Any, tmp_path: Path) -> None:
+    refuse_unseen_mistakes(remote, tmp_path)
 
 
 @pytest.mark.long

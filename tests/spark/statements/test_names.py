@@ -8,7 +8,6 @@ import pytest
 
 import lakevilla as lv
 from lakevilla.engines.spark.names import Names, beside, metadata_beside
-from tests.support.extent import one_in
 
 OURS = Names()
 NAMES = [
@@ -25,7 +24,8 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-@pytest.mark.parametrize(("columns", "made"), one_in(3, MADE))
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize(("columns", "made"), MADE)
 def test_every_statement_works_with_columns_of_any_name(
     quick: Any, tmp_path: Path, columns: list[str], made: str
 ) -> None:

@@ -106,6 +106,24 @@ def test_tab_completes_keywords_tables_and_columns(terminal: Terminal) -> None:
     assert "one" in terminal.run(" = 'Ada';")
 
 
+def test_tab_completes_views_and_their_columns(terminal: Terminal) -> None:
+    terminal.run("CREATE VIEW wealthy AS SELECT holder AS rich_holder FROM accounts;")
+    terminal.run("CREATE TEMPORARY VIEW poor_ones AS SELECT id AS poor_id FROM accounts;")
+    terminal.type("SELECT 1 AS one FROM weal\t")
+    terminal.expect("thy")
+    terminal.type(" WHERE rich\t")
+    terminal.expect("_holder")
+    assert "one" in terminal.run(" = 'Ada';")
+    terminal.type("SELECT 1 AS one FROM poor\t")
+    terminal.expect("_ones")
+    terminal.type(" WHERE poor_i\t")
+    terminal.expect("d")
+    assert "one" in terminal.run(" = 1;")
+    terminal.type("DROP VIEW weal\t")
+    terminal.expect("thy")
+    terminal.run(";")
+
+
 def test_prompt_shows_the_transaction_and_leaving_asks_twice(terminal: Terminal, folder: str) -> None:
     terminal.run("BEGIN;", "lake*>")
     assert "2 deleted" in terminal.run("DELETE FROM accounts;", "lake*>")

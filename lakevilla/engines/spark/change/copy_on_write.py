@@ -56,7 +56,7 @@ class Change:
         deleted = self._rows(whole)
         removed = tuple(whole)
         added: tuple[WrittenFile, ...] = ()
-        if rest:
+        if rest or (where is not None and not self._pruning.plans):
             done, touched = self._rewrite(rest, where, {}, tasks.DELETED)
             added, removed, deleted = done.added, removed + touched, deleted + done.counts[tasks.DELETED]
         return Rewritten(added, removed, Counts(deleted=deleted))
@@ -90,16 +90,13 @@ class Change:
         self, files: Sequence[DataFile], where: exp.Expr | None, given: Mapping[str, exp.Expr], kind: int
     ) -> tuple[Done, tuple[DataFile, ...]]:
         """Write the files' rows anew, those that match with their new values; the files that are gone
-        then."""
-        if not files:
-            return Done((), (0, 0, 0, 0), frozenset()), ()
+        then. Without files the statement is analysed all the same: a mistake in it is one in every state of
+        the table."""
         condition = "TRUE" if where is None else self.statement.text(where)
         texts = {name: self.statement.text(node) for name, node in given.items()}
         in_order = not any(node.find(exp.Query) for node in [*given.values(), where] if node is not None)
-        if not in_order:
+        if files and not in_order:
             files = self._matching(files, condition)
-            if not files:
-                return Done((), (0, 0, 0, 0), frozenset()), ()
         names = self.names
         view = self.statement.view(self.statement.reader.files(self.source, files, names))
         refuse_chance_of(self.statement, condition, f"{view} AS {self.called}")
@@ -115,6 +112,8 @@ class Change:
             marked = self._computed(texts, marked, hit, values)
         extra = {names.kind: names.kind, names.file: names.file}
         rows = new_rows(self.statement, self.target, values, marked, extra, hit, names=names)
+        if not files:
+            return Done((), (0, 0, 0, 0), frozenset()), ()
         done = self.writer.write(self.target, rows, rows_of(files), files if in_order else None)
         if not in_order:
             return done, tuple(files)

@@ -29,6 +29,7 @@ from lakevilla.engines.spark.scan.pruning import (
     refuse_chance_of,
 )
 from lakevilla.engines.spark.scan.queries import Statement
+from lakevilla.engines.spark.session.jvm import driver_side
 from lakevilla.engines.spark.types import quoted
 from lakevilla.engines.spark.write import tasks
 from lakevilla.engines.spark.write.writer import NewRows, new_rows, rows_in, rows_of
@@ -80,7 +81,11 @@ class Merge:
         if not self.clauses.not_matched_by_source:
             predicate = self._predicate(data, view)
         found = self._matches(source.files(predicate), view)
-        parts = [self._rewriting(found, view)] if found.touched else []
+        parts = []
+        if self.clauses.matched or self.clauses.not_matched_by_source:
+            # Analysed also where no file is rewritten: a mistake is one in every state of the table.
+            rewriting = self._rewriting(found, view)
+            parts = [rewriting] if found.touched else []
         if self.clauses.not_matched:
             parts.append(self._inserting(found.matched, view))
         if not parts:
@@ -182,7 +187,8 @@ class Merge:
         clauses, statement = self.clauses, self.change.statement
         s = quoted(clauses.source_alias)
         alone = f"{view} AS {s}"
-        if matched:
+        if matched or not driver_side(statement.reader.session):
+            # Without a plan of the condition, here Spark reads it for the first time.
             old = statement.view(statement.reader.files(self.change.source, matched, self.change.names))
             on = statement.text(clauses.on)
             t = f"{old} AS {quoted(clauses.target_alias)}"

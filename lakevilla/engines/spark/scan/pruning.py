@@ -42,6 +42,11 @@ class Pruning:
     source: Source
     resolve: Resolve
 
+    @property
+    def plans(self) -> bool:
+        """Whether Spark is asked, which then finds mistakes in conditions, too."""
+        return driver_side(self.statement.reader.session) is not None
+
     def matching(self, condition: exp.Expr | None, over: Callable[[str], str]) -> Predicate:
         """What every row of the target satisfies for which the condition may be true.
 
@@ -52,13 +57,13 @@ class Pruning:
         refuse_chance(condition)
         text = self.statement.text(condition)
         found = self._planned(lambda view: f"{over(view)} {text}")
-        return predicate_of(_certain(condition, self.resolve), self.resolve) if found is None else found
+        return predicate_of(certain(condition, self.resolve), self.resolve) if found is None else found
 
     def remaining(self, condition: exp.Expr, over: Callable[[str], str]) -> Predicate:
         """What every row of the target satisfies for which the condition may be false or null."""
         text = self.statement.text(condition)
         found = self._planned(lambda view: f"{over(view)} NOT ({text}) OR ({text}) IS NULL")
-        return predicate_unless(_certain(condition, self.resolve), self.resolve) if found is None else found
+        return predicate_unless(certain(condition, self.resolve), self.resolve) if found is None else found
 
     def _planned(self, sql: Callable[[str], str]) -> Predicate | None:
         """The predicate of the target's scans in Spark's plan of a query; None if there is no JVM."""
@@ -122,13 +127,13 @@ def refuse_chance(*conditions: exp.Expr | None) -> None:
                 raise by_chance()
 
 
-def _certain(condition: exp.Expr, resolve: Resolve) -> exp.Expr:
-    """The condition, comparisons whose meaning depends on the session replaced by an unknown."""
+def certain(condition: exp.Expr, resolve: Resolve) -> exp.Expr:
+    """The condition, with everything whose meaning depends on the session replaced by an unknown."""
     if isinstance(condition, exp.Paren | exp.Not):
-        return type(condition)(this=_certain(condition.this, resolve))
+        return type(condition)(this=certain(condition.this, resolve))
     if isinstance(condition, exp.And | exp.Or):
         return type(condition)(
-            this=_certain(condition.this, resolve), expression=_certain(condition.expression, resolve)
+            this=certain(condition.this, resolve), expression=certain(condition.expression, resolve)
         )
     if isinstance(condition, exp.Is) and isinstance(condition.expression, exp.Null):
         return condition

@@ -22,7 +22,7 @@ from lakevilla.engines.spark.session.frames import in_session
 from lakevilla.engines.spark.session.own_names import is_file, is_view
 from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput
-from lakevilla.sql.dialect import DIALECT
+from lakevilla.sql.dialect import DIALECT, exact_text
 from lakevilla.sql.tables import read_table, table_nodes
 from lakevilla.sql.words.suggestions import unknown_column
 
@@ -74,7 +74,7 @@ class Statement:
         if odd and self._has("spark.sql.parser.escapedStringLiterals"):
             for node in odd:
                 node.replace(_as_bytes(node.name))
-        return str(holder.this.sql(dialect=DIALECT, normalize_functions=False))
+        return exact_text(holder.this)
 
     @property
     def is_ansi(self) -> bool:

@@ -8,6 +8,7 @@ in each case, but not its bytes, and a reader that has seen its footer must find
 import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -21,29 +22,70 @@ from lakevilla.files.projection import adapt_column
 from lakevilla.formats.delta.checkpoints.columns import REMOVE
 from lakevilla.formats.delta.checkpoints.reader import gather, part_readers
 from lakevilla.formats.delta.checkpoints.rows import Shape, checkpoint_tables, remove_column
-from lakevilla.formats.delta.definition.properties import whole_number
+from lakevilla.formats.delta.checkpoints.schedule import Unfolded, is_due
 from lakevilla.formats.delta.log.actions import Commit
 from lakevilla.formats.delta.log.entry import VECTOR_MARK, identity_of
-from lakevilla.formats.delta.log.listing import Checkpoint, list_log, read_hint
+from lakevilla.formats.delta.log.listing import Checkpoint, Listing, Segment, list_log, read_hint
 from lakevilla.formats.delta.log.paths import LAST_CHECKPOINT, LOG, checkpoint_key, checkpoint_v2_key
 from lakevilla.formats.delta.log.tail import piece_readers
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.uuids import dashed
 from lakevilla.store.port import Exists, Store
 
-_INTERVAL = 10
+
+def write_if_due(store: Store, environment: Environment, snapshot: DeltaSnapshot) -> str | None:
+    """Write the checkpoint of this version, which is considered for one, if it pays off (`schedule`). Gives
+    what `write_checkpoint` does."""
+    before = _Before.find(store, snapshot.version)
+    return (
+        _write(store, environment, snapshot, before)
+        if is_due(snapshot.properties, before.unfolded())
+        else None
+    )
 
 
-def is_due(snapshot: DeltaSnapshot) -> bool:
-    """Whether this version is one that the table wants a checkpoint of."""
-    interval = whole_number(snapshot.properties, "delta.checkpointInterval", _INTERVAL)
-    return snapshot.version > 0 and snapshot.version % max(1, interval) == 0
+def write_checkpoint(store: Store, environment: Environment, snapshot: DeltaSnapshot) -> str | None:
+    """Write the checkpoint of this version, and the hint that points to it; the checkpoint's key, or None if
+    another client has written it."""
+    return _write(store, environment, snapshot, _Before.find(store, snapshot.version))
 
 
-def write_checkpoint(store: Store, environment: Environment, snapshot: DeltaSnapshot) -> None:
-    """Write the checkpoint of this version, and the hint that points to it."""
+@dataclass(frozen=True)
+class _Before:
+    """What makes a version without a checkpoint of its own: the one before and the entries since.
+    `hinted_bytes` is that checkpoint's size with its sidecars, as far as the hint names it."""
+
+    listing: Listing
+    segment: Segment
+    hinted_bytes: int
+
+    @staticmethod
+    def find(store: Store, version: int) -> "_Before":
+        hint = read_hint(store)
+        start = hint.version if hint is not None and hint.version < version else 0
+        listing = list_log(store, start)
+        if start not in listing.checkpoints and start:
+            listing = list_log(store)
+        # The checkpoint of this version itself may be there already, or be the one that we replace.
+        listing.checkpoints.pop(version, None)
+        segment = listing.segment(version)
+        if segment is None:
+            raise Corrupt(f"the Delta log that held version {version} was deleted", version=version)
+        found = segment.checkpoint
+        known = hint is not None and found is not None and hint.version == found.version
+        return _Before(listing, segment, (hint.sizes[0] or 0) if hint is not None and known else 0)
+
+    def unfolded(self) -> Unfolded:
+        found, version = self.segment.checkpoint, self.segment.version
+        first = 0 if found is None else found.version + 1
+        entries = [meta.size for number, meta in self.listing.commits.items() if first <= number <= version]
+        size = None if found is None else max(self.hinted_bytes, sum(part or 0 for part in found.sizes))
+        return Unfolded(size, len(entries), sum(entries))
+
+
+def _write(store: Store, environment: Environment, snapshot: DeltaSnapshot, before: _Before) -> str | None:
     oldest_ms = environment.now_ms() - snapshot.retention_ms
-    tombstones = _tombstones(store, environment, snapshot.version, oldest_ms)
+    tombstones = _tombstones(store, environment, before.segment, oldest_ms)
     shape = Shape.of(snapshot.layout)
     data, actions, files = _encode(checkpoint_tables(snapshot, tombstones, shape), shape.schema)
     hint: dict[str, Any] = {
@@ -61,8 +103,17 @@ def write_checkpoint(store: Store, environment: Environment, snapshot: DeltaSnap
             "modificationTime": environment.now_ms(),
         }
     if isinstance(store.create(key, data), Exists):
-        return
+        return None
     store.put(LAST_CHECKPOINT, json.dumps(hint, separators=(",", ":")).encode())
+    return key
+
+
+def delete_checkpoint(store: Store, key: str) -> None:
+    """Take the checkpoint that we have written out of the log again, and the hint if it points to it."""
+    hint = read_hint(store)
+    store.delete(key)
+    if hint is not None and hint.keys == (key,):
+        store.delete(LAST_CHECKPOINT)
 
 
 def _encode(tables: Iterator[pa.Table], schema: pa.Schema) -> tuple[bytes, int, int]:
@@ -76,22 +127,12 @@ def _encode(tables: Iterator[pa.Table], schema: pa.Schema) -> tuple[bytes, int, 
     return sink.getvalue(), actions, files
 
 
-def _tombstones(store: Store, environment: Environment, version: int, oldest_ms: int) -> pa.ChunkedArray:
+def _tombstones(store: Store, environment: Environment, segment: Segment, oldest_ms: int) -> pa.ChunkedArray:
     """The `remove` actions at this version that vacuum still needs.
 
     A snapshot does not carry them, because reading never needs them: they are collected here from the
     checkpoint before and the entries since.
     """
-    hint = read_hint(store)
-    start = hint.version if hint is not None and hint.version < version else 0
-    listing = list_log(store, start)
-    if start not in listing.checkpoints and start:
-        listing = list_log(store)
-    # The checkpoint of this version itself may be there already, or be the one that we replace.
-    listing.checkpoints.pop(version, None)
-    segment = listing.segment(version)
-    if segment is None:
-        raise Corrupt(f"the Delta log that held version {version} was deleted", version=version)
     commits = [commit for part in environment.fan_out(piece_readers(store, segment.tail)) for commit in part]
     old = checkpoint_removes(store, environment, segment.checkpoint)
     return _reconciled(old, commits, oldest_ms)

@@ -25,6 +25,8 @@ IN_COMMIT = "delta.enableInCommitTimestamps"
 IN_COMMIT_VERSION = "delta.inCommitTimestampEnablementVersion"
 IN_COMMIT_TIME = "delta.inCommitTimestampEnablementTimestamp"
 APPEND_ONLY = "delta.appendOnly"
+LOG_RETENTION = "delta.logRetentionDuration"
+LOG_CLEANUP = "delta.enableExpiredLogCleanup"
 
 _UNITS_MS: Mapping[str, int] = {
     "microsecond": 0,
@@ -172,11 +174,11 @@ _CHECKS: Mapping[str, Callable[[str], bool]] = {
     "delta.dataSkippingStatsColumns": lambda value: bool(column_list(value)),
     "delta.deletedFileRetentionDuration": _interval,
     "delta.enableDeletionVectors": _boolean,
-    "delta.enableExpiredLogCleanup": _boolean,
+    LOG_CLEANUP: _boolean,
     IN_COMMIT: _boolean,
     "delta.enableTypeWidening": _boolean,
     "delta.isolationLevel": _one_of("serializable", "writeserializable"),
-    "delta.logRetentionDuration": _interval,
+    LOG_RETENTION: _interval,
     "delta.randomPrefixLength": _number_from(1),
     "delta.randomizeFilePrefixes": _boolean,
     "delta.setTransactionRetentionDuration": _interval,

@@ -25,10 +25,11 @@ from lakevilla.formats.delta.files.statistics_json import has_bounds, parse_text
 from lakevilla.pruning import Bounds
 
 _ROWS = ("numRecords",)
+_TIGHT = ("tightBounds",)
 _KINDS = ("minValues", "maxValues", "nullCount")
 _CUT_LENGTH = 32
 _ABOVE_ALL = "\U0010ffff"
-_EXACT_DIGITS = 15
+EXACT_DIGITS = 15
 _ROOM = 60
 
 
@@ -54,6 +55,7 @@ class BlockBounds:
         self._known: dict[Leaf, Bounds] = {}
         self._partitions: dict[tuple[str, pa.DataType], pa.Array] = {}
         self._rows: pa.Array | None = None
+        self._tight: pa.Array | None = None
 
     def load(self, leaves: Sequence[Leaf]) -> None:
         """Read what is not known yet of these columns, all at once."""
@@ -62,7 +64,7 @@ class BlockBounds:
         if not missing:
             return
         pieces = list(_pieces(self._block, missing))
-        self._rows = _concat([piece[_ROWS] for piece in pieces], pa.int64())
+        self._keep(pieces)
         for leaf in missing:
             self._known[leaf] = _bounds(pieces, leaf, self._rows)
 
@@ -72,9 +74,25 @@ class BlockBounds:
 
     def rows(self) -> pa.Array | None:
         """How many rows each file holds, or None if telling it would take a request."""
-        if self._rows is None and self._block.at_hand:
-            self._rows = _concat([piece[_ROWS] for piece in _pieces(self._block, [])], pa.int64())
+        return self.counts() if self._rows is not None or self._block.at_hand else None
+
+    def counts(self) -> pa.Array:
+        """The same, also if that takes a request; null where statistics do not tell it."""
+        if self._rows is None:
+            self._keep(list(_pieces(self._block, [])))
+        assert self._rows is not None
         return self._rows
+
+    def tight(self) -> pa.Array:
+        """Whether the bounds of each file are exact; null where statistics do not tell it."""
+        if self._tight is None:
+            self._keep(list(_pieces(self._block, [])))
+        assert self._tight is not None
+        return self._tight
+
+    def _keep(self, pieces: "list[Piece]") -> None:
+        self._rows = _concat([piece[_ROWS] for piece in pieces], pa.int64())
+        self._tight = _concat([piece[_TIGHT] for piece in pieces], pa.bool_())
 
     def partition(self, name: str, data_type: pa.DataType) -> pa.Array:
         """The typed values of a partition column, by its physical name."""
@@ -96,10 +114,10 @@ Piece = dict[tuple[str, ...], pa.Array]
 
 
 def _pieces(block: FileBlock, leaves: Sequence[Leaf]) -> Iterator[Piece]:
-    paths = [_ROWS] + [(kind, *leaf.path) for leaf in leaves for kind in _KINDS]
+    paths = [_ROWS, _TIGHT] + [(kind, *leaf.path) for leaf in leaves for kind in _KINDS]
     structs = block.parsed([".".join(path) for path in paths])
     if structs is None:
-        types: dict[tuple[str, ...], pa.DataType] = {_ROWS: pa.int64()}
+        types: dict[tuple[str, ...], pa.DataType] = {_ROWS: pa.int64(), _TIGHT: pa.bool_()}
         for leaf in leaves:
             types["nullCount", *leaf.path] = pa.int64()
             if leaf.bounded:
@@ -112,6 +130,7 @@ def _pieces(block: FileBlock, leaves: Sequence[Leaf]) -> Iterator[Piece]:
 def _unfold(statistics: pa.StructArray, leaves: Sequence[Leaf]) -> Piece:
     count = len(statistics)
     piece: Piece = {_ROWS: _cast(_member(statistics, _ROWS), pa.int64(), count)}
+    piece[_TIGHT] = _cast(_member(statistics, _TIGHT), pa.bool_(), count)
     for leaf in leaves:
         nulls = _member(statistics, ("nullCount", *leaf.path))
         piece["nullCount", *leaf.path] = _cast(nulls, pa.int64(), count)
@@ -149,7 +168,7 @@ def _bounds(pieces: list[Piece], leaf: Leaf, rows: pa.Array) -> Bounds:
     elif pa.types.is_string(leaf.type):
         long = pc.greater_equal(pc.utf8_length(maximum), _CUT_LENGTH)
         maximum = pc.if_else(long, pc.binary_join_element_wise(maximum, _ABOVE_ALL, ""), maximum)
-    elif pa.types.is_decimal(leaf.type) and leaf.type.precision > _EXACT_DIGITS:
+    elif pa.types.is_decimal(leaf.type) and leaf.type.precision > EXACT_DIGITS:
         minimum, maximum = _lowered(minimum), pc.negate(_lowered(pc.negate(maximum)))
     elif pa.types.is_floating(leaf.type):
         unknown = pc.or_(pc.is_nan(minimum), pc.is_nan(maximum))

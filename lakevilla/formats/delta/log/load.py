@@ -109,6 +109,17 @@ def is_same(store: Store, environment: Environment, known: State, *, rewritten: 
     return there.definition[1].id == known.definition[1].id
 
 
+def is_displaced(store: Store, known: State) -> bool:
+    """Whether a checkpoint of this version, which was just written, lies in a log that never had the version:
+    the log was deleted meanwhile, or is another table's. A clean-up deletes entries from below, and keeps the
+    one of the newest checkpoint."""
+    commit = read_entry(store, known.version)
+    if commit is not None:
+        return not _is_stored(known.info, commit.info)
+    commits = list_log(store).commits
+    return min(commits, default=-1) < known.version
+
+
 def _is_stored(info: Mapping[str, Any] | None, found: Mapping[str, Any] | None) -> bool:
     """Whether this `commitInfo`, which may hold values that JSON has no form for, is read back as `found`."""
     return found == info or bool(found == json.loads(json.dumps(info)))

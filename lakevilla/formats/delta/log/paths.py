@@ -19,6 +19,7 @@ _NAME = re.compile(
     r"|(?P<uuid>\.checkpoint\.[0-9a-fA-F-]{36}\.(?:json|parquet))"
     r"|\.(?P<end>\d{20})\.compacted\.json)"
 )
+_COMPANION = re.compile(r"(?P<version>\d{20})\.crc|\.(?P<of>\d{20})\..*\.crc")
 
 LogKind = Literal["commit", "classic", "multipart", "uuid", "compacted"]
 
@@ -78,6 +79,12 @@ def parse_log_key(key: str) -> LogName | None:
         return LogName("compacted", version, end) if end > version else None
     part, parts = int(found["part"]), int(found["parts"])
     return LogName("multipart", version, version, part, parts) if 1 <= part <= parts else None
+
+
+def parse_companion(key: str) -> int | None:
+    """The version of a checksum: Spark's of a version, or Hadoop's of another file of the log."""
+    found = _COMPANION.fullmatch(key.removeprefix(LOG))
+    return None if found is None else int(found["version"] or found["of"])
 
 
 def data_key(path: str, root: str) -> str:

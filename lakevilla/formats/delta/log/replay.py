@@ -52,6 +52,14 @@ class LiveBlock:
             yield start, batch, living[start : start + batch.num_rows]
             start += batch.num_rows
 
+    def identities(self, chosen: pa.Array) -> set[str]:
+        """The identities of the files at these places."""
+        names = [name for name in ("path", "deletionVector") if name in self.block.core.schema.names]
+        files = self.block.core.select(names).take(chosen)
+        if len(names) == 1:
+            return set(files.column("path").to_pylist())
+        return {identity_of(row) for row in files.to_pylist()}
+
     def without(self, hidden: frozenset[str]) -> "LiveBlock":
         """The block with these files dead."""
         if not hidden:

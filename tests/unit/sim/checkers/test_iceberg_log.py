@@ -60,6 +60,8 @@ def test_commit_tells_which_files_came_and_went():
         *((3, 1, 1), (4, 1, 0)),
     ]
     assert [commit.redefines for commit in commits] == [True, False, False, False]
+    # The deletes do not say which files they name.
+    assert [commit.shadows == frozenset(commits[0].adds) for commit in commits] == [False, True, False, False]
 
 
 def changed(version: int, change: Callable[[dict[str, Any]], None]) -> list[Write]:

@@ -101,6 +101,30 @@ def test_another_table_in_a_deleted_folder_begins_a_new_life() -> None:
     assert [life.id for life in story.lives.lives] == ["one", "two"]
 
 
+def test_checkpoint_of_a_deleted_log_spoils_the_folder_if_a_stranger_wrote_it_right_then() -> None:
+    for client, seconds, is_spoiled in (
+        ("stranger", 0.1, True),
+        ("stranger", 120.0, False),
+        ("c0", 0.1, False),
+    ):
+        story = Story()
+        story.begin()
+        story.write(10.0, "wrecker", f"{ROOT}/_delta_log/{0:020d}.json", None)
+        story.write(10.0 + seconds, client, f"{ROOT}/_delta_log/{4:020d}.checkpoint.parquet", b"")
+        assert (ROOT in story.lives.spoiled) == is_spoiled
+
+
+def test_checkpoint_of_a_log_that_was_deleted_hours_ago_is_found() -> None:
+    for hours, is_found in ((0.5, False), (2.0, True)):
+        story = Story()
+        story.begin()
+        story.write(10.0, "wrecker", f"{ROOT}/_delta_log/{0:020d}.json", None)
+        story.begin("two")
+        at = 10.0 + hours * 3600.0
+        story.write(at, "c0", f"{ROOT}/_delta_log/{4:020d}.checkpoint.parquet", b"")
+        assert bool(story.found) == is_found
+
+
 def drop(story: Story, number: int, at: float = 0.0) -> None:
     notice = {"lakevilla": {"txn": "d", "attempt": "d", "notice": {"dropped": True}}}
     line = json.dumps({"commitInfo": notice}).encode()
@@ -202,6 +226,41 @@ def test_newest_entry_that_its_client_takes_back_is_as_if_it_had_not_been() -> N
     assert story.found == []
 
 
+def take_back(story: Story, number: int, *actions: dict[str, Any]) -> None:
+    info = {"commitInfo": {"lakevilla": {"txn": "x", "attempt": "x-inverse"}}}
+    lines = "\n".join(json.dumps(action) for action in (info, *actions))
+    story.write(0.0, "c0", f"{ROOT}/_delta_log/{number:020d}.json", lines.encode())
+
+
+def test_version_that_does_nothing_is_no_change_and_its_inverse_takes_nothing_back() -> None:
+    story = Story(operation("x", Change("insert", 0, 7)))
+    story.begin()
+    story.version(1, txn="x")
+    take_back(story, 2)
+    assert story.found == []
+    assert story.lives.done[1, "t"] == 0
+
+
+def test_version_whose_files_were_not_there_is_right_once_its_inverse_follows() -> None:
+    change = Change("append", 0, 7)
+    story = Story(operation("x", change))
+    story.begin()
+    gone, back = {"remove": {"path": "a.parquet"}}, {"add": {"path": "a.parquet"}}
+    story.version(1, gone, {"add": {"path": "deleted.parquet"}}, txn="x")
+    assert "not there" in story.found[0]
+    take_back(story, 2, back, {"remove": {"path": "deleted.parquet"}})
+    assert story.found == []
+    assert story.lives.done[1, "t"] == 0
+
+
+def test_inverse_that_does_not_bring_back_what_its_version_removed_is_found() -> None:
+    story = Story(operation("x", Change("append", 0, 7)))
+    story.begin()
+    story.version(1, {"remove": {"path": "a.parquet"}}, {"add": {"path": "deleted.parquet"}}, txn="x")
+    take_back(story, 2, {"remove": {"path": "deleted.parquet"}})
+    assert any("takes version 1 back" in problem for problem in story.found)
+
+
 def test_entry_that_a_client_of_ours_deletes_is_found() -> None:
     story = Story()
     story.begin()
@@ -240,6 +299,19 @@ def test_entry_of_the_global_log_that_is_not_settled_never_goes() -> None:
     story.write(0.0, "c0", f"lake/_lakevilla/global/log/{1:020d}.json", b"{}")
     story.write(1.0, "c0", f"lake/_lakevilla/global/log/{1:020d}.json", None)
     assert "not settled" in story.found[0]
+
+
+def test_transaction_is_cut_short_if_its_lake_was_deleted_before_its_entry_was_settled() -> None:
+    for settled, expected in ((False, {"x"}), (True, set())):
+        story = Story()
+        for seq in range(2 if settled else 1):
+            head = {"lake": "L", "seq": seq, "tables": {}, "versions": {}, "tags": {}}
+            slot = json.dumps({"txn": "x"}).encode()
+            story.write(0.0, "c0", "lake/_lakevilla/global/HEAD.json", json.dumps(head).encode())
+            story.write(0.0, "c0", f"lake/_lakevilla/global/log/{1:020d}.json", slot)
+        for key in ("HEAD.json", f"log/{1:020d}.json"):
+            story.write(1.0, "wrecker", f"lake/_lakevilla/global/{key}", None)
+        assert story.keeping.cut_short == expected
 
 
 def test_head_that_jumps_is_found() -> None:

@@ -1,12 +1,14 @@
 """Torn tables: only an outside client that built on what had to be rolled back excuses a transaction."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from sim.checkers.atomicity import standing
 from sim.checkers.history import Operation
 from sim.checkers.isolation.cycles import Append
-from sim.checkers.tables.torn import Torn, torn_parts
+from sim.checkers.tables.commits import Commit, File
+from sim.checkers.tables.torn import Torn, is_built_on, torn_parts
 from sim.suites.tables import play
 from sim.world.bucket import Bucket
 
@@ -60,6 +62,14 @@ def ended(outcome: Any = "torn") -> Operation:
 
 def test_table_on_which_an_outside_client_built_is_torn():
     assert torn_parts(table("a", FIRST, COMMIT, COMPACTED), TXN) == {"a": 1}
+
+
+def test_table_where_an_outside_client_deleted_rows_of_unnamed_files_is_torn():
+    before = Commit(3, adds={"new": File("new", "new")}, ours={"txn": TXN, "attempt": "a1"})
+    vague = Commit(4, adds={"other#deletes": File("other", "other", ("deletes",))}, removes=["other"])
+    assert not is_built_on(before, [vague])
+    assert is_built_on(before, [replace(vague, shadows=frozenset({"new", "other"}))])
+    assert not is_built_on(before, [replace(vague, shadows=frozenset({"other"}))])
 
 
 def test_table_that_somebody_else_tore_is_no_part_of_a_published_transaction():

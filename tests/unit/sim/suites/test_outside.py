@@ -25,7 +25,15 @@ BEGIN = {
 
 KEPT = [
     pytest.param("mixed", 9031, id="recreated-right-before-the-slot"),
+    pytest.param("mixed", 50052, id="rolled-back-because-uploads-were-deleted", marks=pytest.mark.long),
+    pytest.param("mixed", 50196, id="outcome-of-one-that-was-rolled-back", marks=pytest.mark.long),
     pytest.param("iceberg", 30007, id="made-anew-where-a-dropped-table-was-vacuumed", marks=pytest.mark.long),
+    pytest.param("delta", 50004, id="stranger-s-checkpoint-in-a-deleted-folder", marks=pytest.mark.long),
+    pytest.param("delta", 50018, id="unanswered-commit-applies-after-vacuum"),
+    pytest.param("delta", 50693, id="commit-of-another-lake-answered-after-its-log-was-cleaned"),
+    pytest.param("delta", 50747, id="version-without-its-files-rolled-back", marks=pytest.mark.long),
+    pytest.param("delta", 50671, id="commit-applied-and-cleaned-up-while-its-client-slept"),
+    pytest.param("delta", 50380, id="lake-deleted-before-its-entry-was-settled", marks=pytest.mark.long),
     pytest.param("delta", 30000, id="notice-in-a-deleted-lake-unanswered", marks=pytest.mark.long),
     pytest.param("delta", 30029, id="slept-until-the-table-was-recreated", marks=pytest.mark.long),
     pytest.param("delta", 30030, id="stranger-writes-to-a-dropped-table", marks=pytest.mark.long),

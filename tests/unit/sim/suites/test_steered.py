@@ -15,6 +15,7 @@ SEEDS = {"delta": range(3), "iceberg": range(3, 4), "mixed": range(4, 5)}
 PLANTED_SEEDS = 20
 
 BUGS = {
+    "log-is-not-asked-what-came-since-the-slot": "late",
     "slot-that-was-cleaned-away-is-decided-again": "slot",
     "stale-client-goes-on-settling": "settle",
     "version-of-an-open-entry-is-built-on": "half",
@@ -30,7 +31,7 @@ def test_first_seeds_show_no_violation(formats: str, scenario: str) -> None:
         assert play(seed, formats=FORMATS[formats], scenario=scenario).violations == [], f"{scenario} {seed}"
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("scenario", [name for name, each in SCENARIOS.items() if not each.dies])
 def test_client_falls_asleep_and_knows_in_the_end_what_became_of_its_commit(scenario: str) -> None:
     report = play(0, scenario=scenario)
     assert report.faults["asleep, steered"] == 1

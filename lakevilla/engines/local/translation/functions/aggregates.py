@@ -44,6 +44,8 @@ class Tail:
 Rule = Callable[[list[Typed], Tail], Typed]
 _RULES: dict[str, tuple[Rule, int, int]] = {}
 _WINDOW_ONLY: set[str] = set()
+_SKIPPING = {"first", "first_value", "any_value", "last", "last_value", "nth_value", "lead", "lag"}
+"""The functions that may skip NULLs."""
 
 
 def is_aggregate(name: str) -> bool:
@@ -66,6 +68,8 @@ def aggregate(name: str, arguments: list[Typed], tail: Tail) -> Typed:
         raise InvalidInput(f"{name} does not take {len(arguments)} arguments")
     if any(argument.aggregate for argument in arguments) and not tail.over:
         raise InvalidInput(f"{name}: an aggregate cannot be inside another one")
+    if tail.ignore_nulls and name not in _SKIPPING:
+        raise InvalidInput(f"{name} does not support IGNORE NULLS")
     if tail.over and tail.distinct:
         raise InvalidInput(f"{name}: a window function cannot be DISTINCT")
     result = rule(arguments, tail)
@@ -98,6 +102,8 @@ def _count(arguments: list[Typed], tail: Tail) -> Typed:
 
 @_rule("count_if", arity=(1, 1))
 def _count_if(arguments: list[Typed], tail: Tail) -> Typed:
+    if tail.distinct:
+        refuse("count_if(DISTINCT ...)")
     return Typed(tail.call("count", "*", f"{_flag(arguments[0], 'count_if')}"), pa.int64())
 
 
@@ -152,8 +158,10 @@ _statistic("var_samp", "variance", "var_samp")
 _statistic("var_pop", "var_pop")
 
 
-@_rule("percentile", arity=(2, 2))
+@_rule("percentile", arity=(2, 3))
 def _percentile(arguments: list[Typed], tail: Tail) -> Typed:
+    if len(arguments) > 2:
+        refuse("percentile with a frequency")
     share = arguments[1].constant
     if isinstance(share, bool) or (not isinstance(share, int | float) and not hasattr(share, "as_tuple")):
         refuse("percentile whose share is not one literal number")
@@ -210,7 +218,9 @@ _end("last", "last", "last_value")
 
 
 @_rule("grouping", arity=(1, 1))
-def _grouping(arguments: list[Typed], _: Tail) -> Typed:
+def _grouping(arguments: list[Typed], tail: Tail) -> Typed:
+    if tail != Tail():
+        raise InvalidInput("grouping() takes no DISTINCT, no FILTER and no OVER")
     return Typed(f"CAST(GROUPING({arguments[0].sql}) AS TINYINT)", pa.int8())
 
 

@@ -17,7 +17,14 @@ from lakevilla.engines.local.translation.functions.aggregates import (
 )
 from lakevilla.engines.local.translation.functions.scalars import call, is_scalar
 from lakevilla.engines.local.translation.functions.windows import definition, over
-from lakevilla.engines.local.translation.types.typed import Typed, is_list, list_of, mismatch, refuse
+from lakevilla.engines.local.translation.types.typed import (
+    Typed,
+    is_list,
+    list_of,
+    mismatch,
+    only,
+    refuse,
+)
 from lakevilla.errors import InvalidInput
 from lakevilla.sql.dialect import spark_text
 from lakevilla.sql.words.function_names import is_function
@@ -51,7 +58,10 @@ def called(expressions: "Expressions", name: str, arguments: list[exp.Expr], tai
 def _aggregate(expressions: "Expressions", name: str, arguments: list[exp.Expr], tail: Tail) -> Typed:
     if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
         arguments, tail = arguments[0].expressions, replace(tail, distinct=True)
+    if name == "count" and not arguments:
+        raise InvalidInput("count() needs an argument; count(*) counts rows")
     if name == "count" and len(arguments) == 1 and isinstance(arguments[0], exp.Star):
+        only(arguments[0])
         if tail.distinct:
             refuse("count(DISTINCT *)")
         arguments = []

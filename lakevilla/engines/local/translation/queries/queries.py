@@ -25,6 +25,7 @@ from lakevilla.engines.local.translation.types.casts import cast
 from lakevilla.engines.local.translation.types.coercion import common, common_type
 from lakevilla.engines.local.translation.types.typed import Typed, only, refuse
 from lakevilla.errors import InvalidInput
+from lakevilla.files.row_checks import optional
 from lakevilla.sql.dialect import spark_text
 
 _SET_OPERATIONS: dict[type[exp.Expr], str] = {
@@ -60,7 +61,7 @@ class Queries:
 
     def outputs(self, columns: list[tuple[str, pa.DataType]]) -> list[Output]:
         """Columns under fresh names of ours."""
-        found = [Output(name, self.fresh("c"), data_type) for name, data_type in columns]
+        found = [Output(name, self.fresh("c"), optional(data_type)) for name, data_type in columns]
         self.names.update((output.sql, output.name) for output in found)
         return found
 

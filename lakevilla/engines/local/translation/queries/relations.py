@@ -24,6 +24,14 @@ from lakevilla.sql.tables import is_common, read_table
 if TYPE_CHECKING:
     from lakevilla.engines.local.translation.queries.queries import Queries, Translated
 
+_SIDES = {
+    "": ("", "INNER", "CROSS", "SEMI", "ANTI"),
+    "LEFT": ("", "OUTER", "SEMI", "ANTI"),
+    "RIGHT": ("", "OUTER"),
+    "FULL": ("", "OUTER"),
+}
+"""The kinds of joins that Spark SQL has, by their side."""
+
 _GENERATORS = ("explode", "explode_outer", "posexplode", "posexplode_outer")
 
 
@@ -104,7 +112,7 @@ class From:
 
     def _relation(self, node: exp.Expr, lateral: bool = False) -> str:
         """The text of one relation; it becomes visible in the scope."""
-        only(node, "this", "db", "catalog", "alias", "version", "joins", "expressions", "with_")
+        only(node, "this", "db", "catalog", "alias", "version", "joins", "expressions")
         match node:
             case exp.Table() if isinstance(node.this, exp.Identifier):
                 return self._table(node)
@@ -118,6 +126,7 @@ class From:
             case exp.Values():
                 return self._derived(self.queries.values(node), node)
             case exp.Lateral() if not node.args.get("view"):
+                self._joins_inside(node.this)
                 return "LATERAL " + self._relation(_with_alias(node), lateral=True)
         return refuse(f"{spark_text(node)[:80]} in FROM")
 
@@ -174,8 +183,10 @@ class From:
     def _join(self, join: exp.Join) -> None:
         side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
         method = str(join.args.get("method") or "").upper()
-        if method not in ("", "NATURAL") or kind not in ("", "INNER", "OUTER", "CROSS", "SEMI", "ANTI"):
+        if method not in ("", "NATURAL") or kind not in _SIDES.get(side, ()):
             refuse(f"the join {spark_text(join)[:80]}")
+        if method and (kind in ("CROSS", "SEMI", "ANTI") or join.args.get("on") or join.args.get("using")):
+            raise InvalidInput("a NATURAL JOIN takes no ON and no USING, and is not CROSS, SEMI or ANTI")
         only(join, "this", "side", "kind", "method", "on", "using")
         before = len(self.scope.relations)
         text = self._relation(join.this)
@@ -202,7 +213,7 @@ class From:
             self.padded |= {relation.sql for relation in left}
 
     def _joins_inside(self, node: exp.Expr) -> None:
-        if isinstance(node, exp.Table) and node.args.get("joins"):
+        if node.args.get("joins"):
             refuse("a join nested in a join without parentheses")
 
     def _on(

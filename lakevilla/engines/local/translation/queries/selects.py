@@ -51,6 +51,8 @@ def translate_select(queries: "Queries", node: exp.Select, scope: Scope) -> tupl
     source = From(queries, scope)
     source.read(node)
     windows = {window.name.lower(): window for window in node.args.get("windows") or []}
+    if len(windows) < len(node.args.get("windows") or []):
+        raise InvalidInput("WINDOW defines a name more than once")
     expressions = Expressions(queries, scope, windows)
     where = node.args.get("where")
     condition = "" if where is None else _where(expressions, where.this)

@@ -1,6 +1,7 @@
 """Checkpoints that we write: their columns, what they keep, and what they leave out."""
 
 import io
+import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,10 @@ import pytest
 from lakevilla.environment import SystemEnvironment
 from lakevilla.formats.delta.checkpoints.writer import write_checkpoint
 from lakevilla.formats.delta.log.actions import Protocol
+from lakevilla.formats.delta.log.listing import list_log
+from lakevilla.model import Change
 from lakevilla.predicates import ANYTHING, Compare
+from lakevilla.store.metered import Meter
 from lakevilla.store.open import open_store
 from lakevilla.store.port import Store
 from tests.support.delta_writer import Writer
@@ -111,6 +115,40 @@ def test_a_checkpoint_holds_the_live_files_with_their_statistics(writer: Writer)
     assert [json.loads(add["stats"])["minValues"] for add in kinds["add"]] == [{"id": 1}, {"id": 3}]
     assert kinds["protocol"][0]["minWriterVersion"] == 2
     assert kinds["metaData"][0]["partitionColumns"] == ["p"]
+
+
+def checkpoints(store: Store) -> list[int]:
+    return sorted(list_log(store).checkpoints)
+
+
+def test_checkpoints_are_written_when_they_pay_off(calendar: Calendar) -> None:
+    meter = Meter()
+    writer = Writer(open_store("memory://", meter=meter), calendar)
+    snapshot = writer.create(SCHEMA)
+    spent = {}
+    for number in range(1, 61):
+        published = writer.publish(Change("WRITE", added=writer.write(snapshot, rows(number))), snapshot)
+        snapshot, before = published.snapshot, meter.snapshot()
+        writer.table.maintain(snapshot)
+        spent[number] = {kind: meter.snapshot()[kind] - before[kind] for kind in ("get", "list", "create")}
+    listing = list_log(writer.store)
+    due = [0, *sorted(listing.checkpoints)]
+    assert due[:2] == [0, 10]
+    assert 3 <= len(due) <= 5
+    for last, then in itertools.pairwise(due[1:]):
+        since = [listing.commits[version].size for version in range(last + 1, then + 1)]
+        assert sum(since) >= sum(filter(None, listing.checkpoints[last].sizes)) > sum(since[:-10])
+    assert {number for number, requests in spent.items() if any(requests.values())} == {*range(10, 61, 10)}
+    looks = [requests for number, requests in spent.items() if number % 10 == 0 and number not in due]
+    assert looks == [{"get": 1, "list": 1, "create": 0}] * (6 - len(due[1:]))
+    assert len(Writer(writer.store).latest().files()) == 60
+
+
+def test_interval_of_the_table_is_followed_exactly(writer: Writer, store: Store) -> None:
+    snapshot = writer.create(SCHEMA, properties={"delta.checkpointInterval": "3"})
+    for number in range(1, 10):
+        snapshot = writer.append(rows(number), snapshot)
+    assert checkpoints(store) == [3, 6, 9]
 
 
 def test_the_few_actions_lie_in_a_row_group_of_their_own(writer: Writer) -> None:

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from lakevilla.errors import Unsupported
+from lakevilla.errors import InvalidInput, Unsupported
 from tests.unit.engines.local.tables import Database, Table, schema
 
 
@@ -40,16 +40,33 @@ REFUSED = [
     ("SELECT a FROM t DISTRIBUTE BY a", "distribute"),
     ("SELECT a FROM t TABLESAMPLE (10 PERCENT)", "sample"),
     ("SELECT * FROM t PIVOT (sum(a) FOR s IN ('x'))", "pivots"),
-    ("SELECT a FROM t QUALIFY row_number() OVER (ORDER BY a) = 1", "qualify"),
     ("WITH RECURSIVE r AS (SELECT 1) SELECT * FROM r", "RECURSIVE"),
-    ("SELECT a FROM t UNION BY NAME SELECT a FROM t", "by_name"),
     ("SELECT sum(a) OVER (ORDER BY a RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) FROM t", "1 PRECEDING"),
     ("SELECT (a, s) IN ((1, 'x')) FROM t", "several columns"),
     ("SELECT s LIKE ANY ('a', 'b') FROM t", "ANY"),
     ("SELECT a FROM t LIMIT 1 + 1", "LIMIT"),
     ("SELECT stddev(y) FROM VALUES (CAST('NaN' AS DOUBLE)), (1) AS v(y)", "engine='spark'"),
     ("SELECT * FROM read_csv('/etc/passwd')", "read_csv"),
+    ("SELECT count(*) FROM t LEFT CROSS JOIN t u", "LEFT CROSS JOIN"),
+    ("SELECT count(*) FROM t RIGHT SEMI JOIN t u ON t.a = u.a", "RIGHT SEMI JOIN"),
+    ("SELECT count(*) FROM t RIGHT ANTI JOIN t u ON t.a = u.a", "RIGHT ANTI JOIN"),
+    ("SELECT count(*) FROM t JOIN (SELECT 1 AS a) x JOIN t u ON x.a = u.a ON t.a = x.a", "nested"),
+    ("SELECT percentile(a, 0.5, 2) FROM t", "percentile"),
+    ("SELECT count_if(DISTINCT a > 1) FROM t", "count_if"),
 ]
+
+INVALID = [
+    "SELECT sum(a) IGNORE NULLS FROM t",
+    "SELECT rank() IGNORE NULLS OVER (ORDER BY a) FROM t",
+    "SELECT grouping(a) FILTER (WHERE a = 1) FROM t GROUP BY a",
+    "SELECT grouping(DISTINCT a) FROM t GROUP BY a",
+    "SELECT count() FROM t",
+    "SELECT sum(a) OVER w FROM t WINDOW w AS (ORDER BY a), w AS (ORDER BY s)",
+    "SELECT t.a FROM t NATURAL JOIN t u ON t.a = u.a",
+    "SELECT t.a FROM t NATURAL CROSS JOIN t u",
+    "SELECT t.a FROM t NATURAL LEFT ANTI JOIN t u",
+]
+"""What Spark refuses, too."""
 
 
 @pytest.mark.parametrize(("text", "named"), REFUSED, ids=[r[0] for r in REFUSED])
@@ -59,3 +76,14 @@ def test_statement_is_refused_and_named(db: Database, text: str, named: str) -> 
     message = str(caught.value)
     assert named.lower() in message.lower()
     assert "engine='spark'" in message
+
+
+@pytest.mark.parametrize("text", INVALID)
+def test_statement_is_refused_as_spark_refuses_it(db: Database, text: str) -> None:
+    with pytest.raises(InvalidInput):
+        db.run(text)
+
+
+def test_type_with_a_collation_is_refused(db: Database) -> None:
+    with pytest.raises(Unsupported, match="COLLATE"):
+        db.run("SELECT a FROM t WHERE CAST(s AS STRING COLLATE UTF8_LCASE) = 'A'")
