@@ -1,4 +1,4 @@
-"""Deletion vectors between clients: others read those that we write, and we go on with theirs."""
+"""Deletion vectors between clients: others read those that we write, and we change files with theirs."""
 
 import json
 from collections.abc import Iterator

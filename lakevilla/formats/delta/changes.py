@@ -9,10 +9,10 @@ from typing import Any
 
 from lakevilla.errors import Corrupt
 from lakevilla.formats.delta.files.deletion_vectors import vector_key
+from lakevilla.formats.delta.files.stored_statistics import statistics_of
 from lakevilla.formats.delta.log.actions import Commit
 from lakevilla.formats.delta.log.encode import CARRIED, Action
 from lakevilla.formats.delta.log.entry import commit_of, identity_of
-from lakevilla.formats.delta.log.file_statistics import statistics_of
 from lakevilla.formats.delta.log.next_version import actions_of, context_of
 from lakevilla.formats.delta.log.paths import data_key
 from lakevilla.formats.delta.snapshot import DeltaSnapshot

@@ -11,8 +11,8 @@ from typing import Any
 from lakevilla.errors import Unsupported
 from lakevilla.formats.delta.definition.features import mapping_mode, refuse_write
 from lakevilla.formats.delta.definition.upgrade import upgraded
+from lakevilla.formats.delta.files.stored_statistics import statistics_of
 from lakevilla.formats.delta.log.actions import Metadata
-from lakevilla.formats.delta.log.file_statistics import statistics_of
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.properties import CONSTRAINT
 from lakevilla.formats.restored_files import RESTORE, RestoredFiles

@@ -16,7 +16,7 @@ from lakevilla.files.deleted_rows import DeletedRows
 from lakevilla.formats.delta.definition.features import writer_features
 from lakevilla.formats.delta.files.deletion_vectors import store_vectors
 from lakevilla.formats.delta.files.statistics import wide_statistics
-from lakevilla.formats.delta.log.file_statistics import statistics_of
+from lakevilla.formats.delta.files.stored_statistics import statistics_of
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.properties import is_true
 from lakevilla.formats.row_masks import Masked

@@ -89,7 +89,7 @@ def test_vacuum_keeps_vectors_that_are_needed_and_deletes_replaced_ones(
     lake.sql("DELETE FROM t WHERE id % 12 = 1")
     clock.pass_days(6)
     assert not only(lake.vacuum(dry_run=False)).keys
-    clock.pass_days(2)
+    clock.pass_days(8)
     told = only(lake.vacuum(dry_run=False))
     assert (told.expired.count, [tmp_path / "t" / key for key in told.keys]) == (1, [first])
     assert len(vectors(tmp_path)) == 1
