@@ -43,7 +43,7 @@ class DeltaRowMasks:
 
     def write(self, rows: Sequence[DeletedRows], store: Store, txn: str) -> Masked:
         if not rows:
-            return Masked()
+            return Masked(metrics=_metrics(()))
         bitmaps = self.environment.fan_out([partial(_all_deleted, one) for one in rows])
         stored = store_vectors(bitmaps, keys.vector_folder(txn), self.environment.new_id())
         if stored.file is not None:
