@@ -71,7 +71,8 @@ class Lake(Verbs, Upkeep):
     - `storage_options` are the options of the store, such as `AWS_ENDPOINT_URL`.
     - `credentials` is a callable that returns fresh credentials whenever the store needs them.
     - `features` are the features of every transaction that picks none, and of the lake's own methods.
-    - `default_format` is the format of new tables that name none, `"delta"` or `"iceberg"`.
+    - `default_format` is the format of new tables that name none, `"delta"` or `"iceberg"`. With
+      `merge_on_read=True`, changes of new Delta tables write deletion vectors, which not every client reads.
     - `catalogs` are PyIceberg's options of catalogs that keep Iceberg tables, by the catalog's name. For
       other catalogs PyIceberg's own configuration applies.
     - `lease_seconds` is the lease time: a client counts as dead after its lease did not change for so long.
@@ -91,6 +92,7 @@ class Lake(Verbs, Upkeep):
         credentials: Callable[..., Any] | None = None,
         features: Features = ALL,
         default_format: str = "delta",
+        merge_on_read: bool = False,
         catalogs: Mapping[str, Mapping[str, str]] | None = None,
         environment: Environment | None = None,
         store: Store | None = None,
@@ -107,13 +109,12 @@ class Lake(Verbs, Upkeep):
         self._credentials = credentials
         self._store = store or self._open(str(root))
         self._reporter = Reporter(progress, self._environment)
-        self._choice = EngineChoice(
-            engine,
-            EngineOptions(
-                self._environment, spark, self._options, credentials, self._store.url, self._reporter
-            ),
+        url, reporter = self._store.url, self._reporter
+        options = EngineOptions(self._environment, spark, self._options, credentials, url, reporter)
+        self._choice = EngineChoice(engine, options)
+        self._catalog = Catalog(
+            self._store, self._environment, self._open, default_format, catalogs, merge_on_read
         )
-        self._catalog = Catalog(self._store, self._environment, self._open, default_format, catalogs)
         self._background = BackgroundTasks(self._environment)
         self._leases = Leases(
             self._store, self._environment, lease_seconds, IDLE_SECONDS / LEASE_SECONDS * lease_seconds

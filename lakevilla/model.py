@@ -70,13 +70,14 @@ class Partitioning:
 class Deletes:
     """Rows of one data file that are deleted.
 
-    `rows()` gives their positions in the file as a sorted int64 array; it may read from the store. `count` is
-    how many they are, None where only `rows()` can tell.
+    `rows()` gives their sorted positions in the file as int64; it may read the store: `keys` are our files
+    that it reads. `count` is how many they are, None where only `rows()` can tell.
     """
 
     identity: str
     count: int | None
     rows: Callable[[], "pa.Int64Array"]
+    keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +88,7 @@ class DataFile:
     name under which the table's log knows the file: conflicts and removals go by it. `partition`
     holds typed Python values by logical column name; they count where the file does not hold the column. A
     day or moment that Python's calendar does not have is the number that Arrow counts it as.
-    `format` is parquet, orc or avro. `entry` belongs to the format that made the file; no other code looks
-    into it.
+    `format` is parquet, orc or avro. `entry` is the file as its table's format has it, and only for that.
     """
 
     key: str

@@ -29,6 +29,7 @@ from sim.planted import isolation as planted_isolation
 from sim.planted import losses as planted_losses
 from sim.planted import recovery as planted_recovery
 from sim.planted import tables as planted_tables
+from sim.planted import vectors as planted_vectors
 from sim.planted import world as planted_world
 from sim.suites import batches, isolation, losses, tables
 from sim.suites.base import SUITES, Report, play
@@ -46,6 +47,7 @@ BUGS = {
     **planted_losses.BUGS,
     **planted_world.BUGS,
     **planted_batches.BUGS,
+    **planted_vectors.BUGS,
 }
 WORLDS: dict[str, tuple[Callable[[EngineOf, Formats], None], Callable[..., Report]]] = {
     "tables": (tables.images, tables.play),

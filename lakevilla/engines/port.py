@@ -21,6 +21,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 from sqlglot import exp
 
+from lakevilla.files.deleted_rows import DeletedRows
 from lakevilla.model import Counts, DataFile, Partitioning, WrittenFile
 from lakevilla.predicates import Predicate
 from lakevilla.pruning import Summary
@@ -79,7 +80,8 @@ class Target:
 
     `new_key()` gives a fresh key for each file; every key names the transaction, so that vacuum finds
     orphans, and its last segment is prefixed with partition folders by the writer. `checks` are CHECK
-    constraints by name, as Spark SQL; non-nullable fields of `schema` are NOT NULL.
+    constraints by name, as Spark SQL; non-nullable fields of `schema` are NOT NULL. `merge_on_read` says that
+    rows of a file may be deleted while the file stays, see `Rewritten.masked`.
     """
 
     name: str
@@ -91,15 +93,21 @@ class Target:
     checks: Mapping[str, exp.Expr] = field(default_factory=dict)
     file_bytes: int = 128 * 1024 * 1024
     file_rows: int = 8_000_000
+    merge_on_read: bool = False
 
 
 @dataclass(frozen=True)
 class Rewritten:
-    """What an engine did for one changing statement."""
+    """What an engine did for one changing statement.
+
+    `masked` are the rows that go of files that stay: only where the target allows it, each file at most once,
+    and none that is in `removed`. A file is in it or rewritten as `is_worth_keeping` decides.
+    """
 
     added: tuple[WrittenFile, ...]
     removed: tuple[DataFile, ...]
     counts: Counts
+    masked: tuple[DeletedRows, ...] = ()
 
 
 class Result(Protocol):

@@ -40,6 +40,10 @@ class OrcObject:
             rows = self._file.read(list(columns))
         return rows.cast(pa.schema([_with_ids(field) for field in rows.schema]))
 
+    def portions(self, columns: Sequence[str], row_groups: Sequence[int]) -> list[list[int]]:  # noqa: ARG002
+        """The row groups, as they are read together."""
+        return [list(row_groups)]
+
     @contextmanager
     def _honest(self) -> Iterator[None]:
         try:

@@ -58,7 +58,7 @@ class ParquetObject:
 
     def read(self, columns: Sequence[str], row_groups: Sequence[int]) -> pa.Table:
         """These columns (dotted paths into structs) of these row groups."""
-        tables = [self._read(columns, some) for some in self._portions(columns, row_groups)]
+        tables = [self._read(columns, some) for some in self.portions(columns, row_groups)]
         # Joined only if there are several: without any column, joining forgets how many rows there are.
         return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
 
@@ -71,7 +71,7 @@ class ParquetObject:
         self._release()
         return table
 
-    def _portions(self, columns: Sequence[str], row_groups: Sequence[int]) -> list[list[int]]:
+    def portions(self, columns: Sequence[str], row_groups: Sequence[int]) -> list[list[int]]:
         """The row groups, as many at a time as are fetched together.
 
         Not all at once: memory for very large requests comes fresh from the system each time, and is slow.

@@ -6,6 +6,7 @@ rows that match always do.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,17 @@ import pyarrow as pa
 
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, Unsupported
+from lakevilla.files.bitmaps import Positions
 from lakevilla.files.column_mapping import Match
 from lakevilla.files.orc import OrcObject
 from lakevilla.files.parquet import ParquetObject
 from lakevilla.files.projection import find, match_of, project, stored_columns
-from lakevilla.model import DataFile
+from lakevilla.model import DataFile, Deletes
 from lakevilla.predicates import ANYTHING, Column, Predicate
 from lakevilla.pruning import Bounds, may_match
 from lakevilla.store.port import Store
+
+Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 _READABLE = ("parquet", "orc")
 _WINDOW_FILES = 16
@@ -51,26 +55,139 @@ def read_file(
     predicate: Predicate = ANYTHING,
 ) -> pa.Table:
     """The rows of one file as the logical schema (possibly a projection of the table's) wants them."""
-    source = _opened(store, key, file)
-    match = match_of(schema, source.schema, key) if len(schema) else Match.NAME
-    stored = {field.name: find(field, source.schema, match) for field in schema}
-    # The log's value counts, also where the file holds the column itself.
-    known = {
-        name: file.partition.get(name)
-        for name, found in stored.items()
-        if name in partition_columns or (found is None and name in file.partition)
-    }
-    fields = [field for field in schema if field.name not in known]
-    columns = []
-    for field in fields:
-        found = stored[field.name]
-        if found is not None:
-            columns += stored_columns(field, found, match)
-    groups = _matching_groups(source, schema, known, match, predicate)
-    rows = project(source.read(columns, groups), fields, match, key)
-    if file.deletes is not None:
-        rows = rows.filter(pa.array(_living(source.group_rows, groups, file)))
-    return _with_known(rows, schema, known)
+    return OpenedFile(store, key, file, partition_columns).living(schema, predicate)
+
+
+class OpenedFile:
+    """One data file that was opened: its rows by columns, some of them or all. For one thread at a time.
+
+    What is fetched to open it is not fetched again: of a small file, that is everything.
+    """
+
+    def __init__(self, store: Store, key: str, file: DataFile, partition_columns: Sequence[str]) -> None:
+        self._source = _opened(store, key, file)
+        self._key = key
+        self._file = file
+        self._partition_columns = partition_columns
+        self._starts = np.cumsum([0, *self._source.group_rows])
+        self._flags: Flags | None = None
+
+    @property
+    def rows(self) -> int:
+        """How many rows the file holds, deleted ones included."""
+        return int(self._starts[-1])
+
+    @property
+    def deleted(self) -> int:
+        """How many of them are deleted."""
+        living = self._living
+        return 0 if living is None else self.rows - int(np.count_nonzero(living))
+
+    def living(self, schema: pa.Schema, predicate: Predicate = ANYTHING) -> pa.Table:
+        """The rows that are not deleted."""
+        return self._living_of(schema, predicate)[0]
+
+    def placed(self, schema: pa.Schema, predicate: Predicate) -> tuple[pa.Table, Positions]:
+        """The rows that are not deleted, and their positions in the file."""
+        rows, groups = self._living_of(schema, predicate)
+        parts = [np.arange(self._starts[group], self._starts[group + 1]) for group in groups]
+        positions = np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
+        living = self._living
+        return rows, positions if living is None else positions[self._of_groups(living, groups)]
+
+    def at(self, schema: pa.Schema, positions: Positions) -> pa.Table:
+        """The rows at these positions, which are sorted."""
+        wanted = np.zeros(self.rows, dtype=np.bool_)
+        wanted[positions] = True
+        columns = _Columns.of(self._source, self._file, schema, self._partition_columns, self._key)
+        groups = np.unique(np.searchsorted(self._starts, positions, side="right") - 1).tolist()
+        pieces = []
+        for some in self._source.portions(columns.stored, groups):
+            rows = columns.read(self._source, some)
+            pieces.append(rows.filter(pa.array(self._of_groups(wanted, some))))
+        return columns.complete(pa.concat_tables(pieces))
+
+    def _living_of(self, schema: pa.Schema, predicate: Predicate) -> tuple[pa.Table, list[int]]:
+        """Rows that are not deleted, and the row groups that were read for that."""
+        columns = _Columns.of(self._source, self._file, schema, self._partition_columns, self._key)
+        groups = _matching_groups(self._source, schema, columns.known, columns.match, predicate)
+        rows, living = columns.read(self._source, groups), self._living
+        if living is not None:
+            rows = rows.filter(pa.array(self._of_groups(living, groups)))
+        return columns.complete(rows), groups
+
+    @property
+    def _living(self) -> Flags | None:
+        """One flag for each row of the file; None if no row is deleted. Read once: not by `cached_property`,
+        which lets one thread of the process wait for another."""
+        if self._flags is None and self._file.deletes is not None:
+            self._flags = self._read_flags(self._file.deletes)
+        return self._flags
+
+    def _read_flags(self, deletes: Deletes) -> Flags:
+        living = np.ones(self.rows, dtype=np.bool_)
+        deleted = deletes.rows().to_numpy(zero_copy_only=False)
+        if len(deleted) and deleted[-1] >= len(living):
+            raise Corrupt(
+                f"{self._file.key} has {len(living)} rows, but row {deleted[-1]} is marked as deleted"
+            )
+        living[deleted] = False
+        return living
+
+    def _of_groups(self, flags: Flags, groups: Sequence[int]) -> Flags:
+        parts = [flags[self._starts[group] : self._starts[group + 1]] for group in groups]
+        return np.concatenate(parts) if parts else flags[:0]
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Columns that are wanted of a file: which of them it stores, and the values that the log knows."""
+
+    schema: pa.Schema
+    fields: list[pa.Field]
+    stored: list[str]
+    known: Mapping[str, Any]
+    match: Match
+    key: str
+
+    @staticmethod
+    def of(
+        source: ParquetObject | OrcObject,
+        file: DataFile,
+        schema: pa.Schema,
+        partition_columns: Sequence[str],
+        key: str,
+    ) -> "_Columns":
+        match = match_of(schema, source.schema, key) if len(schema) else Match.NAME
+        stored = {field.name: find(field, source.schema, match) for field in schema}
+        # The log's value counts, also where the file holds the column itself.
+        known = {
+            name: file.partition.get(name)
+            for name, found in stored.items()
+            if name in partition_columns or (found is None and name in file.partition)
+        }
+        fields = [field for field in schema if field.name not in known]
+        columns = []
+        for field in fields:
+            found = stored[field.name]
+            if found is not None:
+                columns += stored_columns(field, found, match)
+        return _Columns(schema, fields, columns, known, match, key)
+
+    def read(self, source: ParquetObject | OrcObject, groups: Sequence[int]) -> pa.Table:
+        """What the file stores of them, in these row groups."""
+        return project(source.read(self.stored, groups), self.fields, self.match, self.key)
+
+    def complete(self, rows: pa.Table) -> pa.Table:
+        """All columns, in the order of the schema."""
+        return _with_known(rows, self.schema, self.known)
+
+
+def open_file(
+    locate: Callable[[DataFile], tuple[Store, str]], file: DataFile, partition_columns: Sequence[str]
+) -> OpenedFile:
+    """A data file, opened where it is."""
+    return OpenedFile(*locate(file), file, partition_columns)
 
 
 def refuse_unreadable(file: DataFile) -> None:
@@ -122,20 +239,6 @@ def _with_known(rows: pa.Table, schema: pa.Schema, known: Mapping[str, Any]) -> 
         else:
             arrays.append(rows.column(rows.schema.names.index(field.name)))
     return pa.Table.from_arrays(arrays, schema=schema) if arrays else rows.select([])
-
-
-def _living(
-    group_rows: Sequence[int], groups: Sequence[int], file: DataFile
-) -> "np.ndarray[Any, np.dtype[np.bool_]]":
-    assert file.deletes is not None
-    starts = np.cumsum([0, *group_rows])
-    living = np.ones(starts[-1], dtype=np.bool_)
-    deleted = file.deletes.rows().to_numpy(zero_copy_only=False)
-    if len(deleted) and deleted[-1] >= len(living):
-        raise Corrupt(f"{file.key} has {len(living)} rows, but row {deleted[-1]} is marked as deleted")
-    living[deleted] = False
-    parts = [living[starts[group] : starts[group + 1]] for group in groups]
-    return np.concatenate(parts) if parts else living[:0]
 
 
 def _matching_groups(

@@ -15,6 +15,7 @@ import pyarrow as pa
 from lakevilla.errors import LakeVillaError, Unsupported
 from lakevilla.formats.coordination import Coordination
 from lakevilla.formats.needed_files import References
+from lakevilla.formats.row_masks import RowMasks
 from lakevilla.model import (
     Author,
     Change,
@@ -276,6 +277,10 @@ class FormatTable(Protocol[S]):
         `properties` its own stay, and its comment."""
         ...
 
+    def masks(self, snapshot: S) -> RowMasks | None:
+        """How changes of rows spare the files that they are in; None if the table wants files rewritten."""
+        ...
+
     def publish(self, base: S, change: Change, author: Author) -> Published | Taken:
         """Create the version after `base`, which is `base.version + 1`, or `first_version` if `base` only
         describes a table. One create on the happy path.
@@ -379,9 +384,8 @@ class FormatTable(Protocol[S]):
         ...
 
     def renew_hint(self, snapshot: S) -> None:
-        """Let clients that go by a hint alone find this version, or the newest since: a client that died
-        left none, and one that slept may have set it back. Nothing if the format has none, or if the table
-        is only read. Failure harms no client."""
+        """Let clients that go by a hint alone find the newest version: a client that died left no hint, and
+        one that slept may have set it back. Failure harms no client."""
         ...
 
     def history(

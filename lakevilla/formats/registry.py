@@ -22,6 +22,9 @@ FORMATS = {"delta": LOG, "iceberg": "metadata/"}
 MARKS = {"delta": (LOG,), "iceberg": ("metadata/v", "metadata/0")}
 """How keys begin by which a table of each format is found: metadata files are `v<N>` or `<N>-<id>`."""
 
+MERGE_ON_READ = {"delta": {"delta.enableDeletionVectors": "true"}}
+"""The properties by which changes of rows spare the files of a table, of the formats that have such."""
+
 
 def check_format(name: str) -> None:
     """Raise Unsupported if there is no format of this name."""

@@ -42,9 +42,12 @@ MARKERS = "_lakevilla/markers/"
 OWNER = "_lakevilla/owner.json"
 """Which lake a table belongs to, below the table's root."""
 
-DATA_FILE = r"(?:^|/)part-(?P<txn>[0-9a-f]{32})-[^/]*\.(?:parquet|avro)$"
-"""The keys of data files and manifests that LakeVilla wrote, as a pattern that Python and RE2 understand
-alike."""
+DATA_FILE = (
+    r"(?:^|/)(?:part|vectors)-(?P<txn>[0-9a-f]{32})"
+    r"(?:-[^/]*\.(?:parquet|avro)|/deletion_vector_[0-9a-f-]{36}\.bin)$"
+)
+"""The keys of data files, manifests and deletion vectors that LakeVilla wrote, as a pattern that Python and
+RE2 understand alike."""
 
 
 def slot(seq: int) -> str:
@@ -96,6 +99,12 @@ def txn_of(key: str) -> str | None:
 def data_file(txn: str, unique: str) -> str:
     """The name of a data file: it holds the transaction's id, so that vacuum knows whose it was."""
     return f"part-{txn}-{unique}.parquet"
+
+
+def vector_folder(txn: str) -> str:
+    """Where a transaction's deletion vectors lie, below the table's root. Delta fixes the names of the files
+    in it, see `DATA_FILE`."""
+    return f"vectors-{txn}"
 
 
 def attempt_of(key: str) -> str | None:

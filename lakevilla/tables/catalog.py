@@ -16,7 +16,7 @@ from lakevilla.errors import Conflict, InvalidInput, LakeVillaError
 from lakevilla.formats.catalogs import CatalogPlace, KnownCatalogs
 from lakevilla.formats.identity import Expired, Recreated
 from lakevilla.formats.port import Snapshot, Table
-from lakevilla.formats.registry import FORMATS, check_format, open_table
+from lakevilla.formats.registry import FORMATS, MERGE_ON_READ, check_format, open_table
 from lakevilla.model import Author, Notice, TableRef
 from lakevilla.settle.entries import Decided, decide_entry, entry_after, settle_up_to
 from lakevilla.store.locations import canonical_location, real_place, stored_location
@@ -57,8 +57,9 @@ class CatalogPlaces:
 
 
 class Catalog:
-    """The tables of one lake. `default_format` is that of new tables that name none, `catalogs` are options
-    of catalogs that keep tables."""
+    """The tables of one lake. `default_format` is that of new tables that name none; `merge_on_read` asks for
+    new tables whose files are spared by changes of rows; `catalogs` are options of catalogs that keep
+    tables."""
 
     def __init__(
         self,
@@ -67,9 +68,11 @@ class Catalog:
         open_location: Callable[[str], Store],
         default_format: str,
         catalogs: Mapping[str, Mapping[str, str]] | None = None,
+        merge_on_read: bool = False,
     ) -> None:
         check_format(default_format)
         self.default_format = default_format
+        self._merge_on_read = merge_on_read
         self._store = store
         self._environment = environment
         self._open_location = open_location
@@ -79,6 +82,10 @@ class Catalog:
         self._head_read_at: float | None = None
         self._states = States()
         self._snapshots = SnapshotCache()
+
+    def properties_of_new(self, format_name: str, properties: Mapping[str, str] | None) -> dict[str, str]:
+        """The properties of a new table, from those that were given."""
+        return {**(MERGE_ON_READ.get(format_name, {}) if self._merge_on_read else {}), **(properties or {})}
 
     def head(self, meter: Meter, fresh: bool = False) -> Head | None:
         """The registry, read again if ours is too old or `fresh` is asked for."""

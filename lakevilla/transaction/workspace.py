@@ -383,11 +383,11 @@ class Workspace:
             new_key=self.new_key(pinned.table.data_folder),
             now_ms=self.environment.now_ms,
             checks={name: parse_expression(text) for name, text in snapshot.checks.items()},
+            merge_on_read=pinned.table.masks(snapshot) is not None,
         )
 
     def new_key(self, folder: str) -> Callable[[], str]:
-        """Keys for data files in this folder: each holds the transaction's id, so that vacuum knows whose it
-        was."""
+        """Keys for data files in this folder, with the transaction's id: vacuum must know whose they are."""
         return lambda: folder + keys.data_file(self.txn, self.environment.new_id())
 
     def read_of(self, pinned: Pinned) -> ReadSet:

@@ -49,7 +49,7 @@ class DeltaDialect(ByFiles):
         rows = [row for file in live.values() for row in fetch_rows(self._client, file)]
         now_ms = self._client.environment.now_ms()
         added = self.upload(root, rows, statistics=False)
-        gone = [{"remove": {"path": old, "deletionTimestamp": now_ms, "dataChange": False}} for old in live]
+        gone = [{"remove": removed(file, now_ms)} for file in live.values()]
         return len(commits), added + b"\n" + "\n".join(json.dumps(action) for action in gone).encode()
 
     def first_entry(self, root: str, columns: Columns, rows: list[Row]) -> bytes:
@@ -68,6 +68,12 @@ class DeltaDialect(ByFiles):
 
     def leave_hint(self, root: str, version: int) -> None:
         """A Delta log needs none."""
+
+
+def removed(file: File, now_ms: int) -> dict[str, Any]:
+    """The `remove` of a live file."""
+    body: dict[str, Any] = {"path": file.path, "deletionTimestamp": now_ms, "dataChange": False}
+    return body if file.vector is None else {**body, "deletionVector": dict(file.vector.told)}
 
 
 def _entry(path: str, rows: list[Row], size: int, now_ms: int, statistics: bool) -> bytes:

@@ -8,10 +8,10 @@ was at work. No excuse reads the text of an error.
 from collections.abc import Iterable
 
 from sim.checkers.history import Operation
+from sim.checkers.lives.lives import Lives, SentWrite
+from sim.checkers.lives.retention import Keeping
 from sim.checkers.tables.delta import CHECKPOINT
-from sim.checkers.tables.lives import Lives, SentWrite
 from sim.checkers.tables.logs import place_of
-from sim.checkers.tables.retention import Keeping
 from sim.outside.plan import DAY
 from sim.outside.session import FAR, LAKE, Notes, folders_of
 

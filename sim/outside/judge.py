@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from sim.checkers.history import History, Operation
-from sim.checkers.tables.lives import Lives
-from sim.checkers.tables.retention import Keeping
+from sim.checkers.lives.lives import Lives
+from sim.checkers.lives.retention import Keeping
 from sim.checkers.tables.rows import Rows
 from sim.outside.damage import Damage
 from sim.outside.session import AGAIN, Notes, folders_of, home_of

@@ -19,13 +19,14 @@ import pyarrow.parquet as pq
 
 from lakevilla.store.port import Created, Unanswered
 from sim.checkers.history import History
-from sim.checkers.tables.delta import CHECKPOINT, LOG_ENTRY, data_key, log_key
-from sim.checkers.tables.lives import WRECKER
+from sim.checkers.lives.lives import WRECKER
+from sim.checkers.tables.delta import CHECKPOINT, LOG_ENTRY, file_of, log_key
 from sim.checkers.tables.logs import place_of
 from sim.checkers.tables.rows import Change, first_rows
+from sim.checkers.tables.vectors import name_of
 from sim.legacy.client import dialect_of
-from sim.legacy.delta import DeltaDialect
-from sim.legacy.store import GaveUp, encode_json, get
+from sim.legacy.delta import DeltaDialect, removed
+from sim.legacy.store import GaveUp, SnapshotChanged, encode_json, fetch_rows, get
 from sim.outside.plan import DAY
 from sim.outside.session import Notes
 from sim.world.client import Client, World
@@ -38,8 +39,8 @@ KEPT = 2 * DAY
 
 @dataclass
 class State:
-    """A Delta table as its log tells it: the newest version, its live files, those that are gone, and its
-    definition."""
+    """A Delta table as its log tells it: the newest version, its live files and those that are gone by their
+    names, and its definition."""
 
     version: int
     live: dict[str, dict[str, Any]]
@@ -80,14 +81,15 @@ class Stranger:
         if state is None or not state.live:
             return
         rows: list[dict[str, Any]] = []
-        for path in state.live:
-            found = get(self._client, data_key(root, path))
-            if found is None:
-                raise GaveUp(path)
-            rows += json.loads(found.data)
+        files = [file_of(root, add) for add in state.live.values()]
+        for file in files:
+            try:
+                rows += fetch_rows(self._client, file)
+            except (SnapshotChanged, KeyError) as error:
+                raise GaveUp(file.path) from error
         added = self._dialect.upload(root, rows, statistics=False)
         now_ms = self._client.environment.now_ms()
-        gone = [{"remove": {"path": p, "deletionTimestamp": now_ms, "dataChange": False}} for p in state.live]
+        gone = [{"remove": removed(file, now_ms)} for file in files]
         self._commit(root, state.version + 1, added + b"\n" + _lines(gone))
 
     def define(self, root: str) -> None:
@@ -174,6 +176,8 @@ def _plain(action: Any) -> Any:
     for name in ("partitionValues", "configuration", "options"):
         if isinstance(found.get(name), list):
             found[name] = dict(found[name])
+    if (vector := found.get("deletionVector")) is not None:
+        found["deletionVector"] = {name: value for name, value in vector.items() if value is not None}
     if isinstance(found.get("format"), dict):
         found["format"] = {"provider": found["format"]["provider"], "options": {}}
     return found
@@ -187,11 +191,11 @@ def _replay(text: str, state: State) -> None:
 
 def _take(action: dict[str, Any], state: State) -> None:
     if (add := action.get("add")) is not None:
-        state.live[add["path"]] = add
-        state.gone.pop(add["path"], None)
+        state.live[name_of(add)] = add
+        state.gone.pop(name_of(add), None)
     elif (remove := action.get("remove")) is not None:
-        state.live.pop(remove["path"], None)
-        state.gone[remove["path"]] = remove
+        state.live.pop(name_of(remove), None)
+        state.gone[name_of(remove)] = remove
     state.definition |= {kind: action[kind] for kind in ("metaData", "protocol") if action.get(kind)}
 
 
@@ -200,6 +204,13 @@ def _lines(actions: list[dict[str, Any]]) -> bytes:
 
 
 _TEXTS = pa.map_(pa.string(), pa.string())
+_VECTOR = pa.struct([
+    ("storageType", pa.string()),
+    ("pathOrInlineDv", pa.string()),
+    ("offset", pa.int32()),
+    ("sizeInBytes", pa.int32()),
+    ("cardinality", pa.int64()),
+])  # fmt: skip
 _CHECKPOINT = pa.schema(
     [
         ("protocol", pa.struct([
@@ -224,11 +235,13 @@ _CHECKPOINT = pa.schema(
             ("modificationTime", pa.int64()),
             ("dataChange", pa.bool_()),
             ("stats", pa.string()),
+            ("deletionVector", _VECTOR),
         ])),
         ("remove", pa.struct([
             ("path", pa.string()),
             ("deletionTimestamp", pa.int64()),
             ("dataChange", pa.bool_()),
+            ("deletionVector", _VECTOR),
         ])),
     ]
 )  # fmt: skip

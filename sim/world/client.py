@@ -7,9 +7,11 @@ a seeded order.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from functools import partial
 from random import Random
 from typing import TypeVar, cast
+from unittest.mock import patch
 
 from sim.world.bucket import EPOCH_MS, Bucket
 from sim.world.faults import Denial, Plan
@@ -18,6 +20,10 @@ from sim.world.scheduler import Process, Scheduler, Ticket
 from sim.world.store import SimStore
 
 T = TypeVar("T")
+
+_INLINE = "lakevilla.formats.delta.files.deletion_vectors.INLINE_BYTES"
+_VECTOR_OF_ONE_ROW = 34
+"""Data files are small here: so that some of their vectors lie in files, only the smallest are in the log."""
 
 
 class SimEnvironment:
@@ -150,11 +156,15 @@ class World:
         self.formats = formats
         self._page = page
         self._denials: list[Denial] = []
+        self._held = ExitStack()
 
     def __enter__(self) -> "World":
+        if self.formats.merge_on_read:
+            self._held.enter_context(patch(_INLINE, _VECTOR_OF_ONE_ROW))
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._held.close()
         self.scheduler.close()
 
     def client(self, name: str) -> Client:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 DELTA, ICEBERG = "delta", "iceberg"
+VECTORS = "vectors"
+"""Delta tables whose changes write deletion vectors."""
 CATALOGED = "cataloged"
 """Iceberg, kept by a catalog."""
 
@@ -32,11 +34,18 @@ class Formats:
     def has_catalogs(self) -> bool:
         return self.name == CATALOGED
 
+    @property
+    def merge_on_read(self) -> bool:
+        """Whether clients make tables whose changes write deletion vectors."""
+        return self.name == VECTORS
+
     def of(self, table: str) -> str:
         """The format of a table. In a mixed world about half of the names have each; in one with catalogs
         these keep most of the tables that are there from the beginning, and the others are Delta tables."""
         if self.has_catalogs:
             return DELTA if self.catalog_of(table) is None else CATALOGED
+        if self.merge_on_read:
+            return DELTA
         if self.name != "mixed":
             return self.name
         return DELTA if sum(table.encode()) % 2 else ICEBERG
@@ -59,6 +68,6 @@ class Formats:
 
 GATHERED_OFTEN = {"commit.manifest.min-count-to-merge": "5"}
 
-FORMATS = {name: Formats(name) for name in (DELTA, ICEBERG, "mixed", CATALOGED)}
+FORMATS = {name: Formats(name) for name in (DELTA, VECTORS, ICEBERG, "mixed", CATALOGED)}
 PLAIN = FORMATS[DELTA]
 """What seeds are played with unless another choice is made."""

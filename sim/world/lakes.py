@@ -91,6 +91,7 @@ def open_lake(client: Client, engine: EngineOf, root: str = "", features: Featur
         environment=client.environment,
         store=Prefixed(everything, root) if root else everything,
         features=features,
+        merge_on_read=client.formats.merge_on_read,
         lease_seconds=LEASE_SECONDS,
         catalogs=options_of(client) if client.formats.has_catalogs else None,
     )

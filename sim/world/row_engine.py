@@ -10,12 +10,14 @@ import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
 from lakevilla.engines.port import MergeClauses, Rewritten, Source, Target
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput, Unsupported
+from lakevilla.files.deleted_rows import DeletedRows, is_worth_keeping
 from lakevilla.model import ColumnStatistics, Counts, DataFile, WrittenFile
 from lakevilla.sql.expressions.predicate_extraction import columns_in, predicate_of
 from sim.world.row_expressions import compile_row, project
@@ -126,7 +128,8 @@ class RowsEngine:
             raise InvalidInput("a row of the data does not satisfy the condition of the overwrite")
         gone = self._rewrite(target, source, where, lambda _: None)
         added = gone.added + self._write(target, rows)
-        return Rewritten(added, gone.removed, Counts(inserted=len(rows), deleted=gone.counts.updated))
+        counts = Counts(inserted=len(rows), deleted=gone.counts.updated)
+        return Rewritten(added, gone.removed, counts, gone.masked)
 
     def update(
         self,
@@ -153,7 +156,7 @@ class RowsEngine:
         now_ms: int,  # noqa: ARG002
     ) -> Rewritten:
         done = self._rewrite(target, source, where, lambda _: None)
-        return Rewritten(done.added, done.removed, Counts(deleted=done.counts.updated))
+        return Rewritten(done.added, done.removed, Counts(deleted=done.counts.updated), done.masked)
 
     def merge(
         self,
@@ -173,29 +176,37 @@ class RowsEngine:
         where: exp.Expr | None,
         change: Callable[[Row], Row | None],
     ) -> Rewritten:
-        """Write each file that holds a matching row again; `change` gives the new row, None deletes."""
+        """Write each file that holds a matching row again, or where it may stay only the new rows; `change`
+        gives the new row, None deletes."""
         matches = (lambda _: True) if where is None else compile_row(where)
         added: list[WrittenFile] = []
         removed: list[DataFile] = []
+        masked: list[DeletedRows] = []
         touched = 0
         for file in source.files(predicate_of(where, columns_in(source.schema))):
-            rows = _load(source, file)
-            hits = [bool(matches(row)) for row in rows]
-            if not any(hits):
+            rows, file_rows = _load(source, file)
+            hits = {position for position, row in rows.items() if matches(row)}
+            if not hits:
                 continue
-            touched += sum(hits)
-            removed.append(file)
-            after = [change(row) if hit else row for row, hit in zip(rows, hits, strict=True)]
+            touched += len(hits)
+            if target.merge_on_read and is_worth_keeping(len(hits), file_rows - len(rows), file_rows):
+                masked.append(DeletedRows(file, np.array(sorted(hits), dtype=np.int64), file_rows))
+                rows = {position: row for position, row in rows.items() if position in hits}
+            else:
+                removed.append(file)
+            after = [change(row) if position in hits else row for position, row in rows.items()]
             added.extend(self._write(target, [row for row in after if row is not None]))
-        return Rewritten(tuple(added), tuple(removed), Counts(updated=touched))
+        return Rewritten(tuple(added), tuple(removed), Counts(updated=touched), tuple(masked))
 
     def _write(self, target: Target, rows: Sequence[Row]) -> tuple[WrittenFile, ...]:
         names = target.schema.names
         if unknown := {name for row in rows for name in row if name not in names}:
             raise InvalidInput(f"the table {target.name} has no column {min(unknown)!r}")
         written = []
-        for start in range(0, len(rows), self._file_rows):
-            chunk = [{name: row.get(name) for name in names} for row in rows[start : start + self._file_rows]]
+        # A file of one or two rows is seldom worth keeping.
+        size = 4 * self._file_rows if target.merge_on_read else self._file_rows
+        for start in range(0, len(rows), size):
+            chunk = [{name: row.get(name) for name in names} for row in rows[start : start + size]]
             key, data = target.new_key(), json.dumps(chunk).encode()
             target.store.put(key, data)
             bounds: dict[tuple[str, ...], ColumnStatistics] = {
@@ -216,12 +227,13 @@ def _scan(source: Source, where: exp.Expr | None) -> list[Row]:
     rows = [
         row
         for file in source.files(predicate_of(where, columns_in(source.schema)))
-        for row in _load(source, file)
+        for row in _load(source, file)[0].values()
     ]
     return rows if where is None else list(filter(compile_row(where), rows))
 
 
-def _load(source: Source, file: DataFile) -> list[Row]:
+def _load(source: Source, file: DataFile) -> tuple[dict[int, Row], int]:
+    """The rows that are not deleted by their positions, and how many rows the file holds."""
     store, key = source.open(file)
     found = store.get(key)
     if found is None:
@@ -230,10 +242,8 @@ def _load(source: Source, file: DataFile) -> list[Row]:
     if any(name not in source.schema.names for row in rows[:1] for name in row):
         # A column that was dropped or renamed since; those that the simulator renames have no values.
         rows = [{name: row.get(name) for name in source.schema.names} for row in rows]
-    if file.deletes is None:
-        return rows
-    gone = set(file.deletes.rows().to_pylist())
-    return [row for position, row in enumerate(rows) if position not in gone]
+    gone = set() if file.deletes is None else set(file.deletes.rows().to_pylist())
+    return {position: row for position, row in enumerate(rows) if position not in gone}, len(rows)
 
 
 def _select(query: exp.Query, sources: Mapping[str, Source]) -> tuple[list[str], list[list[Any]]]:

@@ -44,19 +44,19 @@ def fill(lake: lv.Lake) -> None:
 
 
 @cache
-def _filled() -> "tempfile.TemporaryDirectory[str]":
+def _filled(merge_on_read: bool) -> "tempfile.TemporaryDirectory[str]":
     """A filled lake to copy, which takes less time than to fill another."""
     folder = tempfile.TemporaryDirectory(prefix="lakevilla-filled-")
-    fill(lv.Lake(folder.name, engine="local"))
+    fill(lv.Lake(folder.name, engine="local", merge_on_read=merge_on_read))
     return folder
 
 
 class Both:
-    """One lake on the local engine and its twin on Spark."""
+    """One lake on the local engine and its twin on Spark; their changes may write deletion vectors."""
 
-    def __init__(self, folder: Path, spark: Any) -> None:
+    def __init__(self, folder: Path, spark: Any, merge_on_read: bool = False) -> None:
         for name in ("local", "spark"):
-            shutil.copytree(_filled().name, folder / name)
+            shutil.copytree(_filled(merge_on_read).name, folder / name)
         self.local = lv.Lake(folder / "local", engine="local")
         self.spark = lv.Lake(folder / "spark", spark=spark)
         # What Spark wrote, seen without Spark.

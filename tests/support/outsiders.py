@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import duckdb
 import pyarrow as pa
-from deltalake import DeltaTable, Field, write_deltalake
+from deltalake import DeltaTable, Field, QueryBuilder, write_deltalake
 from deltalake.exceptions import CommitFailedError
 from deltalake.schema import PrimitiveType
 from pyiceberg.types import StringType
@@ -90,6 +90,15 @@ class DeltaRs:
         return DeltaTable(str(folder)).version()
 
 
+class DeltaRsWithVectors(DeltaRs):
+    """The same, reading tables with deletion vectors: its query engine does, PyArrow does not."""
+
+    def rows(self, folder: Where, version: int | None = None) -> Rows:
+        queries = QueryBuilder().register("t", DeltaTable(str(folder), version=version))
+        rows: Rows = pa.table(queries.execute("SELECT * FROM t").read_all()).to_pylist()
+        return rows
+
+
 class PyIceberg:
     """PyIceberg, with a catalog of this module's own for tables that are kept by files."""
 
@@ -141,8 +150,12 @@ class PyIceberg:
         return self._catalog.load_table(str(folder))
 
 
-OUTSIDERS: Mapping[str, Outsider] = {"delta": DeltaRs(), "iceberg": PyIceberg()}
-"""By the format of their tables."""
+OUTSIDERS: Mapping[str, Outsider] = {
+    "delta": DeltaRs(),
+    "vectors": DeltaRsWithVectors(),
+    "iceberg": PyIceberg(),
+}
+"""By the format of their tables; `vectors` are Delta tables with deletion vectors."""
 
 
 def _until_it_commits(write: Callable[[], object]) -> None:

@@ -26,6 +26,7 @@ from lakevilla.engines.local.translation.types.typed import Typed
 from lakevilla.engines.port import Rewritten, Source, Target
 from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput
+from lakevilla.files.deleted_rows import DeletedRows
 from lakevilla.model import Counts, DataFile
 from lakevilla.predicates import ANYTHING, conjunction
 from lakevilla.sql.expressions.predicate_extraction import columns_in, predicate_of, predicate_unless
@@ -33,6 +34,7 @@ from lakevilla.sql.expressions.predicate_extraction import columns_in, predicate
 CHUNK_BYTES = 64 * 1024 * 1024
 FILE = "lv_file"
 HIT = "lv_hit"
+ROW = "lv_row"
 
 
 @dataclass
@@ -46,6 +48,7 @@ class Change:
     sources: Mapping[str, Source]
     now_ms: int
     removed: list[DataFile] = field(default_factory=list)
+    masked: list[DeletedRows] = field(default_factory=list)
     touched: int = 0
 
     def __post_init__(self) -> None:
@@ -61,11 +64,11 @@ class Change:
     def expressions(self) -> Expressions:
         return Expressions(self.queries, self.scope)
 
-    def condition(self, where: exp.Expr | None) -> str:
+    def condition(self, where: exp.Expr | None, scope: Scope | None = None) -> str:
         """The condition of the statement, never NULL."""
         if where is None:
             return "TRUE"
-        translated = self.expressions().condition(where)
+        translated = Expressions(self.queries, scope or self.scope).condition(where)
         if translated.aggregate:
             raise InvalidInput("the condition of an UPDATE, DELETE or MERGE cannot have an aggregate")
         return f"(({translated.sql}) IS TRUE)"
@@ -113,10 +116,17 @@ def chunked(files: Sequence[DataFile]) -> Iterator[list[DataFile]]:
 
 def update(change: Change, assigned: Mapping[str, exp.Expr], where: exp.Expr | None) -> Rewritten:
     """UPDATE: rows that match get new values, the other rows of their files are copied."""
+    rows = updated(change, assigned, change.condition(where))
+    added = write(change.target, rewritten(change, candidates(change, where), rows, keep_hits=True))
+    return Rewritten(added, tuple(change.removed), Counts(updated=change.touched))
+
+
+def updated(change: Change, assigned: Mapping[str, exp.Expr], condition: str) -> NewRows:
+    """The query for rows after an UPDATE: those for which the condition is true get new values."""
     assigned = nothing_but(change.target.schema, assigned)
     if not assigned:
         raise InvalidInput(f"UPDATE of table {change.target.name!r} sets no column")
-    condition, values = change.condition(where), change.old()
+    values = change.old()
     for name, node in assigned.items():
         to = change.target.schema.field(name).type
         value = assign(change.expressions()(node), to, name)
@@ -127,37 +137,23 @@ def update(change: Change, assigned: Mapping[str, exp.Expr], where: exp.Expr | N
             if condition == "TRUE"
             else Typed(f"CASE WHEN {condition} THEN {value.sql} ELSE {kept} END", to)
         )
-    relation = change.relation.sql
-    extra = {FILE: f"{relation}.{FILE}", HIT: condition}
-    rows = new_rows(change.queries, change.target, values, rows_of(change.relation), extra)
-    predicate = predicate_of(where, columns_in(change.source.schema, _names(change.source)))
-    files = change.source.files(predicate)
-    added = write(change.target, _rewritten(change, files, rows, keep_hits=True))
-    return Rewritten(added, tuple(change.removed), Counts(updated=change.touched))
+    extra = {FILE: f"{change.relation.sql}.{FILE}", HIT: condition}
+    return new_rows(change.queries, change.target, values, rows_of(change.relation), extra)
 
 
-def delete(change: Change, where: exp.Expr | None) -> Rewritten:
-    """DELETE: rows that do not match are copied."""
-    added = write(change.target, surviving(change, where))
-    return Rewritten(added, tuple(change.removed), Counts(deleted=change.touched))
+def candidates(change: Change, where: exp.Expr | None) -> Sequence[DataFile]:
+    """The files that may hold a row for which the condition is true."""
+    return change.source.files(predicate_of(where, columns_in(change.source.schema, names_of(change.source))))
 
 
 def surviving(change: Change, where: exp.Expr | None) -> Iterator[pa.Table]:
     """The rows that stay of files from which some go; `removed` and `touched` have the rest afterwards."""
-    condition = change.condition(where)
-    resolve = columns_in(change.source.schema, _names(change.source))
-    predicate = predicate_of(where, resolve)
-    candidates = change.source.files(predicate)
-    whole: set[str] = set()
-    if where is None:
-        whole = {file.identity for file in candidates}
-    else:
-        unless = predicate_unless(where, resolve)
-        if unless != ANYTHING:
-            partly = {f.identity for f in change.source.files(conjunction([predicate, unless]))}
-            whole = {file.identity for file in candidates if file.identity not in partly}
-    _remove_whole(change, [file for file in candidates if file.identity in whole])
-    rest = [file for file in candidates if file.identity not in whole]
+    rows = kept(change, change.condition(where))
+    yield from rewritten(change, partly_matching(change, where), rows, keep_hits=False)
+
+
+def kept(change: Change, condition: str) -> NewRows:
+    """The query for rows as they are, with a flag for those for which the condition is true."""
     values = change.old()
     extra = {FILE: f"{change.relation.sql}.{FILE}", HIT: condition}
     listed = [
@@ -166,8 +162,24 @@ def surviving(change: Change, where: exp.Expr | None) -> Iterator[pa.Table]:
     ]
     listed += [f"{sql} AS {name}" for name, sql in extra.items()]
     sql = f"SELECT {', '.join(listed)} FROM {rows_of(change.relation)}"
-    rows = NewRows(sql, change.relation.outputs, tuple(extra), ())
-    yield from _rewritten(change, rest, rows, keep_hits=False)
+    return NewRows(sql, change.relation.outputs, tuple(extra), ())
+
+
+def partly_matching(change: Change, where: exp.Expr | None) -> list[DataFile]:
+    """The candidates, without those whose rows all go as their bounds prove: these are removed now."""
+    resolve = columns_in(change.source.schema, names_of(change.source))
+    predicate = predicate_of(where, resolve)
+    found = change.source.files(predicate)
+    whole: set[str] = set()
+    if where is None:
+        whole = {file.identity for file in found}
+    else:
+        unless = predicate_unless(where, resolve)
+        if unless != ANYTHING:
+            partly = {f.identity for f in change.source.files(conjunction([predicate, unless]))}
+            whole = {file.identity for file in found if file.identity not in partly}
+    _remove_whole(change, [file for file in found if file.identity in whole])
+    return [file for file in found if file.identity not in whole]
 
 
 def _remove_whole(change: Change, files: list[DataFile]) -> None:
@@ -181,7 +193,7 @@ def _remove_whole(change: Change, files: list[DataFile]) -> None:
         change.removed.append(file)
 
 
-def _rewritten(
+def rewritten(
     change: Change, files: Sequence[DataFile], rows: NewRows, keep_hits: bool
 ) -> Iterator[pa.Table]:
     """The new rows of the files that have a hit."""
@@ -193,17 +205,18 @@ def _rewritten(
         per_file = np.bincount(numbers[flags], minlength=len(chunk))
         change.touched += int(per_file.sum())
         change.removed += [file for file, count in zip(chunk, per_file, strict=True) if count]
-        kept = per_file[numbers] > 0
+        written = per_file[numbers] > 0
         if not keep_hits:
-            kept &= ~flags
+            written &= ~flags
         new = checked(result, rows, change.target, hits)
-        if not kept.all():
-            new = new.filter(pa.array(kept))
+        if not written.all():
+            new = new.filter(pa.array(written))
         if new.num_rows:
             yield new
 
 
-def _names(source: Source) -> tuple[str, ...]:
+def names_of(source: Source) -> tuple[str, ...]:
+    """By what a statement's expressions may call its table."""
     return (source.name, source.name.rpartition(".")[2])
 
 

@@ -8,9 +8,11 @@ from sqlglot import exp
 
 from lakevilla.engines import data as given
 from lakevilla.engines.arrow_writer import write
+from lakevilla.engines.local import copy_on_write, merge_on_read
 from lakevilla.engines.local.arrow import inward, outward, row_of
 from lakevilla.engines.local.connections import Connections
-from lakevilla.engines.local.copy_on_write import Change, delete, matching, rows_of, surviving, update
+from lakevilla.engines.local.copy_on_write import Change, matching, rows_of
+from lakevilla.engines.local.masking_merge import MaskingMerge
 from lakevilla.engines.local.merge import Merge
 from lakevilla.engines.local.point_lookup import literals_of, point_of, point_query
 from lakevilla.engines.local.result import Result
@@ -143,10 +145,11 @@ class LocalEngine:
 
             def rows() -> Iterator[pa.Table]:
                 yield from counted(pieces, count.add)
-                yield from surviving(change, where)
+                yield from _surviving(change, where)
 
             added = write(target, rows())
-        return Rewritten(added, tuple(change.removed), Counts(inserted=count.rows, deleted=change.touched))
+        counts = Counts(inserted=count.rows, deleted=change.touched)
+        return Rewritten(added, tuple(change.removed), counts, tuple(change.masked))
 
     def update(
         self,
@@ -174,7 +177,10 @@ class LocalEngine:
         point, values = point_of(self._environment, source, where), literals_of(target, set)
         if point is not None and values:
             return point.update(target, values)
-        return update(self._change(target, source, sources, now_ms), set, where)
+        change = self._change(target, source, sources, now_ms)
+        if where is not None and target.merge_on_read:
+            return merge_on_read.update(change, set, where)
+        return copy_on_write.update(change, set, where)
 
     def delete(
         self,
@@ -187,7 +193,9 @@ class LocalEngine:
         refuse_beyond_rows(where)
         with reading(self._reporter, f"DELETE FROM {target.name}") as watch:
             change = self._change(target, watch.source(source), watch.sources(sources), now_ms)
-            return delete(change, where)
+            added = write(target, _surviving(change, where))
+        counts = Counts(deleted=change.touched)
+        return Rewritten(added, tuple(change.removed), counts, tuple(change.masked))
 
     def merge(
         self,
@@ -219,7 +227,8 @@ class LocalEngine:
             schema = given.schema_of(arrow)
             pieces = list(given.batches_of(arrow, schema))
             rows = together(pieces, schema)
-        return Merge(self._change(target, source, sources, now_ms), clauses, rows).run()
+        kind = MaskingMerge if target.merge_on_read else Merge
+        return kind(self._change(target, source, sources, now_ms), clauses, rows).run()
 
     def _queries(self, sources: Mapping[str, Source], now_ms: int) -> Queries:
         return Queries({key: source.schema for key, source in sources.items()}, now_ms)
@@ -278,6 +287,13 @@ class LocalEngine:
         for piece in pieces:
             result = self._connections.run(rows.sql, {relation.sql: inward(_table(piece), names)})
             yield checked(result, rows, target)
+
+
+def _surviving(change: Change, where: exp.Expr | None) -> Iterator[pa.Table]:
+    """The rows that stay and have to be written again, when those go for which the condition is true."""
+    if change.target.merge_on_read:
+        return merge_on_read.surviving(change, where)
+    return copy_on_write.surviving(change, where)
 
 
 class _Count:

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from lakevilla.engines.arrow_writer import write
 from lakevilla.engines.local.arrow import inward
-from lakevilla.engines.local.copy_on_write import FILE, Change, rows_of
+from lakevilla.engines.local.copy_on_write import FILE, ROW, Change, rows_of
 from lakevilla.engines.local.pruning import merge_predicate
 from lakevilla.engines.local.rows import NewRows, checked, column_of, new_rows, nothing_but
 from lakevilla.engines.local.translation.expressions import Expressions
@@ -26,8 +26,8 @@ from lakevilla.errors import InvalidInput
 from lakevilla.model import Counts, DataFile
 from lakevilla.predicates import ANYTHING, Predicate
 
-_ROW, _SOURCE, _CLAUSE = "lv_row", "lv_source", "lv_clause"
-_NONE = -1
+SOURCE, CLAUSE = "lv_source", "lv_clause"
+NO_CLAUSE = -1
 
 Assigned = Mapping[str, exp.Expr]
 Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
@@ -61,12 +61,12 @@ class Merge:
         outputs = change.queries.outputs([(column.name, column.type) for column in self.data.schema])
         self.source = Relation(change.queries.fresh("t"), ((self.clauses.source_alias,),), outputs)
         numbers = pa.array(np.arange(self.data.num_rows, dtype=np.int64))
-        self.rows = inward(self.data, [output.sql for output in outputs]).append_column(_SOURCE, numbers)
+        self.rows = inward(self.data, [output.sql for output in outputs]).append_column(SOURCE, numbers)
 
     def run(self) -> Rewritten:
         added = write(self.change.target, self._pieces())
         counts = Counts(self.inserted, self.updated, self.deleted)
-        return Rewritten(added, tuple(self.change.removed), counts)
+        return Rewritten(added, tuple(self.change.removed), counts, tuple(self.change.masked))
 
     def _pieces(self) -> Iterator[pa.Table]:
         # Both texts are made before anything is read, so that a mistake in them costs nothing.
@@ -76,38 +76,58 @@ class Merge:
         if not self.clauses.not_matched_by_source:
             scope = Scope([self.change.relation, self.source])
             predicate = merge_predicate(self.clauses.on, scope, self.change.source.schema, self.data)
-        for chunk, old in self.change.chunks(self.change.source.files(predicate)):
-            numbered = old.append_column(_ROW, pa.array(np.arange(old.num_rows, dtype=np.int64)))
-            tables = {self.change.relation.sql: numbered, self.source.sql: self.rows}
-            result = self.change.run(rewriting.sql, tables)
-            yield from self._applied(result, rewriting, deletes, chunk)
+        yield from self.changed(self.change.source.files(predicate), predicate, rewriting, deletes)
         if inserting is not None and not self.matched.all():
             yield from self._inserted(inserting)
 
+    def changed(
+        self,
+        files: Sequence[DataFile],
+        predicate: Predicate,  # noqa: ARG002 - for those that do not read all rows
+        rewriting: NewRows,
+        deletes: set[int],
+    ) -> Iterator[pa.Table]:
+        """The new rows of those of the files in which a clause applies; only rows that satisfy the predicate
+        can meet one."""
+        for chunk, old in self.change.chunks(files):
+            numbered = old.append_column(ROW, pa.array(np.arange(old.num_rows, dtype=np.int64)))
+            tables = {self.change.relation.sql: numbered, self.source.sql: self.rows}
+            result = self.change.run(rewriting.sql, tables)
+            yield from self._applied(result, rewriting, deletes, chunk)
+
     def _rewriting(self) -> tuple[NewRows, set[int]]:
         """The query for target rows and the clause that each meets; and which clauses delete."""
-        target, name = self.change.relation, self.change.queries.fresh("j")
-        both = Scope([target, self.source])
-        inner = Scope([replace(target, sql=name), replace(self.source, sql=name)])
-        matched = [_Clause(c.condition, self._set(c.set), both) for c in self.clauses.matched]
-        alone = Scope([target])
-        by_source = [
-            _Clause(c.condition, self._set(c.set), alone) for c in self.clauses.not_matched_by_source
-        ]
-        on = self._expressions(both).condition(self.clauses.on).sql
-        found = f"{self.source.sql}.{_SOURCE} IS NOT NULL"
-        without = self._number(by_source, len(matched))
-        number = f"CASE WHEN {found} THEN {self._number(matched, 0)} ELSE {without} END"
-        joined = (
-            f"SELECT *, {number} AS {_CLAUSE} FROM {rows_of(target)} LEFT JOIN {rows_of(self.source)} ON {on}"
+        relation, name = self.change.relation, self.change.queries.fresh("j")
+        number, on = self.clause_of(relation)
+        both = f"{rows_of(relation)} LEFT JOIN {rows_of(self.source)} ON {on}"
+        joined = f"SELECT *, {number} AS {CLAUSE} FROM {both}"
+        extra = {key: f"{name}.{key}" for key in (FILE, ROW, SOURCE, CLAUSE)}
+        rows = new_rows(
+            self.change.queries, self.change.target, self.values(name), f"({joined}) AS {name}", extra
         )
-        seen = [replace(c, scope=inner) for c in matched]
-        seen += [replace(c, scope=Scope([inner.relations[0]])) for c in by_source]
+        sets = [c.set for c in (*self.clauses.matched, *self.clauses.not_matched_by_source)]
+        return rows, {number for number, assigned in enumerate(sets) if assigned is None}
+
+    def clause_of(self, target: Relation) -> tuple[str, str]:
+        """The number of the clause that applies to a row of the target joined with the source, and the
+        condition of the join."""
+        both, alone = Scope([target, self.source]), Scope([target])
+        matched = [_Clause(c.condition, None, both) for c in self.clauses.matched]
+        by_source = [_Clause(c.condition, None, alone) for c in self.clauses.not_matched_by_source]
+        on = self._expressions(both).condition(self.clauses.on).sql
+        found = f"{self.source.sql}.{SOURCE} IS NOT NULL"
+        without = self._number(by_source, len(matched))
+        return f"CASE WHEN {found} THEN {self._number(matched, 0)} ELSE {without} END", on
+
+    def values(self, name: str) -> dict[str, Typed]:
+        """What the target's columns get in the rows of a join of this name, each with its clause."""
+        target = self.change.relation
+        inner = Scope([replace(target, sql=name), replace(self.source, sql=name)])
+        alone = Scope([inner.relations[0]])
+        clauses = [_Clause(None, self._set(c.set), inner) for c in self.clauses.matched]
+        clauses += [_Clause(None, self._set(c.set), alone) for c in self.clauses.not_matched_by_source]
         kept = {output.name: Typed(f"{name}.{output.sql}", output.type) for output in target.outputs}
-        values = self._values(seen, f"{name}.{_CLAUSE}", kept)
-        extra = {key: f"{name}.{key}" for key in (FILE, _ROW, _SOURCE, _CLAUSE)}
-        rows = new_rows(self.change.queries, self.change.target, values, f"({joined}) AS {name}", extra)
-        return rows, {i for i, clause in enumerate(seen) if clause.values is None}
+        return self._values(clauses, f"{name}.{CLAUSE}", kept)
 
     def _inserting(self) -> NewRows | None:
         """The query for rows to insert, over the source rows without a match."""
@@ -117,10 +137,10 @@ class Merge:
         scope, inner = Scope([self.source]), Scope([replace(self.source, sql=name)])
         clauses = [_Clause(c.condition, self._set(c.values), scope) for c in self.clauses.not_matched]
         number = self._number(clauses, 0)
-        chosen = f"SELECT *, {number} AS {_CLAUSE} FROM {rows_of(self.source)}"
+        chosen = f"SELECT *, {number} AS {CLAUSE} FROM {rows_of(self.source)}"
         seen = [replace(clause, scope=inner) for clause in clauses]
-        values = self._values(seen, f"{name}.{_CLAUSE}", {})
-        source = f"({chosen}) AS {name} WHERE {name}.{_CLAUSE} <> {_NONE}"
+        values = self._values(seen, f"{name}.{CLAUSE}", {})
+        source = f"({chosen}) AS {name} WHERE {name}.{CLAUSE} <> {NO_CLAUSE}"
         return new_rows(self.change.queries, self.change.target, values, source)
 
     def _expressions(self, scope: Scope) -> Expressions:
@@ -146,7 +166,7 @@ class Merge:
             expressions = self._expressions(clause.scope)
             condition = "TRUE" if clause.condition is None else expressions.condition(clause.condition).sql
             branches.append(f"WHEN {condition} THEN {position}")
-        return f"CASE {' '.join(branches)} ELSE {_NONE} END" if branches else f"{_NONE}"
+        return f"CASE {' '.join(branches)} ELSE {NO_CLAUSE} END" if branches else f"{NO_CLAUSE}"
 
     def _values(self, clauses: Sequence[_Clause], number: str, kept: Mapping[str, Typed]) -> dict[str, Typed]:
         """For each column of the target what the clause that applies gives it, else what it has."""
@@ -172,22 +192,24 @@ class Merge:
         numbers, row, clause = (result.column(width + i).to_numpy() for i in (0, 1, 3))
         source = result.column(width + 2)
         self.matched[source.drop_null().to_numpy()] = True
-        self._refuse_two(row[(clause != _NONE) & source.is_valid().to_numpy()])
+        self.refuse_two(row[(clause != NO_CLAUSE) & source.is_valid().to_numpy()])
         once = _first_of_each(row, clause)
         if once is not None:
             result, numbers, clause = result.take(pa.array(once)), numbers[once], clause[once]
         gone = np.isin(clause, list(deletes))
-        changed = (clause != _NONE) & ~gone
+        changed = (clause != NO_CLAUSE) & ~gone
         self.updated += int(changed.sum())
         self.deleted += int(gone.sum())
-        per_file = np.bincount(numbers[clause != _NONE], minlength=len(chunk))
+        per_file = np.bincount(numbers[clause != NO_CLAUSE], minlength=len(chunk))
         self.change.removed += [file for file, count in zip(chunk, per_file, strict=True) if count]
         new = checked(result, rows, self.change.target, pa.array(changed))
         kept = (per_file[numbers] > 0) & ~gone
         if kept.any():
             yield new.filter(pa.array(kept))
 
-    def _refuse_two(self, rows: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> None:
+    def refuse_two(self, rows: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> None:
+        """InvalidInput if one of these rows of the target, which two rows of the source match, is there
+        twice."""
         clauses = self.clauses.matched
         if len(clauses) == 1 and clauses[0].condition is None and clauses[0].set is None:
             # To delete a row twice is not ambiguous.

@@ -7,19 +7,23 @@ their own kind. Everything else is None here, and runs on DuckDB.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
 from lakevilla.engines.arrow_writer import write
+from lakevilla.engines.local.merge_on_read import placed
 from lakevilla.engines.local.scan import Scan, projected
 from lakevilla.engines.port import Rewritten, Source, Target
 from lakevilla.environment import Environment
+from lakevilla.files.bitmaps import Positions
+from lakevilla.files.deleted_rows import DeletedRows, is_worth_keeping
+from lakevilla.files.reader import OpenedFile
 from lakevilla.files.row_checks import optional, together
 from lakevilla.model import Counts, DataFile
-from lakevilla.predicates import Compare, conjunction
+from lakevilla.predicates import Compare, Predicate, conjunction
 
 _SELECT_PARTS = {"expressions", "from_", "where"}
 _TABLE_PARTS = {"this", "db", "catalog", "version"}
@@ -33,9 +37,12 @@ class Point:
     source: Source
     equal: Mapping[str, pa.Scalar]
 
+    @property
+    def predicate(self) -> Predicate:
+        return conjunction([Compare((name,), "=", value.as_py()) for name, value in self.equal.items()])
+
     def files(self) -> list[DataFile]:
-        wanted = [Compare((name,), "=", value.as_py()) for name, value in self.equal.items()]
-        return list(self.source.files(conjunction([*wanted])))
+        return list(self.source.files(self.predicate))
 
     def hits(self, rows: pa.Table) -> pa.ChunkedArray:
         """One flag per row, never null."""
@@ -59,24 +66,55 @@ class Point:
         return pa.Table.from_arrays([rows.column(name) for name in names], schema=pa.schema(fields))
 
     def update(self, target: Target, assigned: Mapping[str, pa.Scalar]) -> Rewritten:
-        """Set columns to values: copy on write, as `copy_on_write.update` does it."""
-        removed: list[DataFile] = []
-        touched = 0
+        """Set columns to values: copy on write as `copy_on_write.update` does it, or merge on read."""
+        done = _PointUpdate(self, assigned)
+        added = write(target, done.masked_rows() if target.merge_on_read else done.rewritten_rows())
+        return Rewritten(added, tuple(done.removed), Counts(updated=done.touched), tuple(done.masked))
 
-        def rewritten() -> Iterator[pa.Table]:
-            nonlocal touched
-            files = self.files()
-            scan = Scan(self.environment, self.source, files, self.source.schema)
-            for file, rows in zip(files, scan.tables(), strict=True):
-                hits = self.hits(rows)
-                count = pc.sum(hits).as_py()
-                if count:
-                    removed.append(file)
-                    touched += count
-                    yield _with(rows, hits, assigned)
 
-        added = write(target, rewritten())
-        return Rewritten(added, tuple(removed), Counts(updated=touched))
+@dataclass
+class _PointUpdate:
+    """One UPDATE, and what it has done."""
+
+    point: Point
+    assigned: Mapping[str, pa.Scalar]
+    removed: list[DataFile] = field(default_factory=list)
+    masked: list[DeletedRows] = field(default_factory=list)
+    touched: int = 0
+
+    def rewritten_rows(self) -> Iterator[pa.Table]:
+        """All rows of the files that hold one of the rows."""
+        files, source = self.point.files(), self.point.source
+        scan = Scan(self.point.environment, source, files, source.schema)
+        for file, rows in zip(files, scan.tables(), strict=True):
+            yield from self._rewritten(file, rows)
+
+    def masked_rows(self) -> Iterator[pa.Table]:
+        """The new rows alone, of files that stay; see `merge_on_read`."""
+        source = self.point.source
+        keys = projected(source.schema, [name for name in source.schema.names if name in self.point.equal])
+        files, predicate = self.point.files(), self.point.predicate
+        for chunk in placed(self.point.environment, source, files, keys, predicate):
+            for file, opened, rows, positions in chunk:
+                yield from self._masked(file, opened, positions[self.point.hits(rows).to_numpy()])
+
+    def _masked(self, file: DataFile, opened: OpenedFile, found: Positions) -> Iterator[pa.Table]:
+        schema = self.point.source.schema
+        if len(found) and not is_worth_keeping(len(found), opened.deleted, opened.rows):
+            yield from self._rewritten(file, opened.living(schema))
+        elif len(found):
+            self.masked.append(DeletedRows(file, found, opened.rows))
+            self.touched += len(found)
+            old = opened.at(schema, found)
+            yield _with(old, pa.repeat(True, old.num_rows), self.assigned)
+
+    def _rewritten(self, file: DataFile, rows: pa.Table) -> Iterator[pa.Table]:
+        hits = self.point.hits(rows)
+        count = pc.sum(hits).as_py()
+        if count:
+            self.removed.append(file)
+            self.touched += count
+            yield _with(rows, hits, self.assigned)
 
 
 def point_query(environment: Environment, query: exp.Query, sources: Mapping[str, Source]) -> pa.Table | None:
@@ -164,7 +202,7 @@ def _value(node: exp.Expr, data_type: pa.DataType) -> pa.Scalar | None:
     return pa.scalar(value, data_type) if -highest <= value < highest else None
 
 
-def _with(rows: pa.Table, hits: pa.ChunkedArray, assigned: Mapping[str, pa.Scalar]) -> pa.Table:
+def _with(rows: pa.Table, hits: pa.Array | pa.ChunkedArray, assigned: Mapping[str, pa.Scalar]) -> pa.Table:
     for name, value in assigned.items():
         position = rows.schema.get_field_index(name)
         column = pc.if_else(hits, value, rows.column(position))

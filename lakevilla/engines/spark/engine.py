@@ -18,6 +18,7 @@ from lakevilla.engines.spark import types
 from lakevilla.engines.spark.change.assignment import Value
 from lakevilla.engines.spark.change.copy_on_write import Change, column_of
 from lakevilla.engines.spark.change.merge import Merge
+from lakevilla.engines.spark.change.merge_on_read import MaskingChange
 from lakevilla.engines.spark.failures import explained, explaining
 from lakevilla.engines.spark.names import beside, names_in
 from lakevilla.engines.spark.scan.file_urls import Access
@@ -151,7 +152,7 @@ class SparkEngine:
         with self._statement({}, now_ms) as opened:
             gone = self._change(opened, target, source).delete(where)
         counts = Counts(inserted=new.counts[1], deleted=gone.counts.deleted)
-        return Rewritten(new.added + gone.added, gone.removed, counts)
+        return Rewritten(new.added + gone.added, gone.removed, counts, gone.masked)
 
     @_stoppable
     def update(
@@ -205,7 +206,8 @@ class SparkEngine:
     def _change(self, opened: Any, target: Target, source: Source, columns: Sequence[str] = ()) -> Change:
         """A change of the target's rows; `columns` are those that it uses other than the target's."""
         names = beside(names_in(source.schema), target.schema.names, columns)
-        return Change(opened, self._writer, target, source, names)
+        kind = MaskingChange if target.merge_on_read else Change
+        return kind(opened, self._writer, target, source, names)
 
     def _given(self, target: Target, data: object, where: exp.Expr | None) -> Done:
         """Write rows given as data, by name: a frame as store assignment has it, others without loss."""

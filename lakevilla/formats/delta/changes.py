@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from lakevilla.errors import Corrupt
+from lakevilla.formats.delta.files.deletion_vectors import vector_key
+from lakevilla.formats.delta.files.stored_statistics import statistics_of
 from lakevilla.formats.delta.log.actions import Commit
 from lakevilla.formats.delta.log.encode import CARRIED, Action
 from lakevilla.formats.delta.log.entry import commit_of, identity_of
@@ -28,15 +30,18 @@ def unpublished(base: DeltaSnapshot, change: Change, now_ms: int) -> Commit:
 def inverse(base: DeltaSnapshot, change: Change, now_ms: int) -> Change:
     """The change that undoes this one, which was published on `base`.
 
-    Restored files have no statistics: a `remove` action has none. Rows that came after the table was replaced
+    Restored files have no statistics, because a `remove` action has none; but those with a deletion vector
+    have them as before, because every `add` with a vector must. Rows that came after the table was replaced
     do not fit its old columns: they prevent the inverse.
     """
     commit = unpublished(base, change, now_ms)
     root = base.store.url
+    masked = {identity_of(remove) for remove in commit.removes if remove.get("deletionVector")}
+    statistics = statistics_of(base.state, masked)
     return Change(
         operation="ROLLBACK",
         parameters={"of": change.operation},
-        added=tuple(_written(_added_again(remove), root) for remove in commit.removes),
+        added=tuple(_written(_added_again(remove, statistics), root) for remove in commit.removes),
         removed=tuple(_removed(add, root) for add in commit.adds),
         metadata=base.metadata if commit.metadata is not None else None,
         read=ReadSet((ANYTHING,)) if change.replaces else ReadSet(),
@@ -80,6 +85,13 @@ def decode_change(record: Mapping[str, Any], root: str) -> Change:
         raise Corrupt(f"the record of a change is malformed: {error!r}") from error
 
 
+def keys_of(file: WrittenFile, root: str) -> list[str]:
+    """The keys of all files that a file of a change needs: its own, and that of its deletion vector."""
+    vector = None if file.entry is None else file.entry.get("deletionVector")
+    key = None if vector is None else vector_key(vector, root)
+    return [file.key] if key is None else [file.key, key]
+
+
 def _actions(base: DeltaSnapshot, change: Change, now_ms: int) -> list[Action]:
     # The time of the version before is asked for only when it is published: it may take a request.
     return actions_of(change, _NOBODY, context_of(base, lambda: 0), now_ms)
@@ -90,14 +102,16 @@ def _written(add: Mapping[str, Any], root: str) -> WrittenFile:
     return WrittenFile(key, int(add["size"]), 0, {}, {}, int(add["modificationTime"]), entry=dict(add))
 
 
-def _added_again(remove: Mapping[str, Any]) -> dict[str, Any]:
+def _added_again(remove: Mapping[str, Any], statistics: Mapping[str, str]) -> dict[str, Any]:
     """The `add` that brings back what a `remove` of ours took away."""
     carried = {name: value for name, value in remove.items() if name in CARRIED}
+    text = statistics.get(identity_of(remove))
     return {
         "path": remove["path"],
         **carried,
         "modificationTime": remove["deletionTimestamp"],
         "dataChange": remove["dataChange"],
+        **({} if text is None else {"stats": text}),
     }
 
 

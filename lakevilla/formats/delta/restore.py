@@ -4,16 +4,15 @@ Other properties stay as they are, and so does the protocol: other clients may r
 """
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from lakevilla.errors import Unsupported
 from lakevilla.formats.delta.definition.features import mapping_mode, refuse_write
 from lakevilla.formats.delta.definition.upgrade import upgraded
+from lakevilla.formats.delta.files.stored_statistics import statistics_of
 from lakevilla.formats.delta.log.actions import Metadata
-from lakevilla.formats.delta.log.entry import identity_of
-from lakevilla.formats.delta.log.replay import LiveBlock
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.properties import CONSTRAINT
 from lakevilla.formats.restored_files import RESTORE, RestoredFiles
@@ -26,7 +25,7 @@ def restore(now: DeltaSnapshot, then: DeltaSnapshot) -> Change:
     protocol = now.protocol if metadata is None else upgraded(now.protocol, metadata)
     refuse_write(protocol, metadata or now.metadata)
     files = RestoredFiles.between(now, then)
-    statistics = _statistics(then, {file.identity for file in files.back})
+    statistics = statistics_of(then.state, {file.identity for file in files.back})
     return Change(
         operation=RESTORE,
         parameters={"version": str(then.version)},
@@ -74,22 +73,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping) and "storageType" in value:
         return {name: member for name, member in value.items() if member is not None}
     return value
-
-
-def _statistics(then: DeltaSnapshot, wanted: Collection[str]) -> dict[str, str]:
-    """The statistics of these files, as far as the log has them as text."""
-    found: dict[str, str] = {}
-    recent = [then.state.recent] if then.state.added else []
-    for live in [*then.state.blocks, *recent] if wanted else []:
-        found |= {name: text for name, text in _texts(live).items() if name in wanted}
-    return found
-
-
-def _texts(live: LiveBlock) -> dict[str, str]:
-    core = live.block.core
-    names = [name for name in ("path", "deletionVector") if name in core.schema.names]
-    texts = [text for piece in live.block.texts() for text in piece.to_pylist()]
-    rows = core.select(names).to_pylist()
-    if len(texts) != len(rows):
-        return {}
-    return {identity_of(row): text for row, text in zip(rows, texts, strict=True) if isinstance(text, str)}

@@ -12,7 +12,7 @@ from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput, LakeVillaError
 from lakevilla.formats.authorship import texts
 from lakevilla.formats.conditional_commit import missing
-from lakevilla.formats.delta.changes import decode_change, encode_change, inverse, unpublished
+from lakevilla.formats.delta.changes import decode_change, encode_change, inverse, keys_of, unpublished
 from lakevilla.formats.delta.checkpoints.schedule import is_considered
 from lakevilla.formats.delta.checkpoints.writer import delete_checkpoint, write_if_due
 from lakevilla.formats.delta.definition.alter import alter
@@ -37,6 +37,7 @@ from lakevilla.formats.delta.log.publish import (
 from lakevilla.formats.delta.log.references import DeltaReferences
 from lakevilla.formats.delta.log.replay import State
 from lakevilla.formats.delta.restore import restore
+from lakevilla.formats.delta.row_masks import DeltaRowMasks, wants_vectors
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.identity import (
     Recreated,
@@ -181,6 +182,9 @@ class DeltaTable:
             new_id=self._environment.new_id,
         )
 
+    def masks(self, snapshot: DeltaSnapshot) -> DeltaRowMasks | None:
+        return DeltaRowMasks(snapshot, self._environment) if wants_vectors(snapshot) else None
+
     def publish(self, base: DeltaSnapshot, change: Change, author: Author) -> Published | Taken:
         looked_at = self.look(base)
         answer = publish(self._store, self._environment, looked_at, change, author)
@@ -234,7 +238,8 @@ class DeltaTable:
         return is_same(self._store, self._environment, snapshot.state, rewritten=rewritten)
 
     def missing(self, files: Sequence[WrittenFile], published: DeltaSnapshot | None = None) -> list[str]:  # noqa: ARG002
-        return missing(self._environment, [file.key for file in files], self._locate)
+        keys = [key for file in files for key in keys_of(file, self._store.url)]
+        return missing(self._environment, list(dict.fromkeys(keys)), self._locate)
 
     def retract(self, version: int, put: str | None, orphaned: bool = False, displaced: bool = False) -> bool:
         return retract(self._store, version, put, orphaned, displaced)

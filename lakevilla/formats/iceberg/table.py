@@ -162,6 +162,9 @@ class IcebergTable:
     ) -> Change:
         return replace_definition(snapshot.raw, schema, partition_by, properties, comment)
 
+    def masks(self, snapshot: IcebergSnapshot) -> None:
+        """Files are rewritten, see docs/iceberg.md."""
+
     def publish(self, base: IcebergSnapshot, change: Change, author: Author) -> Published | Taken:
         looked_at = self.look(base)
         answer = publish(self._log, self._store, self._environment, looked_at, change, author)

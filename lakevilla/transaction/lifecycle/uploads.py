@@ -53,10 +53,11 @@ class Uploads:
             self._pending[key] = _Pending(len(data), send, join)
 
     def wait_for(self, files: Iterable[DataFile]) -> None:
-        """Wait if one of these files is on its way. Their names are unique, whatever the table."""
+        """Wait if one of these files is on its way, or its deletes. Their names are unique, whatever the
+        table."""
         with self._lock:
             pending = set(self._pending)
-        if pending and any(file.key in pending for file in files):
+        if pending and any(not pending.isdisjoint(_keys(file)) for file in files):
             self.finish()
 
     def finish(self) -> None:
@@ -83,6 +84,11 @@ class Uploads:
     def _bytes(self) -> int:
         with self._lock:
             return sum(pending.size for pending in self._pending.values())
+
+
+def _keys(file: DataFile) -> tuple[str, ...]:
+    """The files that a reader of this file reads."""
+    return (file.key,) if file.deletes is None else (file.key, *file.deletes.keys)
 
 
 class _Uploading:

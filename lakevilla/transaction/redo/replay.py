@@ -74,7 +74,9 @@ class Replay:
     def _keep(self, operation: Operation) -> None:
         if isinstance(operation.pending, TableChange):
             change = operation.pending.change
-            self.saved_bytes += sum(file.size for file in change.added)
+            # A file that goes and comes again, with more of its rows deleted, was not uploaded.
+            masked = {file.key for file in change.removed}
+            self.saved_bytes += sum(file.size for file in change.added if file.key not in masked)
         operation.show(self._workspace)
 
     def _redo(self, operation: Operation, location: str, hit: Hit) -> None:

@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from lakevilla.engines.port import Rewritten, Source, Target
 from lakevilla.errors import InvalidInput
+from lakevilla.formats.row_masks import Masked
 from lakevilla.model import Change, Counts
 from lakevilla.predicates import ANYTHING
 from lakevilla.sql import statements as sql
@@ -113,7 +114,7 @@ def update(
     sources = workspace.sources(tables_of(*assigned.values(), where))
     target, source = workspace.target(pinned), _called(workspace.source(pinned, keeps_files=False), alias)
     written = workspace.engine.update(target, source, assigned, where, sources, workspace.now_ms)
-    return _effect(workspace, pinned, "UPDATE", _predicate(where), written)
+    return _effect(workspace, pinned, "UPDATE", _predicate(where), written, target)
 
 
 def delete(workspace: Workspace, name: str, where: exp.Expr | None, alias: str | None = None) -> Effect:
@@ -122,7 +123,7 @@ def delete(workspace: Workspace, name: str, where: exp.Expr | None, alias: str |
     sources = workspace.sources(tables_of(where))
     target, source = workspace.target(pinned), _called(workspace.source(pinned, keeps_files=False), alias)
     written = workspace.engine.delete(target, source, where, sources, workspace.now_ms)
-    return _effect(workspace, pinned, "DELETE", _predicate(where), written)
+    return _effect(workspace, pinned, "DELETE", _predicate(where), written, target)
 
 
 def merge(
@@ -136,7 +137,7 @@ def merge(
     source = workspace.source(pinned, keeps_files=bool(clauses.not_matched) and not always)
     target = workspace.target(pinned)
     written = workspace.engine.merge(target, source, using, clauses, sources, workspace.now_ms)
-    return _effect(workspace, pinned, "MERGE", _predicate(clauses.on), written)
+    return _effect(workspace, pinned, "MERGE", _predicate(clauses.on), written, target)
 
 
 def _append(
@@ -171,22 +172,33 @@ def _overwrite(
         source.files(ANYTHING)
     target = workspace.target(wider or pinned)
     written = workspace.engine.overwrite(target, source, data, where, workspace.now_ms)
-    return _effect(workspace, pinned, "WRITE", {"mode": "Overwrite", **_predicate(where)}, written)
+    parameters = {"mode": "Overwrite", **_predicate(where)}
+    return _effect(workspace, pinned, "WRITE", parameters, written, target)
 
 
 def _effect(
-    workspace: Workspace, pinned: Pinned, operation: str, parameters: Mapping[str, str], done: Rewritten
+    workspace: Workspace,
+    pinned: Pinned,
+    operation: str,
+    parameters: Mapping[str, str],
+    done: Rewritten,
+    target: Target | None = None,
 ) -> Effect:
+    """What the statement did. `target` is where it wrote, unless it only appended."""
+    masks = None if target is None else pinned.table.masks(pinned.snapshot)
+    masked = Masked()
+    if target is not None and masks is not None:
+        masked = masks.write(done.masked, target.store, workspace.txn)
     change = Change(
         operation=operation,
         parameters=parameters,
-        added=done.added,
-        removed=done.removed,
+        added=done.added + masked.added,
+        removed=done.removed + masked.removed,
         read=workspace.read_of(pinned),
-        metrics=_metrics(done),
+        metrics={**_metrics(done), **masked.metrics},
     )
     # A statement that changed no row publishes nothing: readers need not learn of it.
-    idle = not done.added and not done.removed
+    idle = not change.added and not change.removed
     return Effect(done.counts, None if idle else TableChange(pinned, change))
 
 

@@ -28,12 +28,9 @@ def create_or_replace(workspace: Workspace, definition: Definition, data: object
     pinned = workspace.pin_target(definition.name)
     _refuse_moved(workspace, pinned, definition)
     pinned.snapshot.refuse_writes()
+    properties = workspace.catalog.properties_of_new(pinned.ref.format, definition.properties)
     change = pinned.table.replace(
-        pinned.snapshot,
-        definition.schema,
-        definition.partition_by,
-        definition.properties,
-        definition.comment,
+        pinned.snapshot, definition.schema, definition.partition_by, properties, definition.comment
     )
     return _replaced(workspace, pinned, change, data)
 

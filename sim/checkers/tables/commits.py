@@ -11,6 +11,8 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sim.checkers.tables.vectors import Vector
+
 Objects = Mapping[str, bytes]
 """What lies in a store, by key."""
 
@@ -27,11 +29,12 @@ class Place:
 @dataclass(frozen=True, slots=True)
 class File:
     """A live data file. `path` is how the log spells it, `deletes` are the keys of files that name rows of it
-    which are deleted."""
+    which are deleted: position deletes of Iceberg, or the `vector` of Delta, which may be in the log."""
 
     key: str
     path: str
     deletes: tuple[str, ...] = ()
+    vector: Vector | None = None
 
 
 @dataclass
@@ -76,14 +79,20 @@ class Log(Protocol):
 
 
 def rows_of(file: File, objects: Objects) -> list[dict[str, Any]] | None:
-    """The rows of a live file; None if it is missing."""
-    return None if objects.get(file.key) is None else [row for _, row in numbered_rows(file, objects)]
+    """The rows of a live file; None if it is missing, or what says which of its rows are deleted."""
+    if any(objects.get(key) is None for key in (file.key, *file.deletes)):
+        return None
+    return [row for _, row in numbered_rows(file, objects)]
 
 
 def numbered_rows(file: File, objects: Objects) -> list[tuple[int, dict[str, Any]]]:
     """The rows of a live file with their positions."""
     rows = parse_rows(objects[file.key])
-    gone = {position for key in file.deletes for position in deleted_rows(objects[key], file.path)}
+    if file.vector is not None:
+        gone = file.vector.rows(objects)
+        assert not gone or max(gone) < len(rows), f"{file.path} has no row {max(gone)}, which is deleted"
+    else:
+        gone = {position for key in file.deletes for position in deleted_rows(objects[key], file.path)}
     return [(position, row) for position, row in enumerate(rows) if position not in gone]
 
 

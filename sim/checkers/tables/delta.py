@@ -1,7 +1,7 @@
 """A Delta log reader of its own: small, slow and independent of the one that it judges.
 
 Reads the JSON entries from version 0 on; the simulator never cleans a log. Knows add, remove, metaData,
-protocol and commitInfo; no deletion vectors, no column mapping.
+protocol and commitInfo, and deletion vectors; no column mapping.
 """
 
 import json
@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from sim.checkers.tables.commits import Commit, File, Objects, Place, parquet
+from sim.checkers.tables.vectors import Vector, name_of
 
 LOG_ENTRY = re.compile(r"^(?P<root>.*?)/?_delta_log/(?P<version>\d{20})\.json$")
 CHECKPOINT = re.compile(r"^(?P<root>.*?)/?_delta_log/(?P<version>\d{20})\.checkpoint\.parquet$")
@@ -50,13 +51,16 @@ def parse_commit(version: int, data: bytes, root: str = "") -> Commit:
         if len(action) != 1:
             commit.problems.append(f"an action with {len(action)} keys")
         if (add := action.get("add")) is not None:
-            if add["path"] in commit.adds:
+            file = file_of(root, add)
+            if file.path in {known.path for known in commit.adds.values()}:
                 commit.problems.append(f"adds {add['path']} twice")
-            file = File(data_key(root, add["path"]), add["path"])
-            commit.adds[add["path"]] = file
+            commit.adds[name_of(add)] = file
             commit.names[file.key] = add.get("size")
+            commit.names |= dict.fromkeys(file.deletes)
+            if problem := _statistics_problem(add):
+                commit.problems.append(problem)
         elif (remove := action.get("remove")) is not None:
-            commit.removes.append(remove["path"])
+            commit.removes.append(name_of(remove))
         elif "commitInfo" in action:
             ours = action["commitInfo"].get("lakevilla")
             commit.ours = ours if isinstance(ours, dict) else {}
@@ -83,7 +87,9 @@ class DeltaLog:
         for path in commit.removes:
             if self.live.pop(path, None) is None:
                 commit.problems.append(f"removes {path}, which is not live")
-        commit.problems += [f"adds {path}, which is live" for path in commit.adds if path in self.live]
+        live = {file.path for file in self.live.values()}
+        paths = [file.path for file in commit.adds.values()]
+        commit.problems += [f"adds {path}, which is live" for path in paths if path in live]
         self.live.update(commit.adds)
         self.commits.append(commit)
         return commit
@@ -97,6 +103,23 @@ class DeltaLog:
         if checkpoint_paths(data) != live_files(self.commits[: version + 1]).keys():
             return f"the checkpoint of version {version} of {self._root} differs from its log"
         return None
+
+
+def file_of(root: str, add: dict[str, Any]) -> File:
+    """The file of an `add`."""
+    told = add.get("deletionVector")
+    vector = None if told is None else Vector.of(root, told)
+    deletes = () if vector is None or vector.key is None else (vector.key,)
+    return File(data_key(root, add["path"]), add["path"], deletes, vector)
+
+
+def _statistics_problem(add: dict[str, Any]) -> str:
+    """A file with a vector must say how many rows it holds, and that its bounds are of all of them."""
+    if add.get("deletionVector") is None:
+        return ""
+    found = json.loads(add.get("stats") or "{}")
+    right = isinstance(found.get("numRecords"), int) and found.get("tightBounds") is False
+    return "" if right else f"adds {add['path']} with a vector and the statistics {found}"
 
 
 def live_files(commits: list[Commit]) -> dict[str, File]:
@@ -115,6 +138,6 @@ def data_key(root: str, path: str) -> str:
 
 
 def checkpoint_paths(data: bytes) -> set[str]:
-    """The live files that a classic checkpoint lists."""
+    """The live files that a classic checkpoint lists, by their names."""
     table = parquet(data).read(columns=["add"], use_threads=False)
-    return {row["add"]["path"] for row in table.to_pylist() if row["add"] is not None}
+    return {name_of(row["add"]) for row in table.to_pylist() if row["add"] is not None}

@@ -15,6 +15,7 @@ from pyspark.errors import PySparkException
 import lakevilla as lv
 from lakevilla.sql.parser import parse
 from lakevilla.sql.statements import Query
+from tests.conformance.engines.choice import VECTORS
 from tests.conformance.engines.comparison import difference
 from tests.conformance.engines.tables import TABLES
 
@@ -57,7 +58,7 @@ def compared(text: str, local: Outcome, spark: Outcome) -> str | None:
 
 def fill(lake: lv.Lake, formats: str) -> None:
     """The tables, each in two files; `pairs` with older versions."""
-    queues = cycle(("delta", "iceberg") if formats == "mixed" else (formats,))
+    queues = cycle(("delta", "iceberg") if formats == "mixed" else (made_as(formats),))
     for (name, table), table_format in zip(TABLES.items(), queues, strict=False):
         lake.create(name, table.schema, format=table_format)
         middle = math.ceil(table.num_rows / 2) if name != "pairs" else table.num_rows - 1
@@ -66,14 +67,19 @@ def fill(lake: lv.Lake, formats: str) -> None:
                 lake.append(name, part)
 
 
+def made_as(formats: str) -> str:
+    """The format of tables that are made without naming one."""
+    return "delta" if formats in ("mixed", VECTORS) else formats
+
+
 class Twins:
     """A lake for each engine, with equal tables; `again` puts them back as they were."""
 
     def __init__(self, folder: Path, session: Any, formats: str) -> None:
         self._folder, self._session = folder, session
-        self._format = "delta" if formats == "mixed" else formats
+        self._formats = formats
         for name in ("local", "spark"):
-            fill(lv.Lake(folder / name, engine="local"), formats)
+            fill(lv.Lake(folder / name, engine="local", merge_on_read=formats == VECTORS), formats)
             # An Iceberg table knows where it lies, so each lake has a copy of its own to come back from.
             shutil.copytree(folder / name, folder / f"{name}-first")
         self._open()
@@ -85,9 +91,12 @@ class Twins:
         self._open()
 
     def _open(self) -> None:
-        made = self._format
-        self.local = lv.Lake(self._folder / "local", engine="local", default_format=made)
-        self.spark = lv.Lake(self._folder / "spark", spark=self._session, default_format=made)
+        options: dict[str, Any] = {
+            "default_format": made_as(self._formats),
+            "merge_on_read": self._formats == VECTORS,
+        }
+        self.local = lv.Lake(self._folder / "local", engine="local", **options)
+        self.spark = lv.Lake(self._folder / "spark", spark=self._session, **options)
         # What Spark wrote, seen without Spark.
         self.written = lv.Lake(self._folder / "spark", engine="local")
 

@@ -14,8 +14,11 @@ import pytest
 SEEDS = "LAKEVILLA_CONFORMANCE_SEEDS"
 FORMATS = ("delta", "iceberg", "mixed")
 """Of all tables, or of every second one."""
+VECTORS = "vectors"
+"""Delta tables whose changes write deletion vectors: for statements that change rows."""
 _ALL = SEEDS in os.environ
 _TURNS = ("delta", "iceberg", "delta", "mixed")
+_CHANGING_TURNS = ("delta", VECTORS, "iceberg", VECTORS, "mixed")
 
 
 def some(step: int) -> pytest.MarkDecorator:
@@ -23,13 +26,15 @@ def some(step: int) -> pytest.MarkDecorator:
     return pytest.mark.sampled(1 if _ALL else step)
 
 
-def chosen(statements: Mapping[str, Sequence[str]]) -> list[Any]:
+def chosen(statements: Mapping[str, Sequence[str]], changing: bool = False) -> list[Any]:
     """Of statements by topic: the formats of the tables and the text, for tests with `twins` and `text`."""
+    formats = (*FORMATS, VECTORS) if changing else FORMATS
+    turns = _CHANGING_TURNS if changing else _TURNS
     every = [(f"{topic}-{n}", text) for topic, texts in statements.items() for n, text in enumerate(texts)]
     if _ALL:
-        return [pytest.param(f, text, id=f"{name}-{f}") for name, text in every for f in FORMATS]
+        return [pytest.param(f, text, id=f"{name}-{f}") for name, text in every for f in formats]
     return [
-        pytest.param(f, text, id=f"{name}-{f}") for (name, text), f in zip(every, cycle(_TURNS), strict=False)
+        pytest.param(f, text, id=f"{name}-{f}") for (name, text), f in zip(every, cycle(turns), strict=False)
     ]
 
 

@@ -23,7 +23,7 @@ from tests.support.left_open import (
 )
 from tests.support.outsiders import OUTSIDERS
 
-pytestmark = pytest.mark.formats("delta", "iceberg")
+pytestmark = pytest.mark.formats("delta", "vectors", "iceberg")
 
 
 @pytest.fixture

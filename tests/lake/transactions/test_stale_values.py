@@ -7,7 +7,7 @@ import pytest
 
 import lakevilla as lv
 
-pytestmark = pytest.mark.formats("delta", "iceberg")
+pytestmark = pytest.mark.formats("delta", "vectors", "iceberg")
 
 BOTH = lv.R | lv.CT
 

@@ -13,7 +13,7 @@ from lakevilla.maintenance import instants
 from tests.support.iceberg_files import FilesCatalog
 from tests.support.outsiders import OUTSIDERS
 
-pytestmark = pytest.mark.formats("delta", "iceberg", "mixed")
+pytestmark = pytest.mark.formats("delta", "vectors", "iceberg", "mixed")
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_other_clients_see_what_was_restored(lake: lv.Lake, tmp_path: Path, tabl
     if table_format == "iceberg":
         found = FilesCatalog().load_table(str(tmp_path / "a")).scan().to_arrow().to_pylist()
     else:
-        found = DeltaTable(str(tmp_path / "a")).to_pyarrow_table().to_pylist()
+        found = OUTSIDERS["vectors"].rows(tmp_path / "a")
     assert sorted((row["id"], row["v"]) for row in found) == GOOD
 
 

@@ -268,6 +268,16 @@ def test_deleted_rows_stay_away_through_connect(remote: Any, tmp_path: Path) -> 
     assert content(lake.read("t")) == content(local.read("t"))
 
 
+def test_changes_write_deletion_vectors_through_connect(remote: Any, tmp_path: Path) -> None:
+    both = Both(tmp_path, remote, merge_on_read=True)
+    for sql in (CHANGES[3], CHANGES[8], CHANGES[9], CHANGES[19]):
+        assert both.spark.sql(sql) == both.local.sql(sql)
+    for local, on_spark in both.tables():
+        assert on_spark == local
+    metrics = both.judge.history("accounts")[-4].metrics
+    assert metrics["numDeletionVectorsAdded"] == "1"
+
+
 @pytest.mark.usefixtures("interruptible")
 def test_interrupt_cancels_the_job_of_the_server(remote: Any, tmp_path: Path) -> None:
     lake = lv.Lake(tmp_path / "lake", spark=remote)

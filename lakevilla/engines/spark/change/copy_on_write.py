@@ -20,12 +20,23 @@ from lakevilla.engines.spark.scan.pruning import Pruning, refuse_chance_of
 from lakevilla.engines.spark.scan.queries import Statement
 from lakevilla.engines.spark.types import quoted
 from lakevilla.engines.spark.write import tasks
-from lakevilla.engines.spark.write.writer import Done, Writer, new_rows, rows_of
+from lakevilla.engines.spark.write.writer import Writer, new_rows, rows_of
 from lakevilla.errors import InvalidInput
+from lakevilla.files.deleted_rows import DeletedRows
 from lakevilla.model import Counts, DataFile, WrittenFile
 from lakevilla.predicates import ANYTHING, conjunction
 from lakevilla.sql.expressions.predicate_extraction import columns_in
 from lakevilla.sql.words.suggestions import unknown_column
+
+
+@dataclass(frozen=True)
+class Changed:
+    """What became of the files with changed rows, and of how many rows, by kind."""
+
+    added: tuple[WrittenFile, ...] = ()
+    counts: tuple[int, ...] = (0, 0, 0, 0)
+    removed: tuple[DataFile, ...] = ()
+    masked: tuple[DeletedRows, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -48,18 +59,16 @@ class Change:
         if not given:
             raise InvalidInput(f"UPDATE of table {self.target.name!r} sets no column")
         files = self.source.files(self._pruning.matching(where, self._rows_where))
-        done, touched = self._rewrite(files, where, given, tasks.UPDATED)
-        return Rewritten(done.added, touched, Counts(updated=done.counts[tasks.UPDATED]))
+        done = self.rewrite(files, where, given, tasks.UPDATED)
+        return Rewritten(done.added, done.removed, Counts(updated=done.counts[tasks.UPDATED]), done.masked)
 
     def delete(self, where: exp.Expr | None) -> Rewritten:
         whole, rest = self._candidates(where)
-        deleted = self._rows(whole)
-        removed = tuple(whole)
-        added: tuple[WrittenFile, ...] = ()
+        deleted, done = self._rows(whole), Changed()
         if rest or (where is not None and not self._pruning.plans):
-            done, touched = self._rewrite(rest, where, {}, tasks.DELETED)
-            added, removed, deleted = done.added, removed + touched, deleted + done.counts[tasks.DELETED]
-        return Rewritten(added, removed, Counts(deleted=deleted))
+            done = self.rewrite(rest, where, {}, tasks.DELETED)
+        counts = Counts(deleted=deleted + done.counts[tasks.DELETED])
+        return Rewritten(done.added, (*whole, *done.removed), counts, done.masked)
 
     def _candidates(self, where: exp.Expr | None) -> tuple[list[DataFile], list[DataFile]]:
         """The files whose rows all go, and those of which some rows may."""
@@ -86,12 +95,14 @@ class Change:
                 rows += self.writer.session.run(frame.count)
         return rows
 
-    def _rewrite(
+    def rewrite(
         self, files: Sequence[DataFile], where: exp.Expr | None, given: Mapping[str, exp.Expr], kind: int
-    ) -> tuple[Done, tuple[DataFile, ...]]:
-        """Write the files' rows anew, those that match with their new values; the files that are gone
-        then. Without files the statement is analysed all the same: a mistake in it is one in every state of
-        the table."""
+    ) -> Changed:
+        """Write the files' rows anew, those that match with their new values.
+
+        Without files the statement is analysed all the same: a mistake in it is one in every state of the
+        table.
+        """
         condition = "TRUE" if where is None else self.statement.text(where)
         texts = {name: self.statement.text(node) for name, node in given.items()}
         in_order = not any(node.find(exp.Query) for node in [*given.values(), where] if node is not None)
@@ -109,17 +120,16 @@ class Change:
             for field in self.source.schema
         }
         if texts:
-            marked = self._computed(texts, marked, hit, values)
+            marked = self.computed(texts, marked, hit, values)
         extra = {names.kind: names.kind, names.file: names.file}
         rows = new_rows(self.statement, self.target, values, marked, extra, hit, names=names)
         if not files:
-            return Done((), (0, 0, 0, 0), frozenset()), ()
+            return Changed()
         done = self.writer.write(self.target, rows, rows_of(files), files if in_order else None)
-        if not in_order:
-            return done, tuple(files)
-        return done, tuple(file for number, file in enumerate(files) if number in done.changed)
+        touched = [f for number, f in enumerate(files) if not in_order or number in done.changed]
+        return Changed(done.added, done.counts, tuple(touched))
 
-    def _computed(
+    def computed(
         self, texts: Mapping[str, str], marked: str, hit: str, values: dict[str, Value | Assigned]
     ) -> str:
         """The rows with the new values in columns of their own, which go into `values`: each is evaluated

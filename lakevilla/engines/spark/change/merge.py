@@ -18,6 +18,7 @@ from lakevilla.engines.spark import types
 from lakevilla.engines.spark.change.assignment import Assigned, Value, assign
 from lakevilla.engines.spark.change.copy_on_write import Change, column_of, named
 from lakevilla.engines.spark.change.merge_keys import Sides
+from lakevilla.engines.spark.change.merge_on_read import MaskingChange
 from lakevilla.engines.spark.change.stable_rows import settled
 from lakevilla.engines.spark.failures import explained
 from lakevilla.engines.spark.names import Names
@@ -94,7 +95,15 @@ class Merge:
         at_most = None if old is None or new is None else old + new
         done = self.change.writer.write(self.change.target, _union(parts), at_most)
         counts = Counts(*(done.counts[kind] for kind in (tasks.INSERTED, tasks.UPDATED, tasks.DELETED)))
+        if isinstance(self.change, MaskingChange):
+            changed = self.change.settled(done, found.touched)
+            return Rewritten(changed.added, changed.removed, counts, changed.masked)
         return Rewritten(done.added, tuple(found.touched), counts)
+
+    @property
+    def _masks(self) -> bool:
+        """Whether only rows to which a clause applies are written, and the others stay where they are."""
+        return isinstance(self.change, MaskingChange)
 
     def _predicate(self, data: Any, view: str) -> Predicate:
         """What a row of the target satisfies that matches a row of the source."""
@@ -160,11 +169,15 @@ class Merge:
         listed = [f"{kept}.{quoted(c)} AS {names.old(n)}" for n, c in enumerate(target.schema.names)]
         listed += [names.file, names.row, f"{number} AS {names.clause}"]
         new = _New(statement, target, names, clauses)
-        frame = new.computed(listed, self._joined(found.touched, view, "LEFT"), number)
+        alone = not self._masks or self.clauses.not_matched_by_source
+        frame = new.computed(listed, self._joined(found.touched, view, "LEFT" if alone else "INNER"), number)
         deletes = [str(n) for n, clause in enumerate(clauses) if clause.values is None]
         gone = f"WHEN {names.clause} IN ({', '.join(deletes)}) THEN {tasks.DELETED} " if deletes else ""
         kind = f"CASE WHEN {names.clause} = {_NONE} THEN {tasks.KEPT} {gone}ELSE {tasks.UPDATED} END"
-        rows = statement.view(frame)
+        rows, extra = statement.view(frame), {names.kind: kind}
+        if self._masks:
+            rows = f"(SELECT * FROM {rows} WHERE {names.clause} <> {_NONE}) AS lakevilla_changed"
+            extra |= {names.file: names.file, names.row: names.row}
         if found.several:
             # One result row for each row of the target: that with a clause if there is one.
             order = f"PARTITION BY {names.file}, {names.row} ORDER BY {names.clause} DESC"
@@ -172,7 +185,7 @@ class Merge:
             rows = f"({ranked}) AS lakevilla_ranked WHERE {names.rank} = 1"
         values = new.assigned(frame, [names.old(n) for n in range(len(target.schema))])
         changed = f"{names.kind} = {tasks.UPDATED}"
-        return new_rows(statement, target, values, rows, {names.kind: kind}, changed, names=names)
+        return new_rows(statement, target, values, rows, extra, changed, names=names)
 
     def _clauses(self) -> tuple[list[_Clause], str]:
         """The clauses for rows of the target, and the number of the one that applies to a joined row."""
@@ -203,7 +216,10 @@ class Merge:
         frame = new.computed([names.clause], numbered, names.clause)
         values = new.assigned(frame, None)
         rows = f"{statement.view(frame)} WHERE {names.clause} <> {_NONE}"
-        return new_rows(statement, target, values, rows, {names.kind: f"{tasks.INSERTED}"}, names=names)
+        extra = {names.kind: f"{tasks.INSERTED}"}
+        if self._masks:
+            extra |= {names.file: "CAST(NULL AS INT)", names.row: "CAST(NULL AS BIGINT)"}
+        return new_rows(statement, target, values, rows, extra, names=names)
 
     def _condition(self, condition: exp.Expr | None) -> str:
         return "TRUE" if condition is None else f"({self.change.statement.text(condition)})"

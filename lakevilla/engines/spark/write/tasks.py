@@ -28,6 +28,7 @@ from lakevilla.engines.spark.names import Names
 from lakevilla.engines.spark.scan.file_urls import Access
 from lakevilla.environment import SystemEnvironment
 from lakevilla.errors import InvalidInput
+from lakevilla.files.bitmaps import Positions, encode_bitmap
 from lakevilla.files.writer import write_files
 from lakevilla.model import Partitioning, WrittenFile
 from lakevilla.store.port import Store
@@ -43,6 +44,7 @@ _BUFFER_BYTES = 64 * 1024 * 1024
 class Report:
     """What one task did. `counts` go by kind, `changed` by file.
 
+    `masked` are the rows that were changed, by file, as bitmaps: of statements that write only new rows.
     `doubtful` are files that hold all rows of a part of a source file, of which another task must say
     whether a row changed; they count only if one did.
     """
@@ -50,6 +52,7 @@ class Report:
     written: tuple[WrittenFile, ...] = ()
     counts: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
     changed: dict[int, int] = field(default_factory=dict)
+    masked: dict[int, bytes] = field(default_factory=dict)
     doubtful: list[tuple[int, tuple[WrittenFile, ...]]] = field(default_factory=list)
     refused: InvalidInput | None = None
 
@@ -137,6 +140,7 @@ class _Running:
         self._task = task
         self._store = store
         self._report = Report()
+        self._positions: dict[int, list[Positions]] = {}
         self._keys = (f"{task.stem}-{attempt}-{number}.parquet" for number in count())
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Report:
@@ -144,6 +148,10 @@ class _Running:
             rows = (self._named(batch) for batch in batches if batch.num_rows)
             sure = map(self._taken, rows) if self._task.whole_rows is None else self._changed(rows)
             self._report.written = self._write(sure)
+            self._report.masked = {
+                number: encode_bitmap(np.unique(np.concatenate(found)))
+                for number, found in self._positions.items()
+            }
         except InvalidInput as error:
             self._report.refused = error
         return self._report
@@ -179,8 +187,21 @@ class _Running:
         kinds = piece.column(ours.kind).to_numpy()
         for kind, rows in enumerate(np.bincount(kinds, minlength=4)):
             self._report.counts[kind] += int(rows)
+        if ours.row in piece.schema.names:
+            self._note_positions(piece)
         gone = kinds == DELETED
+        if gone.all():
+            # They may have come without their values.
+            return self._task.schema.empty_table()
         return piece.select(names).filter(pa.array(~gone)) if gone.any() else piece.select(names)
+
+    def _note_positions(self, piece: pa.Table) -> None:
+        """Note which rows of which files these come from; new rows come from none."""
+        ours = self._task.names
+        old = piece.select([ours.file, ours.row]).drop_null()
+        for number, part in _runs(old, ours.file) if old.num_rows else ():
+            positions = part.column(ours.row).to_numpy().astype(np.int64)
+            self._positions.setdefault(number, []).append(positions)
 
     def _changed(self, rows: Iterator[pa.Table]) -> Iterator[pa.Table]:
         """The rows of files that surely change. Spark gives a file's rows one after another, but it may

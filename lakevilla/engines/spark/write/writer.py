@@ -6,9 +6,10 @@ process does what a task would do with them. Rows that are in this process alrea
 
 import pickle
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from sqlglot import exp
@@ -28,6 +29,7 @@ from lakevilla.engines.spark.write import tasks
 from lakevilla.engines.spark.write.batches import bounded_by_rows
 from lakevilla.engines.spark.write.repartition import spread as spread_out
 from lakevilla.errors import InvalidInput, Unsupported
+from lakevilla.files.bitmaps import Positions, decode_bitmap
 from lakevilla.model import DataFile, WrittenFile
 from lakevilla.sql.dialect import spark_text
 from lakevilla.sql.types import type_name
@@ -49,11 +51,13 @@ class NewRows:
 
 @dataclass(frozen=True)
 class Done:
-    """What a write job did. `changed` has the files in which a row changed."""
+    """What a write job did. `changed` has the files in which a row changed, `positions` the rows that were,
+    sorted, of statements that write only new rows."""
 
     added: tuple[WrittenFile, ...]
     counts: tuple[int, ...]
     changed: frozenset[int]
+    positions: Mapping[int, Positions] = field(default_factory=dict)
 
 
 def new_rows(
@@ -222,4 +226,9 @@ def joined(reports: Sequence[tasks.Report]) -> Done:
     for report in reports:
         added += [file for number, files in report.doubtful if number in changed for file in files]
     counts = tuple(sum(report.counts[kind] for report in reports) for kind in range(4))
-    return Done(tuple(added), counts, changed)
+    parts: dict[int, list[Positions]] = {}
+    for report in reports:
+        for number, bitmap in report.masked.items():
+            parts.setdefault(number, []).append(decode_bitmap(bitmap))
+    positions = {number: np.unique(np.concatenate(found)) for number, found in parts.items()}
+    return Done(tuple(added), counts, changed, positions)

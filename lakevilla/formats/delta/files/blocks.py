@@ -5,7 +5,6 @@ from log entries, which are in memory anyway. A table of a million files is one 
 a Python object for each file.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -16,6 +15,7 @@ from lakevilla.errors import Corrupt
 from lakevilla.files.column_mapping import Match
 from lakevilla.files.parquet import ParquetObject
 from lakevilla.files.projection import adapt_column
+from lakevilla.formats.delta.files.statistics import text_of_parsed
 from lakevilla.formats.lazy import lazy_property
 
 _TEXTS = pa.map_(pa.string(), pa.string())
@@ -160,7 +160,8 @@ class CheckpointBlock:
                 yield pa.nulls(len(adds), pa.string())
                 continue
             rows = adds.field("stats_parsed").to_pylist()
-            yield pa.array([None if row is None else json.dumps(row, default=str) for row in rows])
+            texts = [None if row is None else text_of_parsed(row) for row in rows]
+            yield pa.array(texts, pa.string())
 
     def _adds(self, members: Sequence[str]) -> Iterator[pa.StructArray]:
         """These members of the rows that are `add` actions."""

@@ -1,19 +1,28 @@
 """Deletion vectors: rows of a data file that are deleted (PROTOCOL.md, "Deletion Vector Format").
 
 A vector is a set of row positions as a 64-bit roaring bitmap (see `files.bitmaps`), in the log itself (Z85)
-or in a file of its own with length and checksum.
+or in a file with length and checksum, which several vectors share.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from lakevilla.errors import Corrupt
-from lakevilla.files.bitmaps import FRAME_BYTES, decode_bitmap, unframed
+from lakevilla.files.bitmaps import (
+    FRAME_BYTES,
+    Positions,
+    decode_bitmap,
+    encode_bitmap,
+    framed,
+    unframed,
+)
 from lakevilla.formats.delta.log.entry import dv_id
 from lakevilla.formats.delta.log.paths import data_key
+from lakevilla.formats.uuids import dashed
 from lakevilla.model import Deletes
 from lakevilla.store.port import Store
 
@@ -21,6 +30,10 @@ Locate = Callable[[str], tuple[Store, str]]
 """From a key (relative to the table's root, or a URL) to the store that holds it."""
 
 _Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+_FILE_VERSION = b"\x01"
+
+INLINE_BYTES = 128
+"""Up to so many bytes a vector stands in the log. The text is also part of the file's name for conflicts."""
 _Z85_DIGITS = {character: digit for digit, character in enumerate(_Z85)}
 
 
@@ -37,7 +50,8 @@ def deletes_of(vector: Mapping[str, Any], root: str, locate: Locate) -> Deletes:
             raise Corrupt(f"a deletion vector holds {len(positions)} rows, the log says {cardinality}")
         return pa.array(positions, pa.int64())
 
-    return Deletes(dv_id(vector) or "", cardinality, rows)
+    key = vector_key(vector, root)
+    return Deletes(dv_id(vector) or "", cardinality, rows, () if key is None else (key,))
 
 
 def vector_key(vector: Mapping[str, Any], root: str) -> str | None:
@@ -49,14 +63,48 @@ def vector_key(vector: Mapping[str, Any], root: str) -> str | None:
         case "p":
             return data_key(text, root)
         case "u" if len(text) >= 20:
-            prefix, name = text[:-20], _hyphenated(decode_z85(text[-20:]).hex())
-            return f"{prefix}/deletion_vector_{name}.bin" if prefix else f"deletion_vector_{name}.bin"
+            return _relative_key(text[:-20], decode_z85(text[-20:]).hex())
         case other:
             raise Corrupt(f"a deletion vector has the storage type {other!r} and the path {text!r}")
 
 
-def _hyphenated(digits: str) -> str:
-    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+def _relative_key(folder: str, digits: str) -> str:
+    name = f"deletion_vector_{dashed(digits)}.bin"
+    return f"{folder}/{name}" if folder else name
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVectors:
+    """Vectors as the log describes them, in the order in which they were given, and the file that holds those
+    that are not in the log itself; None if all are."""
+
+    vectors: tuple[dict[str, Any], ...]
+    file: tuple[str, bytes] | None
+
+
+def store_vectors(bitmaps: Sequence[Positions], folder: str, digits: str) -> StoredVectors:
+    """How these sets of rows are stored: small vectors in the log, where they cost their readers no request,
+    the others together in one file of this folder. `digits` are the 32 of the UUID in its name."""
+    vectors, pieces, offset = [], [_FILE_VERSION], len(_FILE_VERSION)
+    for rows in bitmaps:
+        data = encode_bitmap(rows)
+        vector = {"sizeInBytes": len(data), "cardinality": len(rows)}
+        if len(data) <= INLINE_BYTES:
+            vectors.append({"storageType": "i", "pathOrInlineDv": encode_z85(data), **vector})
+            continue
+        text = folder + encode_z85(bytes.fromhex(digits))
+        vectors.append({"storageType": "u", "pathOrInlineDv": text, "offset": offset, **vector})
+        pieces.append(framed(data))
+        offset += len(pieces[-1])
+    file = (_relative_key(folder, digits), b"".join(pieces)) if len(pieces) > 1 else None
+    return StoredVectors(tuple(vectors), file)
+
+
+def encode_z85(data: bytes) -> str:
+    """Bytes as Z85, filled up with zeros to whole groups of four."""
+    words = np.frombuffer(data + b"\0" * (-len(data) % 4), ">u4").astype(np.int64)
+    digits = words[:, None] // np.array([85**4, 85**3, 85**2, 85, 1]) % 85
+    return "".join(_Z85[digit] for digit in digits.ravel().tolist())
 
 
 def decode_z85(text: str) -> bytes:

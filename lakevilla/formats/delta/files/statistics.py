@@ -5,7 +5,7 @@ bound that has no safe spelling is left out, which readers take as unknown.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -19,6 +19,7 @@ from lakevilla.model import ColumnStatistics
 Path = tuple[str, ...]
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
+_DECODER = json.JSONDecoder(parse_float=Decimal)
 _INDEXED = 32
 _PREFIX = 32
 _LAST_ASCII = "\x7f"
@@ -57,6 +58,45 @@ def statistics_text(
             _set(highs, stored, _upper(column.maximum))
             _set(nulls, stored, column.nulls)
     return _json({"numRecords": rows, "minValues": lows, "maxValues": highs, "nullCount": nulls})
+
+
+def wide_statistics(text: str | None, file_rows: int) -> str:
+    """The statistics of a file of which rows were deleted: counts and bounds are of all its rows, as before.
+
+    `text` are those of before. Readers need the number of rows, and must know that bounds may be wide.
+    """
+    known = _parsed(text)
+    if known.get("numRecords") != file_rows:
+        # Without that number, or with a wrong one, nothing else there is worth to be relied on.
+        return _json({"numRecords": file_rows, "tightBounds": False})
+    if "tightBounds" not in known and text is not None:
+        # The numbers stay as they are spelled.
+        return f'{text.rstrip()[:-1]},"tightBounds":false}}'
+    return _json({**known, "tightBounds": False})
+
+
+def text_of_parsed(row: Mapping[str, Any]) -> str:
+    """Statistics that a checkpoint has as a struct, as text."""
+    bounds = {"minValues": _lower, "maxValues": _upper}
+    known = {name: _spelled(value, bounds.get(name, _plain)) for name, value in row.items()}
+    return _json({name: value for name, value in known.items() if value is not None})
+
+
+def _parsed(text: str | None) -> dict[str, Any]:
+    """The members of a text, numbers exactly as they are; empty if it is not an object."""
+    try:
+        found = _DECODER.decode(text or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _spelled(value: Any, spell: Callable[[Any], Any]) -> Any:
+    """A tree of statistics with its leaves as JSON has them, without what is not known."""
+    if not isinstance(value, Mapping):
+        return spell(value)
+    members = {name: _spelled(member, spell) for name, member in value.items()}
+    return {name: member for name, member in members.items() if member is not None}
 
 
 def _leaves(field: pa.Field, path: Path, stored: Path) -> Iterator[tuple[Path, Path]]:

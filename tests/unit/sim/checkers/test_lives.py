@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 from sim.checkers.history import Operation
-from sim.checkers.tables.lives import Lives
-from sim.checkers.tables.retention import Keeping
+from sim.checkers.lives.lives import Lives
+from sim.checkers.lives.retention import Keeping
 from sim.checkers.tables.rows import Change, after, as_rows, first_rows, without
 from sim.world.bucket import Write
 

@@ -8,7 +8,9 @@ from sim.planted import cataloged as planted_cataloged
 from sim.planted import commits as planted
 from sim.planted import iceberg as planted_iceberg
 from sim.planted import recovery as planted_recovery
+from sim.planted import vectors as planted_vectors
 from sim.planted.commits import Plant
+from sim.run import WORLDS
 from sim.suites import base as suite
 from sim.suites import tables
 from sim.suites.base import Report
@@ -31,6 +33,9 @@ BEGIN = {
     "published-later-is-not-recognised": 33,
     "unanswered-commit-looked-for-in-one-version": 508,
 }
+
+QUICK = {"new-vector-forgets-the-old-one"}
+"""The first seed shows it."""
 
 # Bugs of Iceberg's room that single statements do not show, or seldom.
 OTHER_SUITES = {
@@ -70,6 +75,15 @@ def test_planted_bug_of_catalogs_is_caught(name: str, capsys: pytest.CaptureFixt
     plant_and_play(planted_cataloged.BUGS[name], name, chosen, capsys, FORMATS["cataloged"])
 
 
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[] if n in QUICK else pytest.mark.long) for n in sorted(planted_vectors.BUGS)],
+)
+def test_planted_bug_of_vectors_is_caught(name: str, capsys: pytest.CaptureFixture[str]):
+    chosen = planted_vectors.SUITES.get(name, "base")
+    plant_and_play(planted_vectors.BUGS[name], name, chosen, capsys, FORMATS["vectors"])
+
+
 def plant_and_play(
     bug: Plant, name: str, chosen: str, capsys: pytest.CaptureFixture[str], formats: Formats = PLAIN
 ) -> None:
@@ -80,6 +94,6 @@ def plant_and_play(
 
 
 def play(seed: int, chosen: str, formats: Formats) -> Report:
-    if chosen == "tables":
-        return tables.play(seed, formats=formats)
+    if chosen in WORLDS:
+        return WORLDS[chosen][1](seed, formats=formats)
     return suite.play(seed, chosen, formats=formats)

@@ -4,22 +4,23 @@ import struct
 import zlib
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lakevilla.errors import Corrupt
 from lakevilla.files.bitmaps import decode_bitmap
-from lakevilla.formats.delta.files.deletion_vectors import decode_z85, deletes_of, vector_key
+from lakevilla.formats.delta.files.deletion_vectors import (
+    INLINE_BYTES,
+    decode_z85,
+    deletes_of,
+    encode_z85,
+    store_vectors,
+    vector_key,
+)
 from tests.unit.files.raw_bitmaps import encode, framed
 from tests.unit.formats.delta.raw_log import memory
-
-
-def encode_z85(data: bytes) -> str:
-    alphabet = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
-    padded = data + b"\0" * (-len(data) % 4)
-    words = struct.unpack(f">{len(padded) // 4}I", padded)
-    return "".join(alphabet[word // 85**power % 85] for word in words for power in (4, 3, 2, 1, 0))
 
 
 def inline(data: bytes, cardinality: int) -> dict[str, Any]:
@@ -114,3 +115,30 @@ def test_malformed_bitmap_is_corrupt(data: bytes) -> None:
 def test_vector_with_another_number_of_rows_than_the_log_says_is_corrupt() -> None:
     with pytest.raises(Corrupt):
         deletes_of(inline(encode({3, 4}), 3), "", nowhere).rows()
+
+
+def test_small_vectors_are_stored_in_the_log_and_the_others_in_one_file() -> None:
+    store = memory()
+    rows = [np.arange(0, count * 3, 3) for count in (1, 500, 2, 70_000)]
+    stored = store_vectors(rows, "vectors-a", "0" * 30 + "12")
+    assert [vector["storageType"] for vector in stored.vectors] == ["i", "u", "i", "u"]
+    assert stored.file is not None
+    key, data = stored.file
+    assert key == "vectors-a/deletion_vector_00000000-0000-0000-0000-000000000012.bin"
+    assert data[0] == 1
+    store.put(key, data)
+    for vector, wanted in zip(stored.vectors, rows, strict=True):
+        assert vector["storageType"] == "u" or vector["sizeInBytes"] <= INLINE_BYTES
+        deletes = deletes_of(vector, store.url, lambda found: (store, found))
+        assert deletes.rows().to_numpy().tolist() == wanted.tolist()
+        assert deletes.keys == ((key,) if vector["storageType"] == "u" else ())
+
+
+def test_small_vectors_alone_need_no_file() -> None:
+    assert store_vectors([np.array([7])], "vectors-a", "0" * 32).file is None
+
+
+@given(st.binary(max_size=40))
+def test_z85_survives_the_round_trip(data: bytes) -> None:
+    assert decode_z85(encode_z85(data)) == data + b"\0" * (-len(data) % 4)
+    assert encode_z85(bytes.fromhex("864fd26fb559f75b")) == "HelloWorld"

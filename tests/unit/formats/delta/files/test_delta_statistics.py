@@ -13,7 +13,12 @@ from hypothesis import strategies as st
 from lakevilla.errors import InvalidInput
 from lakevilla.files.column_mapping import PHYSICAL_NAME
 from lakevilla.formats.delta.definition.properties import column_list
-from lakevilla.formats.delta.files.statistics import indexed_columns, statistics_text
+from lakevilla.formats.delta.files.statistics import (
+    indexed_columns,
+    statistics_text,
+    text_of_parsed,
+    wide_statistics,
+)
 from lakevilla.model import ColumnStatistics
 
 
@@ -108,3 +113,44 @@ def test_column_lists_know_backticks() -> None:
     assert column_list("a, b.c,`x.y,z`.w") == [("a",), ("b", "c"), ("x.y,z", "w")]
     with pytest.raises(InvalidInput, match="backtick"):
         column_list("`a")
+
+
+PRECISE = '{"numRecords":10,"minValues":{"c":0.1000000000000000055511151231257827}}'
+
+
+def test_wide_statistics_keep_the_numbers_as_they_are_spelled() -> None:
+    assert wide_statistics(PRECISE, 10) == PRECISE[:-1] + ',"tightBounds":false}'
+    # Those of a file that had deleted rows before stay as they are.
+    assert wide_statistics(wide_statistics(PRECISE, 10), 10) == PRECISE[:-1] + ',"tightBounds":false}'
+
+
+def test_wide_statistics_of_a_tight_file_say_that_they_are_wide() -> None:
+    tight = PRECISE[:-1] + ',"tightBounds":true}'
+    assert wide_statistics(tight, 10) == PRECISE[:-1] + ',"tightBounds":false}'
+
+
+@pytest.mark.parametrize("text", [None, "null", "{", "[]", "{}", '{"numRecords":9,"minValues":{"c":1}}'])
+def test_statistics_without_the_right_number_of_rows_are_not_carried_over(text: str | None) -> None:
+    assert wide_statistics(text, 10) == '{"numRecords":10,"tightBounds":false}'
+
+
+def test_statistics_of_a_struct_are_spelled_as_in_a_log() -> None:
+    low, high = datetime(2024, 1, 2, 3, 4, 5, 123456, UTC), datetime(2024, 1, 2, 3, 4, 5, 123456)
+    row = {
+        "numRecords": 3,
+        "minValues": {"at": low, "day": date(2024, 1, 2), "price": Decimal("1.50"), "s": {"x": 1, "y": None}},
+        "maxValues": {"local": high, "text": "b"},
+        "nullCount": {"at": 0, "s": {"x": None}},
+        "tightBounds": None,
+    }
+    assert json.loads(text_of_parsed(row), parse_float=str) == {
+        "numRecords": 3,
+        "minValues": {
+            "at": "2024-01-02T03:04:05.123Z",
+            "day": "2024-01-02",
+            "price": "1.50",
+            "s": {"x": 1},
+        },
+        "maxValues": {"local": "2024-01-02T03:04:05.124", "text": "b"},
+        "nullCount": {"at": 0, "s": {}},
+    }

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from sim.checkers.lake.heads import Heads
+from sim.checkers.lives.life import Life
+from sim.checkers.lives.lives import STRANGERS, WRECKER, Lives, SentWrite
 from sim.checkers.tables.delta import CHECKPOINT, LOG_ENTRY
-from sim.checkers.tables.life import Life
-from sim.checkers.tables.lives import STRANGERS, WRECKER, Lives, SentWrite
 
 DAY = 24 * 3600.0
 MARGIN = 300.0
@@ -90,7 +90,7 @@ class Keeping:
                 self._see_log_delete(write, entry["root"], entry=int(entry["version"]))
             elif checkpoint is not None:
                 self._see_log_delete(write, checkpoint["root"], checkpoint=int(checkpoint["version"]))
-            elif write.key.endswith(".parquet"):
+            elif write.key.endswith((".parquet", ".bin")):
                 self._see_delete(write)
 
     def _see_record(self, write: SentWrite, name: str, key: str) -> None:

@@ -17,9 +17,9 @@ from pathlib import PurePosixPath
 from typing import Protocol
 
 from sim.checkers.history import Operation
+from sim.checkers.lives.life import Done, Life, Version
 from sim.checkers.tables.commits import Commit, File, Place, rows_of
 from sim.checkers.tables.delta import CHECKPOINT
-from sim.checkers.tables.life import Done, Life, Version
 from sim.checkers.tables.logs import entry_key, new_log, place_of, root_beside, told
 from sim.checkers.tables.rows import Change, Row, Rows, after, as_rows, without
 from sim.checkers.tables.versions import TimedWrite
@@ -72,7 +72,7 @@ class Lives:
         """When something was deleted in folders by people, with a log or without."""
         self._before: dict[tuple[int, str], Rows] = {}
         """The rows before each operation's change of a table."""
-        self._parsed: dict[tuple[str, tuple[str, ...]], list[Row]] = {}
+        self._parsed: dict[File, list[Row]] = {}
 
     @property
     def violations(self) -> list[str]:
@@ -319,10 +319,9 @@ class Lives:
     def _rows(self, files: Iterable[File]) -> Rows:
         found: list[Row] = []
         for file in files:
-            name = (file.key, file.deletes)
-            if name not in self._parsed:
-                self._parsed[name] = list(as_rows(rows_of(file, self._objects) or ()))
-            found += self._parsed[name]
+            if file not in self._parsed:
+                self._parsed[file] = list(as_rows(rows_of(file, self._objects) or ()))
+            found += self._parsed[file]
         return tuple(sorted(found))
 
     def _absolve(self, place: Place) -> None:
