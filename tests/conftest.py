@@ -53,7 +53,7 @@ def _group(item: pytest.Item) -> str | None:
     parameters = getattr(item, "callspec", None)
     if "spark" in fixtures:
         return "spark"
-    if Path(__file__).parent / "spark" in item.path.parents:
+    if item.nodeid.startswith("tests/spark/"):
         return "other-spark"
     on_s3 = "s3" in fixtures or (parameters and "s3" in parameters.params.values())
     return "s3" if on_s3 else None

@@ -2,8 +2,9 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
+from difflib import get_close_matches
 from typing import Any
 
 import lakevilla as lv
@@ -82,9 +83,8 @@ def in_order(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[str]
     argparse gives a position that may be left out nothing as soon as an option follows the ones before it:
     `sql LAKE --format csv TEXT` would be refused.
     """
-    commands = next(one for one in parser._actions if isinstance(one, argparse._SubParsersAction))
     start = next((i for i, word in enumerate(words) if not word.startswith("-")), len(words))
-    chosen = commands.choices.get(words[start]) if start < len(words) else None
+    chosen = _commands(parser).get(words[start]) if start < len(words) else None
     if chosen is None:
         return list(words)
     options: list[str] = []
@@ -95,13 +95,39 @@ def in_order(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[str]
         if word == "--":
             positions += rest
             break
-        if not word.startswith("-") or word == "-":
+        if not _is_option(word):
             positions.append(word)
             continue
         options.append(word)
         if rest and _takes_value(chosen, word):
             options.append(rest.pop(0))
     return [*words[: start + 1], *options, "--", *positions] if positions else list(words)
+
+
+def _is_option(word: str) -> bool:
+    """Whether a word is an option and not a text, such as one that begins with a comment of SQL."""
+    name = word.partition("=")[0]
+    return word.startswith("-") and word != "-" and not any(letter.isspace() for letter in name)
+
+
+def parse(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Namespace:
+    """The arguments of a command. An unknown option is refused by the command that it was given to."""
+    options, unknown = parser.parse_known_args(in_order(parser, words))
+    if unknown:
+        chosen = next((_commands(parser)[word] for word in words if word in _commands(parser)), parser)
+        if not _is_option(unknown[0]):
+            chosen.error("too many arguments: put a text with blanks in quotes")
+        name = unknown[0].partition("=")[0]
+        known = [text for action in chosen._actions for text in action.option_strings]
+        close = get_close_matches(name, known, n=1)
+        chosen.error(f"unknown option {name}; {f'did you mean {close[0]}?' if close else 'see --help'}")
+    return options
+
+
+def _commands(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
+    action = next(one for one in parser._actions if isinstance(one, argparse._SubParsersAction))
+    commands: Mapping[str, argparse.ArgumentParser] = action.choices
+    return commands
 
 
 def _takes_value(parser: argparse.ArgumentParser, word: str) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import lakevilla as lv
 from lakevilla.cli import completion, doctor, exits, shell, sql, tables, travel, upkeep
-from lakevilla.cli.arguments import command, in_order, on_lake, on_store, reporting
+from lakevilla.cli.arguments import command, on_lake, on_store, parse, reporting
 from lakevilla.cli.progress_bar import BAR
 from lakevilla.engines.hidden_pandas import hide_pandas
 
@@ -40,7 +40,7 @@ EXAMPLES = f"""examples:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code, see EXAMPLES; wrong arguments exit at once, with 2."""
     parser = build_parser()
-    options = parser.parse_args(in_order(parser, sys.argv[1:] if arguments is None else arguments))
+    options = parse(parser, sys.argv[1:] if arguments is None else arguments)
     _listen(options.verbose)
     if arguments is None:
         _live_shortly(options)
@@ -62,6 +62,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return exits.INTERRUPTED
+    except UnicodeEncodeError as error:
+        print(
+            f"lakevilla: the output is written in {error.encoding}, which cannot hold "
+            f"{error.object[error.start]!a}: set PYTHONIOENCODING=utf-8, or write rows to a file by --output",
+            file=sys.stderr,
+        )
+        return 1
     except Exception as error:
         # Spark computes the rows of a query when they are shown, and raises its own exceptions.
         if options.verbose:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from lakevilla.engines.local.result import Result
-from lakevilla.engines.port import Engine, MergeClauses, Rewritten, Source, Target
+from lakevilla.engines.port import ADJACENT_LITERALS, Engine, MergeClauses, Rewritten, Source, Target
 from lakevilla.errors import Unsupported
 
 R = TypeVar("R")
@@ -147,7 +147,7 @@ class AutoEngine:
         try:
             return work(self._local)
         except Unsupported as error:
-            if self._start is None:
+            if self._start is None or error.rule == ADJACENT_LITERALS:
                 raise
             return work(self._on_spark(error.message.removesuffix("; use engine='spark'")))
 

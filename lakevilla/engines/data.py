@@ -148,6 +148,10 @@ def _arrow_of(data: object) -> pa.Table | pa.RecordBatchReader:
 
 
 def _unreadable(data: object) -> str:
+    if isinstance(data, str):
+        return f"cannot read rows from {data!r}: a file ends in .parquet or .csv"
+    if isinstance(data, dict):
+        return "cannot read rows from a dict: give a list of dicts, or columns as pyarrow.table(...)"
     return (
         f"cannot read rows from a {type(data).__name__}: give Arrow data, a DataFrame of pandas or polars, "
         "dicts, or the path of a .parquet or .csv file"

@@ -29,6 +29,7 @@ from lakevilla.sql.statements import MatchedClause, MergeClauses, NotMatchedClau
 from lakevilla.store.port import Store
 
 __all__ = [
+    "ADJACENT_LITERALS",
     "Engine",
     "MatchedClause",
     "MergeClauses",
@@ -38,6 +39,10 @@ __all__ = [
     "Source",
     "Target",
 ]
+
+ADJACENT_LITERALS = "adjacent literals"
+"""The `rule` of the error for `'it''s'`. Most SQL reads a quote there, Spark joins the two strings: no engine
+may guess which of the two was meant, where the user did not choose Spark."""
 
 
 @dataclass(frozen=True)

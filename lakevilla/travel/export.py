@@ -5,7 +5,7 @@ never change. They stay readable as long as vacuum keeps them; tag the instant w
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -14,6 +14,7 @@ from lakevilla.errors import InvalidInput
 from lakevilla.store.metered import Meter
 from lakevilla.tables.catalog import Catalog
 from lakevilla.timestamps import iso_text
+from lakevilla.travel.exported_views import ExportedView, exported_views
 from lakevilla.versions.records import Head
 
 
@@ -32,7 +33,7 @@ class Export:
     """The tables of one instant: `seq` is the entry of the global log that made it.
 
     `unknown` are tables that the lake had then without a version of them being part of the instant; they are
-    in none of the texts.
+    in none of the texts. `views` are the views of the instant.
     """
 
     lake: str
@@ -40,6 +41,7 @@ class Export:
     time_ms: int
     tables: tuple[ExportedTable, ...]
     unknown: tuple[str, ...] = ()
+    views: tuple[ExportedView, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """As values that JSON has."""
@@ -52,6 +54,14 @@ class Export:
                 for table in self.tables
             ],
             "unknown": list(self.unknown),
+            "views": [
+                {
+                    "name": view.name,
+                    "sql": view.text,
+                    "columns": [{"name": name, "type": kind} for name, kind in view.columns],
+                }
+                for view in self.views
+            ],
         }
 
     def json(self) -> str:
@@ -64,6 +74,9 @@ class Export:
         DuckDB wants its `delta` and `iceberg` extensions loaded, Spark the connectors of these formats. Trino
         reads Delta tables of its own catalog: they are expected in `catalog` and `schema` under the names
         that they have here, and the views are made in the schema `lake` of that catalog.
+
+        The lake's own views are queries in Spark SQL: Spark gets them, and a comment names those that are
+        left out.
         """
         if engine not in _DIALECTS:
             raise InvalidInput(
@@ -79,7 +92,15 @@ class Export:
         statements = _DIALECTS[engine](self, catalog, schema)
         about = f"-- The lake {_comment(self.lake)} at entry {self.seq}"
         when = f", {iso_text(self.time_ms)}" if self.time_ms else ""
-        return "\n".join([f"{about}{when}", *(f"{statement};" for statement in statements)]) + "\n"
+        lines = [f"{about}{when}", *(f"{statement};" for statement in statements), *self._left_out(engine)]
+        return "\n".join(lines) + "\n"
+
+    def _left_out(self, engine: str) -> Iterator[str]:
+        """Comments on the views that this engine does not get."""
+        for view in self.views:
+            reason = view.obstacle if engine == "spark" else "its query is Spark SQL"
+            if reason:
+                yield f"-- The view {_comment(repr(view.name))} is left out: {_comment(reason)}"
 
 
 def export(catalog: Catalog, head: Head) -> Export:
@@ -98,6 +119,7 @@ def export(catalog: Catalog, head: Head) -> Export:
             for ref in known
         ),
         tuple(ref.name for ref in refs if ref not in known),
+        tuple(exported_views(head.views, {ref.name: _temporary(ref.name) for ref in known})),
     )
 
 
@@ -115,14 +137,22 @@ def _duckdb(export: Export, catalog: str, schema: str) -> list[str]:  # noqa: AR
 def _spark(export: Export, catalog: str, schema: str) -> list[str]:  # noqa: ARG001
     statements = []
     for table in export.tables:
-        # A temporary view has no schema.
-        name, path = _ticked(table.name.replace(".", "_")), _path(table.url)
+        name, path = _ticked(_temporary(table.name)), _path(table.url)
         place = f"s3a://{path[5:]}" if path.startswith("s3://") else path
         what = f"AS SELECT * FROM delta.{_ticked(place)} VERSION AS OF {table.version}"
         if table.format == "iceberg":
             what = f"USING iceberg OPTIONS (path {_text(_metadata(place, table))})"
         statements.append(f"CREATE OR REPLACE TEMPORARY VIEW {name} {what}")
+    for view in export.views:
+        if view.spark:
+            name = _ticked(_temporary(view.name))
+            statements.append(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS {view.spark}")
     return statements
+
+
+def _temporary(name: str) -> str:
+    """A temporary view has no schema."""
+    return name.replace(".", "_")
 
 
 def _trino(export: Export, catalog: str, schema: str) -> list[str]:

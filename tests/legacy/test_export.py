@@ -110,6 +110,10 @@ def test_trino_is_told_no_version_of_an_iceberg_table(iceberg_lake: lv.Lake) -> 
 
 
 def test_spark_with_delta_reads_the_instant(lake: lv.Lake, spark_delta: SparkSession) -> None:
+    lake.sql("CREATE VIEW sales.`vi``ew` (one, v) AS SELECT id, `o'rders`.v FROM sales.`o'rders`")
+    lake.sql("CREATE VIEW twice AS SELECT a.one, b.v FROM sales.`vi``ew` a JOIN sales.`vi``ew` b USING (one)")
+    _run_in_spark(spark_delta, lake.export())
+    assert spark_delta.sql("SELECT v, one FROM twice").collect() == [("later", 1)]
     _run_in_spark(spark_delta, lake.export(at="then"))
     found = [spark_delta.sql(f"SELECT * FROM `{n.replace('`', '``')}`").toArrow() for n in NAMES.values()]
     assert [sorted_rows(rows) for rows in found] == _expected()

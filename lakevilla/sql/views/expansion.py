@@ -135,7 +135,7 @@ class Expansion:
             if node.args.get(part):
                 derived.set(part, node.args[part])
         if node.args.get("db"):
-            _shorten(tree, f"{node.args['db'].name}.{node.name}")
+            shorten(tree, f"{node.args['db'].name}.{node.name}")
         node.replace(derived)
 
 
@@ -171,7 +171,7 @@ def _forget_places(body: exp.Expr) -> None:
             node.meta.pop(part, None)
 
 
-def _shorten(tree: exp.Expr, name: str) -> None:
+def shorten(tree: exp.Expr, name: str) -> None:
     """`schema.view.column` as `view.column`: a subquery has a name of one part."""
     for column in tree.find_all(exp.Column):
         if column.args.get("db") and f"{column.args['db'].name}.{column.table}".casefold() == name.casefold():

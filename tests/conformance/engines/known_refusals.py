@@ -341,9 +341,9 @@ REFUSALS: dict[str, list[str]] = {
     "Bit shifts by operators": [
         "SELECT 1 << 3, 17 >> 2",
     ],
-    "QUALIFY and DISTINCT ON, which Spark SQL does not have": [
-        "SELECT no, person FROM orders QUALIFY row_number() OVER (PARTITION BY person ORDER BY no) = 1",
-        "SELECT DISTINCT ON (a) a, b FROM pairs",
+    "Types with COLLATE, percentile with a frequency": [
+        "SELECT CAST('a' AS STRING COLLATE UTF8_LCASE)",
+        "SELECT percentile(qty, 0.5, 2) FROM orders",
     ],
 }
 

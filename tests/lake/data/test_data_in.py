@@ -350,3 +350,19 @@ def test_spark_takes_the_same_data_views_and_parameters(tmp_path: Path, quick: A
     ).collect()[0]
     assert (row.day, row.extra, row.name) == ("2026-02-01", "y", str(uuid.UUID(int=7)))
     assert row.later.endswith(":59:59.999999")
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ("rows.txt", "cannot read rows from 'rows.txt': a file ends in .parquet or .csv"),
+        (Path("folder"), "cannot read rows from 'folder': a file ends in .parquet or .csv"),
+        ({"id": [1, 2]}, "cannot read rows from a dict: give a list of dicts, or columns as pyarrow.table"),
+        (7, "cannot read rows from a int: give Arrow data"),
+    ],
+    ids=str,
+)
+def test_data_that_holds_no_rows_is_named_as_it_was_given(lake: lv.Lake, data: Any, words: str) -> None:
+    with pytest.raises(lv.InvalidInput) as error:
+        lake.append("t", data)
+    assert words in str(error.value)

@@ -3,6 +3,7 @@
 import io
 import json
 import logging
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -245,6 +246,7 @@ def test_existing_table_is_registered(
         ["{}", "--no-truncate", "SELECT 1 AS one", "--form", "csv"],
         ["-n3", "{}", "--format", "csv", "--", "SELECT 1 AS one"],
         ["{}", "SELECT :v AS one", "--param", "v=1", "--json", "--format", "csv"],
+        ["{}", "-- a comment with = in it\nSELECT 1 AS one", "--format", "csv"],
     ],
     ids=str,
 )
@@ -253,6 +255,42 @@ def test_options_may_stand_anywhere(
 ) -> None:
     assert main(["sql", *(word.format(folder) for word in words)]) == 0
     assert capsys.readouterr().out == "one\n1\n"
+
+
+def test_output_that_cannot_hold_a_letter_says_what_to_do(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["sql", folder, "SELECT '\u2192' AS arrow", "--format", "csv"]
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="latin-1"))
+        assert main(arguments) == 1
+    error = capsys.readouterr().err
+    assert "written in latin-1, which cannot hold '\\u2192': set PYTHONIOENCODING=utf-8" in error
+    assert main([*arguments, "--output", str(tmp_path / "rows.csv")]) == 0
+    assert (tmp_path / "rows.csv").read_text(encoding="utf-8") == "arrow\n\u2192\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["sql", "lake", "SELECT 1", "--fromat", "csv"], "unknown option --fromat; did you mean --format?"),
+        (["sql", "--no-truncat", "lake", "SELECT 1", "x"], "too many arguments"),
+        (["tables", "lake", "--jsno"], "unknown option --jsno; did you mean --json?"),
+        (["status", "lake", "--zzz=hidden-secret"], "unknown option --zzz; see --help"),
+        (["tables", "lake", "hidden-secret"], "too many arguments"),
+    ],
+    ids=str,
+)
+def test_unknown_option_is_refused_by_its_command_with_a_suggestion(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    error = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert told in error
+    assert f"usage: lakevilla {words[0]}" in error
+    assert "hidden-secret" not in error
 
 
 def test_rows_for_a_place_that_cannot_be_written_change_nothing(

@@ -36,7 +36,8 @@ from lakevilla.engines.local.translation.types.casts import cast, try_cast
 from lakevilla.engines.local.translation.types.coercion import common_type
 from lakevilla.engines.local.translation.types.literals import literal, number
 from lakevilla.engines.local.translation.types.typed import Typed, mismatch, only, refuse
-from lakevilla.errors import InvalidInput, LakeVillaError
+from lakevilla.engines.port import ADJACENT_LITERALS
+from lakevilla.errors import InvalidInput, LakeVillaError, Unsupported
 from lakevilla.sql.dialect import spark_text
 from lakevilla.sql.script.places import mark
 from lakevilla.sql.types import arrow_type
@@ -290,7 +291,11 @@ def _bitwise_not(expressions: Expressions, node: exp.BitwiseNot) -> Typed:
 
 
 def _adjacent(expressions: Expressions, node: exp.Expr) -> Typed:  # noqa: ARG001
-    refuse("two string literals side by side: write \\' for a quote inside one, or concat(); or")
+    raise Unsupported(
+        "the local engine does not support two string literals side by side, which are one string in Spark "
+        "SQL ('it''s' is its): write \\' for a quote inside a string, or concat() to join two",
+        rule=ADJACENT_LITERALS,
+    )
 
 
 def _if(expressions: Expressions, node: exp.If) -> Typed:

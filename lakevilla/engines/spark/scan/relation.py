@@ -50,6 +50,11 @@ _OPTIONS = {
 _BY_ID = {"spark.sql.parquet.fieldId.read.enabled": "true"}
 # Parquet looks for the 0.0 of a filter in the dictionary of a row group, where -0.0 is another value.
 _WITH_FLOATS = {"parquet.filter.dictionary.enabled": "false"}
+# Spark gives Parquet dates and timestamps by a calendar that skips 5 to 14 October 1582, and loses rows of
+# those days where a filter names one. A change must not miss a row, and has its files chosen already.
+_WITH_MOMENTS = {
+    f"parquet.filter.{kind}.enabled": "false" for kind in ("stats", "columnindex", "dictionary", "bloom")
+}
 
 
 @dataclass(frozen=True)
@@ -137,11 +142,13 @@ class Reader:
         listing = _Listing(
             source, kind, files, tuple(field.name for field in partition), told, own_names, self.environment
         )
-        floats = any(pa.types.is_floating(leaf) for field in source.schema for leaf in _leaves(field.type))
+        leaves = [leaf for field in source.schema for leaf in _leaves(field.type)]
+        floats, moments = any(map(pa.types.is_floating, leaves)), any(map(pa.types.is_temporal, leaves))
         options = {
             **_OPTIONS,
             **(_BY_ID if ids else {}),
             **(_WITH_FLOATS if floats else {}),
+            **(_WITH_MOMENTS if moments and names is not None else {}),
             **self.access.hadoop_options(),
         }
         structs = spark.StructType(partition), spark.StructType(data)

@@ -7,7 +7,7 @@ own tests in `tests/spark/servers/test_connect.py`, where its server is.
 
 import os
 from collections.abc import Callable
-from datetime import date
+from datetime import UTC, date, datetime
 from functools import cache
 from itertools import cycle
 from pathlib import Path
@@ -100,6 +100,21 @@ def test_plain_spark_loses_days_that_the_julian_calendar_skips(quick: Any, tmp_p
         assert frame.where(condition).count() == 0
     with settings(quick, {"spark.sql.datetime.java8API.enabled": "true"}):
         assert frame.where(condition).count() == 1
+
+
+@pytest.mark.parametrize("made", ["delta", "iceberg"])
+def test_changes_find_days_that_the_julian_calendar_skips(quick: Any, tmp_path: Path, made: str) -> None:
+    lake = lv.Lake(tmp_path, spark=quick)
+    schema = pa.schema([("id", pa.int32()), ("day", pa.date32()), ("at", pa.timestamp("us", "UTC"))])
+    lake.create("t", schema, format=made)
+    day = date.fromisoformat(SKIPPED_DAY)
+    lake.append("t", [{"id": 1, "day": day, "at": datetime(1582, 10, 10, 1, tzinfo=UTC)}])
+    once = "SELECT 1 AS id, DATE '1582-10-10' AS day, TIMESTAMP '1582-10-10 01:00:00+00:00' AS at"
+    for on in ("t.day = s.day", "t.at = s.at"):
+        then = "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+        assert lake.sql(f"MERGE INTO t USING ({once}) s ON {on} {then}") == lv.Counts(updated=1)
+    assert lake.sql(f"UPDATE t SET id = 2 WHERE day = (SELECT day FROM ({once}))") == lv.Counts(updated=1)
+    assert lake.sql("DELETE FROM t WHERE day = '1582-10-10' AND EXISTS (SELECT 1)") == lv.Counts(deleted=1)
 
 
 def test_suite_has_its_combinations() -> None:
