@@ -334,6 +334,20 @@ def test_change_of_a_file_that_another_commit_changed_is_redone(lake: lv.Lake) -
     assert state(lake) == with_rows({**dict.fromkeys(range(5), 1), 5: 11})
 
 
+def test_files_that_stay_do_not_count_as_saved_uploads(lake: lv.Lake) -> None:
+    lake.append("t", pa.table({"id": list(range(COUNT, 2 * COUNT)), "v": [0] * COUNT, "name": ["a"] * COUNT}))
+    with lake.transaction() as tx:
+        tx.sql(f"UPDATE t SET v = 1 WHERE id = {COUNT + 5}")
+        tx.sql("UPDATE t SET v = v + 1 WHERE id = 5")
+        lake.sql("UPDATE t SET v = 10 WHERE id = 5")
+    assert tx.receipt is not None
+    (kept,) = (
+        add for add in actions(lake, "add") if str(COUNT + 5) in add["stats"] and "deletionVector" not in add
+    )
+    assert (tx.receipt.redone, tx.receipt.saved_bytes) == (1, kept["size"])
+    assert state(lake)[5] == 11
+
+
 # What comes later.
 
 

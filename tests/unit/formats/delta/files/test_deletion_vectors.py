@@ -20,7 +20,7 @@ from lakevilla.formats.delta.files.deletion_vectors import (
     vector_key,
 )
 from tests.unit.files.raw_bitmaps import encode, framed
-from tests.unit.formats.delta.raw_log import memory
+from tests.unit.formats.delta.raw_log import PROTOCOL, memory, metadata, table, write_entry
 
 
 def inline(data: bytes, cardinality: int) -> dict[str, Any]:
@@ -142,3 +142,17 @@ def test_small_vectors_alone_need_no_file() -> None:
 def test_z85_survives_the_round_trip(data: bytes) -> None:
     assert decode_z85(encode_z85(data)) == data + b"\0" * (-len(data) % 4)
     assert encode_z85(bytes.fromhex("864fd26fb559f75b")) == "HelloWorld"
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_table_whose_protocol_does_not_list_vectors_gets_none(listed: bool) -> None:
+    store = memory()
+    features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
+    protocol = (
+        {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **features}} if listed else PROTOCOL
+    )
+    write_entry(store, 0, protocol, metadata(("id", "long"), **{"delta.enableDeletionVectors": "true"}))
+    opened = table(store)
+    snapshot = opened.latest()
+    assert snapshot is not None
+    assert (opened.masks(snapshot) is not None) is listed
