@@ -135,7 +135,9 @@ def play(
     chosen = SCENARIOS[scenario or draw.choice(sorted(SCENARIOS))]
 
     def storm(random: Random, *, mean_gap: int, crashes: int) -> Storm:  # noqa: ARG001
-        plan = Steered(random, STARTS, mean_gap=mean_gap, crashes=0, sleeps=0, outages=0)
+        # A table that cannot be reached when it is given up counts as torn.
+        gap = 1000 * mean_gap if chosen.dies else mean_gap
+        plan = Steered(random, STARTS, mean_gap=gap, crashes=0, sleeps=0, outages=0)
         plan.steer(chosen)
         return plan
 
