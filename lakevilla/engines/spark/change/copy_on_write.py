@@ -31,7 +31,7 @@ from lakevilla.sql.words.suggestions import unknown_column
 
 @dataclass(frozen=True)
 class Changed:
-    """What became of the files with changed rows, and of how many rows, by kind."""
+    """The files of changed rows, those that stay with masked rows, and the counts of rows by kind."""
 
     added: tuple[WrittenFile, ...] = ()
     counts: tuple[int, ...] = (0, 0, 0, 0)
