@@ -1,6 +1,11 @@
-"""The table properties that LakeVilla defines, the same for each format."""
+"""The table properties that LakeVilla defines, and those that mean the same for each format.
+
+To add one: its name and values here; a field of `Coordination`, which the snapshots of both formats fill, if
+the code outside of `formats` has to act on it.
+"""
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 
 from lakevilla.errors import InvalidInput, Unsupported
 
@@ -12,6 +17,7 @@ EXCLUSIVE = "lakevilla.exclusive"
 CONSTRAINT = "delta.constraints."
 """CHECK constraints are given as properties `delta.constraints.<name>`, as Delta stores them."""
 
+_OWN = "lakevilla."
 _VALUES = {MARKERS: ("side", "log"), EXCLUSIVE: ("true", "false")}
 
 
@@ -28,6 +34,10 @@ def markers_in_log(properties: Mapping[str, str]) -> bool:
 def check_own(properties: Mapping[str, str]) -> None:
     """InvalidInput if one of our properties is misspelt or has a value that it cannot have."""
     for name, value in properties.items():
+        if name.lower().startswith(_OWN) and name.lower() not in _VALUES:
+            close = get_close_matches(name.lower(), _VALUES, 1)
+            hint = f"did you mean {close[0]!r}?" if close else f"available: {', '.join(map(repr, _VALUES))}"
+            raise InvalidInput(f"unknown property {name!r}; {hint}")
         for own, values in _VALUES.items():
             if name.lower() == own and (name != own or value not in values):
                 choice = " or ".join(map(repr, values))
