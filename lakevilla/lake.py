@@ -314,7 +314,7 @@ class Lake(Verbs, Upkeep):
 
     def _source(self, name: str, at: Any) -> Source:
         """A table with its files, at an instant or at the newest one."""
-        found = self._attached(at, self._engine).source(name, 0)
+        found = self._attached(at, self._engine).source(name)
         if found is None:
             raise self._catalog.missing(name, Meter(), None)
         return found

@@ -1,5 +1,6 @@
 """The tables of a lake as another program reads them by name, at one instant for each of its queries."""
 
+import json
 from collections import OrderedDict
 from threading import Lock
 from typing import Any
@@ -11,6 +12,7 @@ from lakevilla.model import Features
 from lakevilla.sql.statements import TableName
 from lakevilla.store.metered import Meter
 from lakevilla.tables.catalog import Catalog
+from lakevilla.tables.pinned import Pinned
 from lakevilla.transaction.guarantees import Guarantees
 from lakevilla.transaction.workspace import Workspace
 from lakevilla.travel.past import PastLake
@@ -39,16 +41,22 @@ class Attached:
         """The names of all tables."""
         return self._catalog.names(Meter()) if self._past is None else self._past.tables()
 
-    def read(self, name: str, query: int, version: str | None, microseconds: int | None) -> Any:
-        """A table as the engine gives it; None if there is none of this name. Queries have numbers: what
-        has the same one is read at one instant."""
-        found = self.source(name, query, version, microseconds)
-        return None if found is None else self._engine.read(found)
+    def read(
+        self, name: str, query: int, version: str | None, microseconds: int | None
+    ) -> tuple[Any, str] | None:
+        """A table as the engine gives it, and a text that no other version and no other table has; None if
+        there is none of this name. Queries have numbers: what has the same one is read at one instant."""
+        found = self._find(name, query, version, microseconds)
+        return None if found is None else (self._engine.read(found[0]), found[1])
 
-    def source(
-        self, name: str, query: int, version: str | None = None, microseconds: int | None = None
-    ) -> Source | None:
-        """The table with its files."""
+    def source(self, name: str) -> Source | None:
+        """The table with its files, for one query."""
+        found = self._find(name, 0, None, None)
+        return None if found is None else found[0]
+
+    def _find(
+        self, name: str, query: int, version: str | None, microseconds: int | None
+    ) -> tuple[Source, str] | None:
         number = _number(version)
         at_ms = None if microseconds is None else microseconds // 1000
         workspace = self._workspace(query)
@@ -56,7 +64,13 @@ class Attached:
         with self._lock, workspace.statement(_changes_nothing):
             if workspace.find(name) is None:
                 return None
-            return workspace.source(workspace.pin(TableName(name, number, at_ms)), keeps_files=True)
+            pinned = workspace.pin(TableName(name, number, at_ms))
+            return workspace.source(pinned, keeps_files=True), self._identity(pinned)
+
+    def _identity(self, pinned: Pinned) -> str:
+        """The place is part of it, because a copied table has the same id."""
+        root, snapshot = self._catalog.root(Meter()).url, pinned.snapshot
+        return json.dumps([root, pinned.ref.location, snapshot.table_id, snapshot.version])
 
     def _workspace(self, query: int) -> Workspace:
         if self._past is not None:

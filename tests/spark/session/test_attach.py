@@ -74,17 +74,17 @@ def test_tables_of_a_query_are_read_at_one_instant(
 ) -> None:
     """A commit on both tables comes between the moments at which Spark asks for them."""
     both = "SELECT (SELECT max(id) FROM lake.orders), (SELECT max(id) FROM lake.sales.items)"
-    source = Attached.source
+    read = Attached.read
 
     def late(self: Attached, name: str, *given: Any) -> Any:
         if name == "sales.items":
-            monkeypatch.setattr(Attached, "source", source)
+            monkeypatch.setattr(Attached, "read", read)
             with lake.transaction() as tx:
                 tx.append("orders", [{"id": 9}])
                 tx.append("sales.items", [{"id": 9}])
-        return source(self, name, *given)
+        return read(self, name, *given)
 
-    monkeypatch.setattr(Attached, "source", late)
+    monkeypatch.setattr(Attached, "read", late)
     assert rows(session, both) == [(2, 2)]
     assert rows(session, both) == [(9, 9)]
 
@@ -158,3 +158,34 @@ def test_lake_of_its_own_session_reads_what_is_attached(lake: lv.Lake, session: 
     assert rows(session, "SELECT max(id) FROM lake.orders") == [(12,)]
     other.attach(name="mine")
     assert rows(session, "SELECT count(*) FROM mine.orders") == [(4,)]
+
+
+def test_cached_frame_answers_for_its_own_version_alone(lake: lv.Lake, session: Any, tmp_path: Path) -> None:
+    """Spark's cache knows tables by their names."""
+    frame = session.table("lake.orders").cache()
+    assert frame.count() == 2
+    assert "InMemoryTableScan" in session.table("lake.orders")._jdf.queryExecution().toString()
+    frame.createOrReplaceTempView("kept")
+    lake.append("orders", [{"id": 3}])
+    assert (frame.count(), rows(session, "SELECT count(*) FROM lake.orders")) == (2, [(3,)])
+    assert rows(session, "SELECT count(*) FROM kept") == [(3,)]
+    lake.attach(session, at=lake.at(seq=0))
+    with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
+        session.sql("SELECT * FROM lake.orders")
+    other = lv.Lake(tmp_path / "other", engine="local")
+    other.create("orders", "id BIGINT")
+    other.attach(session)
+    assert rows(session, "SELECT count(*) FROM lake.orders") == [(0,)]
+    frame.unpersist()
+
+
+def test_cached_table_is_read_anew_after_a_commit_and_after_refresh(lake: lv.Lake, session: Any) -> None:
+    count = "SELECT count(*) FROM lake.orders"
+    session.sql("CACHE TABLE lake.orders")
+    assert rows(session, count) == [(2,)]
+    lake.append("orders", [{"id": 3}])
+    assert rows(session, count) == [(3,)]
+    session.sql("REFRESH TABLE lake.orders")
+    assert rows(session, count) == [(3,)]
+    session.sql("UNCACHE TABLE lake.orders")
+    assert rows(session, count) == [(3,)]

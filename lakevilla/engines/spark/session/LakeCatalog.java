@@ -44,6 +44,7 @@ import org.apache.spark.sql.sources.TableScan;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.Tuple2;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction0;
@@ -136,14 +137,14 @@ public class LakeCatalog implements TableCatalog {
     String table = ident.namespace().length == 0 ? ident.name() : String.join(".", ident.namespace()) + "." + ident.name();
     asked.put("table", table);
     asked.put("query", query());
-    Object frame = ask(asked);
-    if (frame == null) {
+    Tuple2 found = (Tuple2) ask(asked);
+    if (found == null) {
       throw new NoSuchTableException(ident);
     }
-    return new LakeTable(name + "." + table, (Dataset) frame);
+    return new LakeTable(name + "." + table, (Dataset) found._1(), (String) found._2());
   }
 
-  /** A Dataset, or a text. What went wrong comes as a text that begins with "!". */
+  /** A Dataset with the id of its version, or a text. What went wrong comes as a text that begins with "!". */
   private Object ask(ObjectNode asked) {
     Object answer = tables.apply(asked.toString());
     if (answer instanceof String && ((String) answer).startsWith("!")) {
@@ -183,10 +184,20 @@ public class LakeCatalog implements TableCatalog {
 class LakeTable implements SupportsRead {
   private final String name;
   private final Dataset frame;
+  private final String id;
 
-  LakeTable(String name, Dataset frame) {
+  LakeTable(String name, Dataset frame, String id) {
     this.name = name;
     this.frame = frame;
+    this.id = id;
+  }
+
+  /**
+   * Spark keeps the relation of a cached table by its name, and takes it for every later query of this name if the id is the
+   * same. So the id is that of the version: what is cached answers for its own version, not for newer ones or another lake.
+   */
+  public String id() {
+    return id;
   }
 
   public String name() {

@@ -26,9 +26,11 @@ class Tables(Protocol):
         """The names of all tables."""
         ...
 
-    def read(self, name: str, query: int, version: str | None, microseconds: int | None) -> Any:
-        """A table as a DataFrame; None if there is none of this name. All tables of one query are read at one
-        instant."""
+    def read(
+        self, name: str, query: int, version: str | None, microseconds: int | None
+    ) -> tuple[Any, str] | None:
+        """A table as a DataFrame, and a text that no other version and no other table has; None if there is
+        none of this name. All tables of one query are read at one instant."""
         ...
 
 
@@ -47,7 +49,7 @@ def attach(session: Any, name: str, tables: Tables) -> None:
         raise InvalidInput(f"the session has another catalog {name!r}: attach the lake by another name")
     session.conf.set(setting, _CLASS)
     try:
-        _class(session).attach(session._jsparkSession, name, _Answers(tables))
+        _class(session).attach(session._jsparkSession, name, _Answers(session, tables))
     except BaseException:
         if known is None:
             session.conf.unset(setting)
@@ -63,10 +65,11 @@ def _class(session: Any) -> Any:
 
 
 class _Answers:
-    """What the JVM calls back, from any thread of its own. It takes JSON, and answers with a DataFrame, a
-    text, or nothing; see `LakeCatalog.java`."""
+    """What the JVM calls back, from any thread of its own. It takes JSON, and answers with a DataFrame
+    and its version's name, a text, or nothing; see `LakeCatalog.java`."""
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, session: Any, tables: Tables) -> None:
+        self._pair = session.sparkContext._gateway.jvm.scala.Tuple2
         self._tables = tables
 
     def apply(self, asked: str) -> Any:
@@ -75,8 +78,8 @@ class _Answers:
             if "list" in wanted:
                 return json.dumps(_inside(wanted["list"], self._tables.names()))
             version, moment = wanted.get("version"), wanted.get("microseconds")
-            frame = self._tables.read(wanted["table"], wanted["query"], version, moment)
-            return None if frame is None else frame._jdf
+            found = self._tables.read(wanted["table"], wanted["query"], version, moment)
+            return None if found is None else self._pair(found[0]._jdf, found[1])
         except LakeVillaError as error:
             return f"!{error}"
 
