@@ -159,6 +159,11 @@ class SystemEnvironment:
         return self._pool
 
 
+def hears_interrupts() -> bool:
+    """Whether Ctrl-C is raised in this thread: Python raises it in the main one alone."""
+    return threading.current_thread() is threading.main_thread()
+
+
 class _Daemons:
     """Threads for background tasks, as many at once as there are tasks.
 
@@ -188,6 +193,8 @@ class _Daemons:
     def _work(self, task: Callable[[], None] | None) -> None:
         while task is not None:
             task()
+            # What it holds, such as rows, must not wait with this thread.
+            task = None
             with self._lock:
                 self._idle += 1
             task = self._next()

@@ -7,18 +7,21 @@ none.
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
 from lakevilla.engines.local.translation.types.typed import UNSUPPORTED
+from lakevilla.environment import Environment, hears_interrupts
 from lakevilla.errors import InvalidInput, Unsupported
 
 if TYPE_CHECKING:
     import duckdb
+
+T = TypeVar("T")
 
 _CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",
@@ -38,6 +41,8 @@ _TYPE = re.compile(r"\bINT(?:8|16|32|64)\b")
 
 _OWN_COLUMN = re.compile(r" when casting from source column c\d+$")
 
+_STOP_SECONDS = 0.01
+
 _BATCH_ROWS = 128 * 1024
 _FEW_BYTES = 4 * 1024 * 1024
 _NO_NAMES: Mapping[str, str] = {}
@@ -49,20 +54,52 @@ class Connections:
     Few rows are worked on by the caller's thread alone: to wake others costs more than they help.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
         self._few, self._many = _Database(threads=1), _Database(threads=None)
 
     def run(self, sql: str, tables: Mapping[str, Any], names: Mapping[str, str] = _NO_NAMES) -> pa.Table:
         """The whole result of a query. `names` are the user's names of columns, by ours."""
         with _our_errors(tables, names), self._database(tables).cursor(tables) as cursor:
-            return cursor.execute(sql).to_arrow_table()
+            return self._apart(cursor, lambda: cursor.execute(sql).to_arrow_table())
 
     def stream(
         self, sql: str, tables: Mapping[str, Any], names: Mapping[str, str] = _NO_NAMES
     ) -> Iterator[pa.RecordBatch]:
         """The result of a query, batch by batch."""
         with _our_errors(tables, names), self._database(tables).cursor(tables) as cursor:
-            yield from cursor.execute(sql).to_arrow_reader(_BATCH_ROWS)
+            reader = self._apart(cursor, lambda: cursor.execute(sql).to_arrow_reader(_BATCH_ROWS))
+            while (batch := self._apart(cursor, lambda: next(reader, None))) is not None:
+                yield batch
+
+    def _apart(self, cursor: "duckdb.DuckDBPyConnection", action: Callable[[], T]) -> T:
+        """Run what may take long in another thread, so that Ctrl-C ends it at once.
+
+        DuckDB looks for Ctrl-C between its own tasks only, and one task of a join may take minutes. When
+        another thread asks, it stops inside of a task.
+        """
+        if not hears_interrupts():
+            return action()
+        done: list[T] = []
+        ended: list[bool] = []
+
+        def work() -> None:
+            try:
+                done.append(action())
+            finally:
+                ended.append(True)
+
+        wait = self._environment.background(work)
+        try:
+            wait()
+        except BaseException:
+            # What is asked before the query begins is forgotten. A thread left inside of DuckDB would abort
+            # the process at its end.
+            while not ended:
+                cursor.interrupt()
+                self._environment.sleep(_STOP_SECONDS)
+            raise
+        return done.pop()
 
     def _database(self, tables: Mapping[str, Any]) -> "_Database":
         few = all(isinstance(table, pa.Table) and table.nbytes <= _FEW_BYTES for table in tables.values())

@@ -39,7 +39,7 @@ class LocalEngine:
     def __init__(self, environment: Environment, reporter: Reporter | None = None) -> None:
         self._environment = environment
         self._reporter = reporter or Reporter(None, environment)
-        self._connections = Connections()
+        self._connections = Connections(environment)
 
     @property
     def name(self) -> str:

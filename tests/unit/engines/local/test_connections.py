@@ -13,6 +13,7 @@ import pytest
 
 from lakevilla.engines.local import scan
 from lakevilla.engines.local.connections import Connections
+from lakevilla.environment import SystemEnvironment
 from lakevilla.errors import InvalidInput, Unavailable
 from tests.unit.engines.local.tables import Database, Table, schema
 
@@ -34,7 +35,7 @@ def test_duckdb_reaches_nothing_outside_even_if_a_text_slipped_through(text: str
     outside = pa.table({"a": [1]})
     assert outside.num_rows == 1
     with pytest.raises(InvalidInput):
-        Connections().run(text, {})
+        Connections(SystemEnvironment()).run(text, {})
 
 
 def test_many_threads_get_their_own_answers() -> None:
@@ -57,7 +58,7 @@ def test_statement_that_fails_leaves_the_engine_usable() -> None:
 
 
 def test_forked_child_opens_a_database_of_its_own() -> None:
-    connections = Connections()
+    connections = Connections(SystemEnvironment())
     assert connections.run("SELECT 1 AS a", {}).column(0)[0].as_py() == 1
     child = os.fork()
     if child == 0:
@@ -84,7 +85,7 @@ def test_interrupt_of_a_query_stays_an_interrupt() -> None:
     timer = Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        Connections().run(slow, {})
+        Connections(SystemEnvironment()).run(slow, {})
     timer.join()
 
 
@@ -97,9 +98,25 @@ def test_interrupt_of_a_large_join_of_tables_ends_it_at_once() -> None:
     begun = time.monotonic()
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        Connections().run(slow, {"t": table})
+        Connections(SystemEnvironment()).run(slow, {"t": table})
     timer.join()
     assert time.monotonic() - begun < 20
+
+
+@pytest.mark.usefixtures("interruptible")
+@pytest.mark.parametrize("streamed", [False, True])
+def test_interrupt_of_a_join_without_matches_ends_it_at_once(streamed: bool) -> None:
+    """One task of DuckDB compares all pairs."""
+    slow = "SELECT a.range FROM range(100000) a JOIN range(100000) b ON sqrt(a.range * b.range + 1) = 0.5"
+    timer = Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    connections = Connections(SystemEnvironment())
+    begun = time.monotonic()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        _ = list(connections.stream(slow, {})) if streamed else connections.run(slow, {})
+    timer.join()
+    assert time.monotonic() - begun < 20
+    assert connections.run("SELECT 1 AS a", {}).to_pylist() == [{"a": 1}]
 
 
 def test_failure_of_a_stream_is_raised_as_it_was() -> None:
@@ -109,10 +126,10 @@ def test_failure_of_a_stream_is_raised_as_it_was() -> None:
 
     stream = scan.Stream(pa.schema([("a", pa.int64())]), tables)
     with pytest.raises(Unavailable, match="the store does not answer"):
-        Connections().run("SELECT sum(a) FROM s", {"s": stream})
+        Connections(SystemEnvironment()).run("SELECT sum(a) FROM s", {"s": stream})
 
 
 def test_error_in_the_middle_of_a_stream_of_results_is_ours() -> None:
     text = "SELECT CASE WHEN range = 900000 THEN CAST('x' AS INT) ELSE 1 END FROM range(1000000)"
     with pytest.raises(InvalidInput):
-        list(Connections().stream(text, {}))
+        list(Connections(SystemEnvironment()).stream(text, {}))
