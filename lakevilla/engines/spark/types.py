@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import types as spark
 
-from lakevilla.errors import Unsupported
+from lakevilla.errors import InvalidInput, Unsupported
 from lakevilla.files.column_mapping import COMMENT, DEFAULT, default_of, field_id, physical_name
 from lakevilla.files.partitioning import partition_text
 from lakevilla.sql.types import TIMESTAMP, TIMESTAMP_NTZ, type_name
@@ -85,6 +85,8 @@ def arrow_type(data_type: spark.DataType) -> pa.DataType:
     if isinstance(data_type, spark.ArrayType):
         return pa.list_(pa.field("element", arrow_type(data_type.elementType)))
     if isinstance(data_type, spark.MapType):
+        if isinstance(data_type.keyType, spark.NullType):
+            raise InvalidInput("map() has no type for its keys: write CAST(map() AS MAP<...>)")
         return pa.map_(arrow_type(data_type.keyType), pa.field("value", arrow_type(data_type.valueType)))
     if isinstance(data_type, spark.StructType):
         return pa.struct(map(_arrow_field, data_type.fields))
