@@ -31,7 +31,7 @@ from lakevilla.sql.words.suggestions import unknown_column
 
 @dataclass(frozen=True)
 class Changed:
-    """What became of the files with changed rows, and of how many rows, by kind."""
+    """The result of a change: files, and the number of rows by kind."""
 
     added: tuple[WrittenFile, ...] = ()
     counts: tuple[int, ...] = (0, 0, 0, 0)
