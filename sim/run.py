@@ -55,6 +55,7 @@ WORLDS: dict[str, tuple[Callable[[EngineOf, Formats], None], Callable[..., Repor
     "losses": (losses.images, losses.play),
     "batches": (batches.images, batches.play),
     "world": (outside.images, outside.play),
+    "restores": (outside.images, outside.play_with_restores),
     "steered": (outside.images, steered.play),
 }
 """Suites that have a world of their own: what makes their stores, and what plays a seed."""

@@ -113,15 +113,23 @@ SKEW_MS = 60_000
 """How far the clocks of a store's own machines may be apart."""
 
 
-def was_used(ours: Meta, covering: Mapping[int, Meta], version: int, has_base: bool) -> bool:
+CLEANED_SKEW_MS = 1_000
+"""The same where the log ends right above the number: others have just cleaned it up."""
+
+
+def was_used(
+    ours: Meta, covering: Mapping[int, Meta], version: int, has_base: bool, is_lowest: bool = False
+) -> bool:
     """Whether the number of our log entry had been used before, and that one was cleaned away.
 
     `covering` are the other objects of the log that cover this version or a later one, each by the last
     version that it covers. They come after our entry, unless its number had been used: then they are older,
     by the store's times, or the entry right after ours is missing too, and logs are cleaned up from below.
-    Without any, the version that ours builds on must still be there (`has_base`).
+    Without any, the version that ours builds on must still be there (`has_base`). `is_lowest`: what lay right
+    below our entry is not there, so the log was cleaned up, perhaps a moment ago.
     """
     if not covering:
         return not has_base
     gap = version + 1 not in covering and max(covering) > version
-    return gap or min(meta.modified_ms for meta in covering.values()) < ours.modified_ms - SKEW_MS
+    skew_ms = CLEANED_SKEW_MS if is_lowest else SKEW_MS
+    return gap or min(meta.modified_ms for meta in covering.values()) < ours.modified_ms - skew_ms

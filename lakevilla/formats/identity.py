@@ -25,6 +25,10 @@ class Recreated(Conflict):
     """The table that was read was deleted, and another one may be in its place."""
 
 
+class Expired(Conflict):
+    """What a version needs that was read long ago was cleaned up."""
+
+
 def must_look(environment: Environment, seen_at: float) -> bool:
     """Whether what was seen at this time has to be looked at before the table is followed."""
     return environment.elapsed() - seen_at > TRUST_SECONDS

@@ -137,11 +137,9 @@ class CatalogRefusal(Unsupported):
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Another client holds that version; nothing was written. `footprint` says what it did.
-
-    `known` is the table at that version, or the error of a client that does not understand it: conflicts are
-    decided by the footprint alone, so all clients decide alike.
-    """
+    """Another client holds that version; nothing was written. `footprint` says what it did. `known` is the
+    table at that version, or the error of a client that does not understand it: conflicts are decided by the
+    footprint alone, so all clients decide alike."""
 
     footprint: Footprint
     known: Snapshot | LakeVillaError
@@ -196,18 +194,15 @@ class LogMarkers:
 
     `fill(change, author, etag)` replaces our marker, which is the next log entry and has this etag, by the
     change. It looks right before that whether a checkpoint or a commit covers the marker: then nothing is
-    written. CommitUnknown as in `FormatTable.publish`.
-    """
+    written. CommitUnknown as in `FormatTable.publish`."""
 
     entries: MarkerEntries
     fill: Callable[[Change, Author, str], Published | Displaced]
 
 
 class FormatTable(Protocol[S]):
-    """One table of one format, opened at its root. Safe to use from many threads.
-
-    It takes and gives snapshots of its own format, `S`.
-    """
+    """One table of one format, opened at its root. Safe to use from many threads. It takes and gives
+    snapshots of its own format, `S`."""
 
     @property
     def data_folder(self) -> str:
@@ -325,7 +320,7 @@ class FormatTable(Protocol[S]):
         ...
 
     def since(self, base: S) -> Sequence[Taken]:
-        """The versions after `base`, in order, with what each of them did."""
+        """The versions after `base`, in order, with what each of them did; Expired if that is lost."""
         ...
 
     def look(self, snapshot: S) -> S:
@@ -346,12 +341,9 @@ class FormatTable(Protocol[S]):
     def retract(self, version: int, put: str | None, orphaned: bool = False, displaced: bool = False) -> bool:
         """Delete the log entry of this version if it is ours, by its put-id where one is given, and the
         number had been used before and was cleaned away: then the table does not have it. False if it is
-        still there.
-
-        For a client that created it long after it had seen that the number was free. `orphaned`: the lake
-        has no table here any more, then an entry that is alone goes too. `displaced`: the log is another
-        table's, then an entry goes unless others follow it.
-        """
+        still there. For a client that created it long after it had seen that the number was free. `orphaned`:
+        the lake has no table here any more, then an entry that is alone goes too. `displaced`: the log is
+        another table's, then an entry goes unless others follow it."""
         ...
 
     def is_stale(self, version: int) -> bool:
@@ -392,9 +384,8 @@ class FormatTable(Protocol[S]):
         ...
 
     def renew_hint(self, snapshot: S) -> None:
-        """Let clients that go by a hint alone find this version, or the newest since: a client that died
-        left none, and one that slept may have set it back. Nothing if the format has none, or if the table
-        is only read. Failure harms no client."""
+        """Let clients that go by a hint alone find the newest version: a client that died left no hint, and
+        one that slept may have set it back. Failure harms no client."""
         ...
 
     def history(

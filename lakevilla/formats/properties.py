@@ -35,7 +35,7 @@ def check_own(properties: Mapping[str, str]) -> None:
     """InvalidInput if one of our properties is misspelt or has a value that it cannot have."""
     for name, value in properties.items():
         if name.lower().startswith(_OWN) and name.lower() not in _VALUES:
-            close = get_close_matches(name.lower(), _VALUES, 1)
+            close = get_close_matches(name.lower(), _VALUES, 1, cutoff=0.8)
             hint = f"did you mean {close[0]!r}?" if close else f"available: {', '.join(map(repr, _VALUES))}"
             raise InvalidInput(f"unknown property {name!r}; {hint}")
         for own, values in _VALUES.items():

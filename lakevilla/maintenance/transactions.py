@@ -67,6 +67,8 @@ class Transactions:
         self._environment = environment
         self._leases = leases
         self._busy = busy
+        self._held: dict[str, str] = {}
+        """The tags of the leases that we have written, by transaction."""
 
     def all(self) -> list[str]:
         """Every transaction that left records."""
@@ -92,12 +94,18 @@ class Transactions:
             logger.info("transaction %s is alive again: its files are kept", dead.txn)
             return False
         self._environment.fan_out([partial(self._store.delete, meta.key) for meta in dead.folder.sublogs])
-        found = self._store.get(keys.lease(dead.txn))
-        return found is not None and found.etag == etag
+        self._held[dead.txn] = etag
+        return self._holds(dead)
 
     def let_go(self, dead: Dead) -> None:
-        """The last step: the lease goes too, and with it every trace of the transaction."""
-        self._store.delete(keys.lease(dead.txn))
+        """The last step: the lease goes too, and with it every trace of the transaction. If we were suspended
+        another vacuum may have let go before: a lease that is there now is a client's that is alive."""
+        if self._holds(dead):
+            self._store.delete(keys.lease(dead.txn))
+
+    def _holds(self, dead: Dead) -> bool:
+        found = self._store.get(keys.lease(dead.txn))
+        return found is not None and found.etag == self._held.get(dead.txn)
 
     def _fence(self, dead: Dead) -> str | None:
         key, watched = keys.lease(dead.txn), dead.folder.lease_etag

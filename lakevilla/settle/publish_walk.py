@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from lakevilla.conflicts.files import Hit, decide_conflict
 from lakevilla.errors import CommitUnknown, Corrupt, InvalidInput, Unavailable
-from lakevilla.formats.identity import Recreated
+from lakevilla.formats.identity import Expired, Recreated
 from lakevilla.formats.port import CatalogRefusal, Published, Snapshot, Table, Taken
 from lakevilla.model import Author, Change, Footprint, Notice
 
@@ -45,7 +45,7 @@ class OutOfReach(Exception):
         self.reason = reason
 
 
-FOR_GOOD = (Corrupt, InvalidInput, CatalogRefusal, Recreated)
+FOR_GOOD = (Corrupt, InvalidInput, CatalogRefusal, Recreated, Expired)
 """Errors that every client meets alike, however often it tries."""
 
 

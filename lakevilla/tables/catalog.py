@@ -14,7 +14,7 @@ from threading import Lock
 from lakevilla.environment import Environment
 from lakevilla.errors import Conflict, InvalidInput, LakeVillaError
 from lakevilla.formats.catalogs import CatalogPlace, KnownCatalogs
-from lakevilla.formats.identity import Recreated
+from lakevilla.formats.identity import Expired, Recreated
 from lakevilla.formats.port import Snapshot, Table
 from lakevilla.formats.registry import FORMATS, MERGE_ON_READ, check_format, open_table
 from lakevilla.model import Author, Notice, TableRef
@@ -289,7 +289,7 @@ class Catalog:
         if known is None and newest is not None and fresh and newest.snapshot.version < version:
             try:
                 later = table.since(newest.snapshot)
-            except Recreated:
+            except (Recreated, Expired):
                 self.forget([ref])
                 later = []
             for taken in later:

@@ -6,11 +6,11 @@ was at work. No excuse reads the text of an error.
 """
 
 from collections.abc import Iterable
-from collections.abc import Set as AbstractSet
 
 from sim.checkers.history import Operation
+from sim.checkers.lives.lives import Lives, SentWrite
+from sim.checkers.lives.retention import Keeping
 from sim.checkers.tables.delta import CHECKPOINT
-from sim.checkers.tables.lives import SentWrite
 from sim.checkers.tables.logs import place_of
 from sim.outside.plan import DAY
 from sim.outside.session import FAR, LAKE, Notes, folders_of
@@ -19,21 +19,17 @@ URL = "sim://bucket/"
 
 
 class Damage:
-    """`spoiled` are folders that were deleted under a client at work, `torn` locations that some HEAD called
-    torn, `cut_short` transactions that were decided and whose lake was deleted before they were settled, as
-    the checkers found them."""
+    """What the checkers found in the writes: folders that were deleted under a client at work, locations that
+    some HEAD called torn, transactions whose lake was deleted before they were settled, and versions that
+    their clients rolled back at once."""
 
-    def __init__(
-        self,
-        spoiled: AbstractSet[str],
-        torn: AbstractSet[str],
-        cut_short: AbstractSet[str],
-        notes: Notes,
-        writes: Iterable[SentWrite],
-    ) -> None:
-        self.torn = {_root(location) for location in torn}
-        self._cut_short = cut_short
-        self._spoiled = spoiled
+    def __init__(self, lives: Lives, keeping: Keeping, notes: Notes, writes: Iterable[SentWrite]) -> None:
+        self.torn = {_root(location) for location in keeping.torn}
+        self._cut_short = keeping.cut_short
+        self._spoiled = lives.spoiled
+        self._taken_back = [
+            (life.root, since, until) for life in lives.lives for since, until in life.taken_back.values()
+        ]
         self._notes = notes
         self._deletes = [(write.at, write.client, write.key) for write in writes if write.data is None]
 
@@ -57,9 +53,10 @@ class Damage:
         return any(folder == LAKE or _is_of(folder, name) for folder in folders)
 
     def explains(self, op: Operation) -> bool:
-        """Whether an operation may have met a log that contradicts itself: its table's folder was deleted,
-        or others deleted a part of its log while it was at work, or a data file while it slept."""
-        if self.was_deleted(op):
+        """Whether an operation may have met a log that contradicts itself: its table's folder was deleted, a
+        version that was published too late for its files was not rolled back yet, or others deleted a part of
+        its log while it was at work, or a data file while it slept."""
+        if self.was_deleted(op) or self._was_taken_back(op):
             return True
         names, slept = _names(op), op.completed - op.invoked > DAY / 2
         for at, client, key in self._deletes:
@@ -67,6 +64,13 @@ class Damage:
             if mine and client != op.client and op.invoked <= at <= op.completed and (slept or _is_log(key)):
                 return True
         return False
+
+    def _was_taken_back(self, op: Operation) -> bool:
+        """Whether a version of one of its tables that was rolled back at once was there while it worked."""
+        during = [
+            root for root, since, until in self._taken_back if op.invoked <= until and op.completed >= since
+        ]
+        return any(_is_of(root, name) for root in during for name in _names(op))
 
 
 def _names(op: Operation) -> tuple[str, ...]:

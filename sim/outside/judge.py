@@ -9,12 +9,14 @@
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from sim.checkers.history import History, Operation
-from sim.checkers.tables.lives import Lives
-from sim.checkers.tables.retention import Keeping
+from sim.checkers.lives.lives import Lives
+from sim.checkers.lives.retention import Keeping
+from sim.checkers.tables.rows import Rows
 from sim.outside.damage import Damage
-from sim.outside.session import AGAIN, Notes, home_of
+from sim.outside.session import AGAIN, Notes, folders_of, home_of
 from sim.world.bucket import Bucket
 
 REGISTRY_SECONDS = 15.0
@@ -32,14 +34,16 @@ def judge(bucket: Bucket, history: History, notes: Notes, *, may_tear: bool = Tr
     for write in bucket.writes:
         keeping.see(write)
         lives.see(write)
-    damage = Damage(lives.spoiled, keeping.torn, keeping.cut_short, notes, bucket.writes)
+    damage = Damage(lives, keeping, notes, bucket.writes)
     violations = lives.violations + lives.left_over() + keeping.violations + notes.problems
     for op in history.operations:
         if op.action == "change":
             violations += _judge_change(op, lives, damage)
+        elif op.action == "restore":
+            violations += _judge_restore(op, lives, damage)
         elif op.action == "read" and op.outcome == "ok" and not damage.is_torn(op.table):
             violations += _judge_look(op, lives, damage)
-        if op.failure == "Corrupt" and not damage.explains(op) and op.txn not in hopeless:
+        if op.failure == "Corrupt" and not damage.explains(op) and op.txn not in lives.told_rightly:
             violations.append(f"operation {op.number} ({op.action}) met {op.error}")
     if not may_tear:
         violations += [f"{location} is torn" for location in sorted(keeping.torn)]
@@ -47,8 +51,8 @@ def judge(bucket: Bucket, history: History, notes: Notes, *, may_tear: bool = Tr
 
 
 def _is_hopeless(op: Operation) -> bool:
-    """Whether it slept right before its last request for longer than vacuum waits, and is told that a
-    version of its own cannot be rolled back."""
+    """Whether it is told that a version of its own needs files that were deleted while it slept, and cannot
+    be rolled back."""
     txn, version = op.named
     return op.failure == "Corrupt" and txn == op.txn and version is not None
 
@@ -70,6 +74,24 @@ def _judge_change(op: Operation, lives: Lives, damage: Damage) -> list[str]:
         case "torn" if not damage.torn:
             return [f"{shown}, and no table is torn"]
     return []
+
+
+def _judge_restore(op: Operation, lives: Lives, damage: Damage) -> list[str]:
+    """Like a change; but a table that had the rows already needs no version, whatever its client was told."""
+    needed = {name: work for name, work in op.value.items() if not _had(lives, name, work[0].rows, op)}
+    return _judge_change(replace(op, value=needed), lives, damage)
+
+
+def _had(lives: Lives, name: str, rows: Rows, op: Operation) -> bool:
+    """Whether the table had these rows at some moment of the operation, before it was restored."""
+    if lives.done[op.number, name]:
+        return False
+    for life in lives.lives:
+        for number, version in enumerate(life.versions):
+            during = version.at <= op.completed and life.until(number) >= op.invoked
+            if life.root in folders_of(name) and during and version.rows == rows:
+                return True
+    return False
 
 
 def _judge_look(op: Operation, lives: Lives, damage: Damage) -> list[str]:

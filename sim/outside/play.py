@@ -5,14 +5,14 @@ delete, harsh outages. Clients work in every season; operators vacuum, tag and l
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from random import Random
 from unittest.mock import patch
 
 from lakevilla.lake import Lake
 from sim.checkers.history import History
-from sim.outside import acts, audit, upkeep
+from sim.outside import acts, audit, restores, upkeep
 from sim.outside.acts import ALL, INSIDE, NAMES, SHARED
 from sim.outside.judge import judge
 from sim.outside.plan import FOCUS, Seasons, draw_starts
@@ -51,6 +51,8 @@ one transaction. `short logs`: Delta tables have many checkpoints, and vacuum cl
 day."""
 CHANCES = {"upkeep": 0.8, "sleeps": 0.7, "wrecks": 0.25, "second": 0.4, "cleaning": 0.4, "short logs": 0.4}
 SHORT_LOGS = {"delta.logRetentionDuration": "interval 1 days", "delta.checkpointInterval": "2"}
+RESTORES = "restores"
+"""One more part, which no seed of the suite `world` draws: a client restores tables to earlier instants."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,13 @@ def play(
         return weather(seed, (40, 80, 160), first, start, check, judge_all, formats, storm)
 
 
+def play_with_restores(seed: int, *, engine: EngineOf = rows_engine, formats: Formats = PLAIN) -> Report:
+    """Run one seed of the suite `restores`: that of the suite `world`, with a client that restores."""
+    setting = Setting.draw(seed)
+    parts = setting.parts | {RESTORES, "upkeep"}
+    return play(seed, engine=engine, formats=formats, setting=replace(setting, parts=parts))
+
+
 @cache
 def image(engine: EngineOf, formats: Formats = PLAIN, short_logs: bool = False) -> Bucket:
     """The store of two lakes: tables of one, of which the other knows one, and a table outside of both."""
@@ -144,6 +153,8 @@ def _start(world: World, history: History, random: Random, engine: EngineOf, set
         _Client(world, history, engine, setting, f"c{number}", LAKE, NAMES).start()
     if setting.has("upkeep"):
         _Client(world, history, engine, setting, "c-upkeep", LAKE, NAMES, keeps=True).start()
+    if setting.has(RESTORES):
+        _Client(world, history, engine, setting, "c-restorer", LAKE, NAMES, restores=True).start()
     if setting.has("second"):
         _Client(world, history, engine, setting, "b0", OTHER, (SHARED,)).start()
     if setting.has("strangers") or setting.has("cleaning"):
@@ -205,6 +216,7 @@ class _Client:
     root: str
     names: tuple[str, ...]
     keeps: bool = False
+    restores: bool = False
 
     def start(self) -> None:
         client = self.world.client(self.name)
@@ -212,7 +224,7 @@ class _Client:
         self.name += "'"
         client.process.on_death = lambda: self.world.scheduler.at(self.world.random.random() * 5, self.start)
         left = tuple(start for start in self.setting.starts if start >= self.world.scheduler.now)
-        work = partial(self._keep if self.keeps else self._work, session)
+        work = partial(self._restore if self.restores else self._keep if self.keeps else self._work, session)
         self.world.start(client, partial(_seasons, self.world, client, left, 2, work))
 
     def _open(self, client: Client) -> Lake:
@@ -222,6 +234,9 @@ class _Client:
         random = self.world.random
         act = upkeep.vacuum if self.keeps and random.random() < 0.4 else random.choice(upkeep.UPKEEP)
         act(session, random)
+
+    def _restore(self, session: Obedient) -> None:
+        restores.restore(session, self.world.random, partial(self._nap, session))
 
     def _work(self, session: Obedient) -> None:
         random, names, has = self.world.random, self.names, self.setting.has

@@ -15,7 +15,7 @@ from lakevilla.model import Features
 from sim.checkers.history import History, Operation
 from sim.checkers.tables.rows import KEYS, Change, Work
 from sim.outside import acts, audit, upkeep
-from sim.outside.acts import ALL, CT, R
+from sim.outside.acts import ALL, CT, NONE, R
 from sim.outside.judge import judge
 from sim.outside.plan import DAY, Seasons
 from sim.outside.play import SLOTS_KEPT, image
@@ -24,7 +24,7 @@ from sim.outside.strangers import Stranger
 from sim.suites.base import Report, weather
 from sim.world.bucket import Bucket
 from sim.world.client import World
-from sim.world.faults import Crash, Fate, Storm, answered, lost
+from sim.world.faults import Crash, Fate, Storm, answered, late, lost
 from sim.world.formats import DELTA, PLAIN, Formats
 from sim.world.lakes import EngineOf, open_lake
 from sim.world.row_engine import rows_engine
@@ -42,13 +42,15 @@ class Scenario:
     """The requests at one of which the client falls asleep, and whether before it is sent; if it is after,
     the answer is lost. `cleans` says that a stranger cleans the logs, `builds` that one is in the way of the
     commit, and that a client with R builds on the part of it that is published. `dies`: the client dies when
-    the request applies, a day before the others go on; until then they use no slots."""
+    the request applies, a day before the others go on; until then they use no slots. `alone`: the commit is
+    of one table and may stay unanswered, and vacuum falls asleep as well, before it deletes the uploads."""
 
     sites: frozenset[str]
     before: bool
     cleans: bool = False
     builds: bool = False
     dies: bool = False
+    alone: bool = False
 
     @property
     def wakes_at(self) -> float:
@@ -61,11 +63,13 @@ SCENARIOS = {
     "settle": Scenario(_PUBLISH, before=True, cleans=True),
     "half": Scenario(_PUBLISH, before=True, builds=True),
     "late": Scenario(frozenset(("create slot",)), before=True, cleans=True, dies=True),
+    "alone": Scenario(_PUBLISH, before=True, alone=True),
 }
 """`slot`: the slot is created, its answer is lost, and it is vacuumed when its client asks for it. `settle`:
 others have settled the entry and the logs are cleaned when its client publishes. `half`: the commit is
 published on one table, a client with R builds on that, and the commit has to be rolled back. `late`: the slot
-is created after the logs were cleaned, and others find it a day later."""
+is created after the logs were cleaned, and others find it a day later. `alone`: the commit of one table is
+sent while vacuum deletes its uploads."""
 
 
 class Steered(Seasons):
@@ -73,13 +77,19 @@ class Steered(Seasons):
 
     asleep_at = ""
     """The key of the request at which the client fell asleep."""
+    vacuum_sleeps = False
+    """Whether vacuum fell asleep before it deleted a data file of that table."""
 
     def steer(self, scenario: Scenario) -> None:
         self._scenario = scenario
         # A commit that is built on is published on one of its two tables.
-        self._skipped = 1 if scenario.builds else self._random.randrange(2) if scenario.before else 0
+        two = scenario.before and not scenario.alone
+        self._skipped = 1 if scenario.builds else self._random.randrange(2) if two else 0
 
     def fate(self, client: str, kind: str, key: str) -> Fate:
+        if self._meets_vacuum(client, kind, key):
+            self.vacuum_sleeps = True
+            return self._noted(self._asleep_before(answered(self._random), "vacuum asleep, steered"))
         chosen = client == SLEEPER and site(kind, key) in self._scenario.sites
         if self.asleep_at or self.calm or not chosen:
             return super().fate(client, kind, key)
@@ -87,13 +97,30 @@ class Steered(Seasons):
             self._skipped -= 1
             return answered(self._random)
         self.asleep_at = key
-        freeze = self._scenario.wakes_at + self._random.random() * 4 - self.now()
-        fate = answered(self._random) if self._scenario.before else lost(self._random)
-        if self._scenario.before:
-            applies = tuple(freeze + at for at in fate.applies)
-            fate = replace(fate, applies=applies, answer_after=freeze + fate.answer_after)
-        crash: Crash | None = "applied" if self._scenario.dies else None
-        return self._noted(replace(fate, fault="asleep, steered", freeze=freeze, crash=crash))
+        fault, random, scenario = "asleep, steered", self._random, self._scenario
+        if not scenario.before:
+            return self._noted(replace(lost(random), fault=fault, freeze=self._freeze()))
+        kinds = (answered, answered, lost, late) if scenario.alone else (answered,)
+        crash: Crash | None = "applied" if scenario.dies else None
+        return self._noted(replace(self._asleep_before(random.choice(kinds)(random), fault), crash=crash))
+
+    def _meets_vacuum(self, client: str, kind: str, key: str) -> bool:
+        if not self._scenario.alone or not self.asleep_at or self.vacuum_sleeps or self.calm:
+            return False
+        table = "/".join(self.asleep_at.split("/")[:2])
+        return client.startswith("c-upkeep") and site(kind, key) == "delete data" and key.startswith(table)
+
+    def _freeze(self) -> float:
+        return self._scenario.wakes_at + self._random.random() * 4 - self.now()
+
+    def _asleep_before(self, fate: Fate, fault: str) -> Fate:
+        """The client falls asleep before it sends the request."""
+        freeze = self._freeze()
+        applies = tuple(freeze + at for at in fate.applies)
+        after, gives_up = freeze + fate.answer_after, freeze + fate.gives_up
+        return replace(
+            fate, applies=applies, answer_after=after, gives_up=gives_up, fault=fault, freeze=freeze
+        )
 
 
 def play(
@@ -108,7 +135,9 @@ def play(
     chosen = SCENARIOS[scenario or draw.choice(sorted(SCENARIOS))]
 
     def storm(random: Random, *, mean_gap: int, crashes: int) -> Storm:  # noqa: ARG001
-        plan = Steered(random, STARTS, mean_gap=mean_gap, crashes=0, sleeps=0, outages=0)
+        # A table that cannot be reached when it is given up counts as torn.
+        gap = 1000 * mean_gap if chosen.dies else mean_gap
+        plan = Steered(random, STARTS, mean_gap=gap, crashes=0, sleeps=0, outages=0)
         plan.steer(chosen)
         return plan
 
@@ -146,12 +175,18 @@ class _Cast:
             features = CT
             self._run("c1", 0.0, partial(self._build, key=key))
         begun = 2.0 if self.scenario.builds else 0.0
-        self._run(SLEEPER, begun, lambda session: self._change(session, TABLES, key, features))
+        tables: tuple[str, ...] = TABLES
+        if self.scenario.alone:
+            features, tables = random.choice((R, NONE)), (random.choice(TABLES),)
+        self._run(SLEEPER, begun, lambda session: self._change(session, tables, key, features))
         for start in STARTS[1:]:
             quiet = self.scenario.dies and start < self.scenario.wakes_at
-            for number in (2, 3):
-                self._run(f"c{number}-{round(start)}", start, self._work_alone if quiet else self._work)
-            if not quiet:
+            # A table on which others commit is not published on later.
+            idle = self.scenario.alone and start < self.scenario.wakes_at
+            for number in () if idle else (2, 3):
+                begun = start + 20 * self.scenario.alone
+                self._run(f"c{number}-{round(start)}", begun, self._work_alone if quiet else self._work)
+            if not quiet and (not idle or start == STARTS[1]):
                 self._run(f"c-upkeep-{round(start)}", start + 60, self._keep)
         if self.scenario.cleans:
             stranger = Stranger(self.world, self.world.client("stranger"), self.history, self.notes)

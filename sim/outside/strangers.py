@@ -1,8 +1,9 @@
 """What clients and people do who know nothing of LakeVilla, and what they do to its folders.
 
-A stranger writes a Delta table whose log may have been cleaned, cleans it up as Delta does (entries that are
-old and that a checkpoint covers), and deletes a table's folder to make another table there. Folders are
-deleted at one moment: a client that works in the same second loses its work, whatever it does.
+A stranger writes a Delta table whose log may have been cleaned, and deletes a table's folder to make another
+table there. It cleans logs up as Delta does (entries that are old and that a checkpoint covers) and as
+Iceberg does (metadata files that are old). Folders are deleted at one moment: a client that works in the same
+second loses its work, whatever it does.
 """
 
 import io
@@ -18,8 +19,9 @@ import pyarrow.parquet as pq
 
 from lakevilla.store.port import Created, Unanswered
 from sim.checkers.history import History
+from sim.checkers.lives.lives import WRECKER
 from sim.checkers.tables.delta import CHECKPOINT, LOG_ENTRY, file_of, log_key
-from sim.checkers.tables.lives import WRECKER
+from sim.checkers.tables.logs import place_of
 from sim.checkers.tables.rows import Change, first_rows
 from sim.checkers.tables.vectors import name_of
 from sim.legacy.client import dialect_of
@@ -47,8 +49,8 @@ class State:
 
 
 class Stranger:
-    """One client of Delta tables. Errors of the store end what it does, without harm, and so do objects that
-    another one deletes while it reads."""
+    """One client, which writes Delta tables alone. Errors of the store end what it does, without harm, and so
+    do objects that another one deletes while it reads."""
 
     def __init__(self, world: World, client: Client, history: History, notes: Notes) -> None:
         self._world = world
@@ -100,10 +102,23 @@ class Stranger:
         self._commit(root, state.version + 1, _lines([{"metaData": metadata}]))
 
     def clean(self, root: str) -> None:
-        """Delete entries and checkpoints that are older than two days and lie before the newest checkpoint,
-        which is made first."""
+        """Delete what is older than two days: entries and checkpoints that lie before the newest checkpoint,
+        which is made first; of an Iceberg table metadata files that are not the newest."""
         with suppress(GaveUp):
-            self._clean(root)
+            match self._client.formats.of(root):
+                case "delta":
+                    self._clean(root)
+                case "iceberg":
+                    self._clean_metadata(root)
+
+    def _clean_metadata(self, root: str) -> None:
+        before = self._client.environment.now_ms() - KEPT * 1000
+        metas = list(self._client.store.list(f"{root}/metadata/"))
+        numbered = {place.version: meta for meta in metas if (place := place_of(meta.key)) is not None}
+        for version, meta in sorted(numbered.items()):
+            if version < max(numbered) and meta.modified_ms < before:
+                self._notes.cleaned.add(root)
+                self._client.store.delete(meta.key)
 
     def _clean(self, root: str) -> None:
         state = self._read(root)

@@ -9,7 +9,11 @@ from typing import Any
 
 from lakevilla.formats.delta.log.expiry import LogFile, decide_expired, decide_oldest_kept
 from lakevilla.formats.delta.log.paths import entry_key
+from lakevilla.model import Counts
 from lakevilla.store.port import Meta
+from lakevilla.transaction.statements.effect import Effect, TableChange
+from lakevilla.transaction.workspace import Workspace
+from sim.outside.play import RESTORES
 from sim.planted.commits import Plant, planter
 
 BUGS: dict[str, Plant] = {}
@@ -25,6 +29,7 @@ PARTS: dict[str, tuple[str, frozenset[str]]] = {
     "old-uploads-are-not-looked-for": ("", frozenset(("sleeps", "upkeep"))),
     "table-made-anew-is-taken-for-the-old-one": ("", frozenset(("renewal", "wrecks"))),
     "threads-share-a-transaction": ("", frozenset(("threads",))),
+    "restore-leaves-what-came-meanwhile": ("", frozenset((RESTORES, "upkeep"))),
     "log-is-cleaned-one-entry-too-far": ("", frozenset(("upkeep", "short logs"))),
     "log-is-cleaned-without-looking-at-tags": ("", frozenset(("upkeep", "short logs"))),
 }
@@ -35,6 +40,11 @@ PARTS: dict[str, tuple[str, frozenset[str]]] = {
 def old_uploads_are_not_looked_for(*given: Any) -> Any:
     """A commit takes it that files which it uploaded days ago are still there."""
     return given[2].snapshot if len(given) == 4 else None
+
+
+@_bug("lakevilla.transaction.commit.writer_queues.WriterQueues.write_lease")
+def lease_of_vacuum_is_not_looked_at(self: object) -> None:
+    """A commit that was sent late takes it that vacuum leaves what is there."""
 
 
 @_bug("lakevilla.versions.log.GlobalLog.passed")
@@ -93,3 +103,15 @@ def log_is_cleaned_without_looking_at_tags(
 def threads_share_a_transaction(self: object, what: str, abort: Callable[[], None]) -> Iterator[None]:  # noqa: ARG001
     """No client is refused."""
     yield
+
+
+@_bug("lakevilla.travel.restore.restore")
+def restore_leaves_what_came_meanwhile(
+    workspace: Workspace, name: str, version: int, instant: int | None = None
+) -> Effect:
+    """A restore takes away the files that it saw, and not those that others add before it is committed."""
+    pinned = workspace.pin_target(name)
+    change = pinned.table.restore(pinned.snapshot, pinned.table.at_version(version))
+    if not (change.added or change.removed or change.metadata):
+        return Effect(Counts())
+    return Effect(Counts(), TableChange(pinned, change, restores=True, instant=instant))

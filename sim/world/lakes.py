@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import pyarrow as pa
 
@@ -13,6 +14,7 @@ from lakevilla.model import Features
 from lakevilla.store.port import Store
 from lakevilla.store.prefixed import Prefixed
 from lakevilla.store.retry import Retrying
+from lakevilla.transaction.transaction import Transaction
 from sim.actors import one_table
 from sim.legacy.iceberg import IcebergDialect
 from sim.legacy.store import encode_json
@@ -59,20 +61,31 @@ def make_table(lake: Lake, client: Client, name: str, schema: pa.Schema) -> None
     lake.register(name, catalog=catalog, table=name)
 
 
-class _Lake(Lake):
-    """Whatever it opens lies in the one store that there is."""
+def ignore(_: str) -> None:
+    """The default of `begins`: the id of the transaction is not needed."""
+
+
+class SimLake(Lake):
+    """Whatever it opens lies in the one store that there is. `begins` is told the id of each transaction that
+    begins, also of those that methods of the lake run."""
 
     everything: Store
+    begins: Callable[[str], None]
+
+    def transaction(self, *given: Any, **more: Any) -> Transaction:
+        tx = super().transaction(*given, **more)
+        self.begins(tx.id)
+        return tx
 
     def _open(self, url: str) -> Store:
         return Prefixed(self.everything, key_of(url))
 
 
-def open_lake(client: Client, engine: EngineOf, root: str = "", features: Features = Features.R) -> Lake:
+def open_lake(client: Client, engine: EngineOf, root: str = "", features: Features = Features.R) -> SimLake:
     """A lake of this client's own, on the store as production code sees it: behind retries. Its root is the
     whole store, or a folder of it."""
     everything = Retrying(client.store, client.environment)
-    lake = _Lake(
+    lake = SimLake(
         f"{URL}/{root}" if root else URL,
         engine=engine(client.environment),
         environment=client.environment,
@@ -83,4 +96,5 @@ def open_lake(client: Client, engine: EngineOf, root: str = "", features: Featur
         catalogs=options_of(client) if client.formats.has_catalogs else None,
     )
     lake.everything = everything
+    lake.begins = ignore
     return lake

@@ -13,7 +13,7 @@ from tests.crash.standing_faults import Case, How, Spot, faults, play, spots
 
 BOTH = Features.R | Features.CT
 EVERYTHING = BOTH | Features.I
-SAMPLE = 5
+SAMPLE = 16
 """One in so many faults is tried, each time with another begin; `make soak SUITE=crash` tries all."""
 FEW = 3
 
@@ -50,7 +50,7 @@ def test_any_request_of_settling_that_fails_for_good_stops_nothing_else(
     formats: str, helped: bool, refused: bool, features: Features
 ) -> None:
     case = Case(FORMATS[formats], helped, refused, features)
-    begin = 2 * helped + refused + (features == BOTH)
+    begin = 4 * helped + 2 * refused + (features == BOTH) + 8 * (formats in ("iceberg", "mixed"))
     assert _problems(case, _tried(case, begin)) == []
 
 

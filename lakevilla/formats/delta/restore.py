@@ -43,8 +43,8 @@ def _metadata(now: DeltaSnapshot, then: DeltaSnapshot) -> Metadata | None:
     modes = mapping_mode(then.protocol, old), mapping_mode(now.protocol, new)
     if modes[0] != modes[1]:
         raise Unsupported(
-            f"the table cannot be restored to version {then.version}: its column mapping was changed since, "
-            f"from {modes[0]!r} to {modes[1]!r}; read that version, and write its rows to a new table",
+            f"its column mapping was changed since, from {modes[0]!r} to {modes[1]!r}; read that version, "
+            "and write its rows to a new table",
             version=then.version,
         )
     checks = {name: text for name, text in old.configuration.items() if name.startswith(CONSTRAINT)}

@@ -16,9 +16,8 @@ def restore(now: IcebergSnapshot, then: IcebergSnapshot) -> Change:
     """The change that makes of `now` what `then` was."""
     if _delete_files(now) != _delete_files(then):
         raise Unsupported(
-            f"the table cannot be restored to version {then.version}: another client has deleted rows since, "
-            "by delete files, or has removed such files; let that client roll the table back, or read the "
-            "version and overwrite the table with its rows",
+            "another client has deleted rows since, by delete files, or has removed such files; let that "
+            "client roll the table back, or read the version and overwrite the table with its rows",
             version=then.version,
         )
     columns = restore_columns(now.raw, then.raw)

@@ -22,12 +22,14 @@ from lakevilla.formats.iceberg.log.markers import IcebergMarkerEntries
 from lakevilla.formats.iceberg.log.publish import encode_first, publish, publish_first, publish_notice
 from lakevilla.formats.iceberg.log.references import IcebergReferences
 from lakevilla.formats.iceberg.log.versions import FIRST, Keeper, Log, Version
+from lakevilla.formats.iceberg.manifests.cache import Gone
 from lakevilla.formats.iceberg.metadata.document import current_snapshot, properties, table_id
 from lakevilla.formats.iceberg.metadata.expiry import expire
 from lakevilla.formats.iceberg.metadata.paths import DATA, Places, location_of
 from lakevilla.formats.iceberg.restore import restore
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot, TableContext
 from lakevilla.formats.identity import (
+    Expired,
     confirm_published,
     must_look,
     must_look_before_publish,
@@ -177,7 +179,7 @@ class IcebergTable:
 
     def _has_beside(self, base: IcebergSnapshot, version: int) -> bool:
         """The same as `has`, if this version, which has the id of the table too, is ours."""
-        return self.has(base) and not self._log.is_alone(version)
+        return self.has(base) and (not self._log.is_alone(version) or self._is_intact_alone(version))
 
     def log_markers(self, snapshot: IcebergSnapshot) -> LogMarkers | None:
         """A catalog decides versions: no client can hold one there."""
@@ -209,7 +211,13 @@ class IcebergTable:
         found = []
         for version in versions:
             after = before.advance(version)
-            found.append(Taken(footprint_of(before, after), after))
+            try:
+                found.append(Taken(footprint_of(before, after), after))
+            except Gone as error:
+                raise Expired(
+                    f"what was committed to the table at {self._store.url} after version {before.version} is "
+                    f"not known any more: {error}. Nothing was changed; run the transaction again"
+                ) from error
             before = after
         return found
 
@@ -227,7 +235,22 @@ class IcebergTable:
         return missing(self._environment, keys, self._place)
 
     def retract(self, version: int, put: str | None, orphaned: bool = False, displaced: bool = False) -> bool:
+        if not (orphaned or displaced) and self._is_intact_alone(version):
+            return False
         return self._log.retract(version, put, orphaned, displaced)
+
+    def _is_intact_alone(self, version: int) -> bool:
+        """Whether this is the only version, with all that it needs: then earlier metadata files were cleaned
+        up, and the table was not deleted."""
+        found = self._log.alone(version) if self._log.is_alone(version) else None
+        if found is None or current_snapshot(found.raw) is None:
+            return False
+        snapshot = self._snapshot(found)
+        try:
+            keys = [snapshot.places.key_of(manifest.path) for manifest in snapshot.manifests]
+        except Gone:
+            return False
+        return not missing(self._environment, keys, self._place)
 
     def written(self) -> Mapping[int, int]:
         """In a catalog, metadata files may have the times of their writers."""
@@ -239,7 +262,9 @@ class IcebergTable:
 
     def is_stale(self, version: int) -> bool:
         newest = self.latest()
-        return newest is not None and not newest.coordination.markers_in_log and self._log.is_stale(version)
+        if newest is None or newest.coordination.markers_in_log or self._is_intact_alone(version):
+            return False
+        return self._log.is_stale(version)
 
     def references(
         self, snapshot: IcebergSnapshot, since_ms: int, also: Collection[int] = ()

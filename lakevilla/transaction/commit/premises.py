@@ -23,14 +23,17 @@ or may be about to be, is rolled back by an inverse commit. One that went unansw
 
 import logging
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakevilla.errors import CommitUnknown, Conflict, Corrupt, Fenced, LakeVillaError, Unavailable
 from lakevilla.formats.conditional_commit import NoAnswer
 from lakevilla.formats.identity import Recreated
-from lakevilla.formats.port import Published, Snapshot
+from lakevilla.formats.port import Published, Snapshot, Table
 from lakevilla.markers.records import VACUUM
 from lakevilla.model import Author
 from lakevilla.settle.lost_parts import INVERSE
@@ -50,6 +53,8 @@ Answer = TypeVar("Answer")
 UNSEEN_SECONDS = 22 * 3600.0
 """The highest age of uploads that no lease protects: vacuum deletes nothing within a day, and a commit may be
 sent an hour after the look. The rest allows for clocks that differ."""
+NEVER_MS = 2**62
+"""A time that does not come: no earlier version is needed from then on."""
 UPLOADS = "files that it uploaded"
 
 
@@ -164,6 +169,9 @@ class Premises:
         # and one that has may be about to delete.
         held = bool(added) and self._queues.write_lease() == VACUUM
         missing = table.missing(added, snapshot)
+        if missing and not _is_needed(table, missing):
+            # Other clients have built on the version, and removed the files, before vacuum deleted them.
+            missing = []
         if not held and not missing:
             return snapshot
         if self._roll_back(pending, published, author):
@@ -256,6 +264,19 @@ def newest_without_gap(pinned: Pinned) -> int | None:
     followed = pinned.table.latest(pinned.snapshot)
     whole = followed is not None and newest is not None and followed.version >= newest.version
     return followed.version if followed is not None and whole else None
+
+
+def _is_needed(table: Table, files: Sequence[str]) -> bool:
+    """Whether the newest version has some of these files, or cannot be read (perhaps without them)."""
+    try:
+        newest = table.latest()
+        if newest is None:
+            return True
+        needed = table.references(newest, NEVER_MS).needed(pa.array(files, pa.string()))
+    except Corrupt as damage:
+        logger.info("whether %s is needed cannot be told: %s", files[0], damage)
+        return True
+    return bool(pc.any(needed).as_py())
 
 
 def moved_to(pending: TableChange, base: Snapshot) -> TableChange:

@@ -10,7 +10,7 @@ the commit.
 
 from dataclasses import replace
 
-from lakevilla.errors import Corrupt, InvalidInput
+from lakevilla.errors import Corrupt, InvalidInput, Unsupported
 from lakevilla.formats.port import Snapshot
 from lakevilla.model import Change, Counts, DataFile
 from lakevilla.predicates import ANYTHING
@@ -52,7 +52,10 @@ def _earlier(pinned: Pinned, version: int) -> Snapshot:
             table=name,
             version=version,
         )
-    then = pinned.table.at_version(version)
+    try:
+        then = pinned.table.at_version(version)
+    except InvalidInput as error:
+        raise _gone(pinned, version, str(error)) from error
     if then.table_id != pinned.snapshot.table_id:
         raise InvalidInput(
             f"table {name!r} cannot be restored to version {version}: the table was deleted since, and "
@@ -68,6 +71,10 @@ def _change(pinned: Pinned, then: Snapshot) -> Change:
         return pinned.table.restore(pinned.snapshot, then)
     except Corrupt as error:
         raise _gone(pinned, then.version, str(error)) from error
+    except Unsupported as error:
+        name, version = pinned.ref.name, then.version
+        text = f"table {name!r} cannot be restored to version {version}: {error}"
+        raise Unsupported(text, table=name, version=version) from error
 
 
 def _refuse_missing(pinned: Pinned, then: Snapshot, change: Change) -> None:

@@ -19,11 +19,13 @@ Rows = tuple[Row, ...]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """`insert` a row, `append` the value to the list of a key, or `make` a table with its first rows."""
+    """`insert` a row, `append` the value to the list of a key, `make` a table with its first rows, or
+    `restore` it to these rows."""
 
     action: str
     key: int
     value: int
+    rows: Rows = ()
 
     @property
     def row(self) -> dict[str, Any]:
@@ -56,6 +58,8 @@ def after(changes: Sequence[Change], rows: Rows) -> Rows:
                 )
             case "make":
                 rows = as_rows(first_rows())
+            case "restore":
+                rows = change.rows
             case other:
                 raise ValueError(f"no effect is written down for {other}")
     return rows

@@ -152,6 +152,20 @@ def test_unanswered_commit_is_rolled_back_if_vacuum_deleted_its_uploads(scene: S
     assert scene.ids() == [1]
 
 
+def test_commit_whose_answer_was_lost_is_rolled_back_if_vacuum_deleted_its_uploads(scene: Scene) -> None:
+    """It is read back; on Iceberg what it names cannot be read any more."""
+
+    def lose() -> None:
+        scene.other().vacuum(dry_run=False)
+        scene.store.arrive()
+
+    scene.store.days, scene.store.unanswered, scene.store.meanwhile = 10.0, 1, lose
+    with pytest.raises(lv.Conflict, match="took too long"):
+        scene.tx.commit()
+    assert scene.ids() == [1]
+    assert scene.other().outcome(scene.tx.id).state != "committed"
+
+
 @pytest.mark.formats("delta")
 def test_unanswered_commit_whose_log_entry_was_cleaned_up_stays_unknown(scene: Scene) -> None:
     def clean() -> None:
@@ -215,3 +229,41 @@ def test_commit_that_others_have_built_on_and_cleaned_up_is_not_rolled_back(scen
         scene.tx.commit()
     log = scene.root / "t" / "_delta_log"
     assert [path.name for path in log.glob("*.json")] == [f"{4:020d}.json"]
+
+
+def test_late_answer_of_a_commit_whose_rows_were_rewritten_since_is_a_success(scene: Scene) -> None:
+    """Its uploads are not needed any more, and vacuum has deleted them."""
+
+    def rewrite() -> None:
+        other = scene.other()
+        other.update("t", set={"id": "id + 1"}, where="id = 50")
+        scene.clock.ahead += 10 * DAY
+        other.vacuum(dry_run=False)
+        assert not scene.uploads()
+
+    scene.store.unanswered, scene.store.afterwards = 0, rewrite
+    scene.tx.commit()
+    assert scene.ids() == [1, 51]
+
+
+def test_vacuum_that_was_suspended_leaves_the_lease_of_a_client_that_is_alive_again(scene: Scene) -> None:
+    """Another vacuum has let the transaction go meanwhile, and its client has written a lease since."""
+    scene.clock.ahead += 10 * DAY
+    key = keys.lease(scene.tx.id)
+    store = Hooked(open_store(str(scene.root), OPTIONS, environment=scene.clock))
+
+    def sleep(request: str, deleted: str) -> None:
+        if request == "delete" and f"part-{scene.tx.id}" in deleted:
+            store.hook = None
+            scene.other().vacuum(dry_run=False)
+            assert store.get(key) is None
+            assert scene.tx._queues.write_lease() is None
+
+    store.hook = sleep
+    keeper = lv.Lake(scene.root, engine="local", store=store, environment=scene.clock, lease_seconds=0.2)
+    keeper.vacuum(dry_run=False)
+    assert store.hook is None
+    found = store.get(key)
+    assert found is not None
+    assert Lease.decode(found.data, key).attempt == scene.tx.id
+    scene.tx.abort()

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 
 import lakevilla as lv
 from lakevilla.maintenance import instants
@@ -185,6 +186,21 @@ def _data_files(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*.parquet") if "_delta_log" not in path.parts]
 
 
+def test_version_whose_log_was_cleaned_up_is_refused_with_the_name_of_the_table(
+    lake: lv.Lake, tmp_path: Path
+) -> None:
+    lake.append("a", [{"id": 10, "v": "new"}])
+    is_delta = (tmp_path / "a/_delta_log").exists()
+    if is_delta:
+        DeltaTable(str(tmp_path / "a")).create_checkpoint()
+    outsider = OUTSIDERS["delta" if is_delta else "iceberg"]
+    cleaned = outsider.begin + 1
+    (tmp_path / "a" / outsider.entry(cleaned)).unlink()
+    other = lv.Lake(tmp_path, engine="local", storage_options={"fsync": "false"})
+    with pytest.raises(lv.InvalidInput, match=f"table 'a' cannot be restored to version {cleaned}: version"):
+        other.restore(version=cleaned, tables=["a"])
+
+
 def test_instant_that_expires_before_the_decision_is_refused(lake: lv.Lake, monkeypatch: Any) -> None:
     """Vacuum moves the horizon past the instant after the restore has looked for its files."""
     seq = lake.history()[0].seq
@@ -259,5 +275,5 @@ def test_table_that_is_append_only_is_not_restored(lake: lv.Lake) -> None:
 @pytest.mark.formats("delta")
 def test_change_of_column_mapping_since_is_refused(lake: lv.Lake) -> None:
     lake.sql("ALTER TABLE a SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
-    with pytest.raises(lv.Unsupported, match="column mapping"):
+    with pytest.raises(lv.Unsupported, match=r"table 'a' cannot be restored.*column mapping"):
         lake.restore(tag="good")

@@ -31,7 +31,7 @@ from lakevilla.sql.words.suggestions import unknown_column
 
 @dataclass(frozen=True)
 class Changed:
-    """The result of a change: files, and the number of rows by kind."""
+    """The files of changed rows, those that stay with masked rows, and the counts of rows by kind."""
 
     added: tuple[WrittenFile, ...] = ()
     counts: tuple[int, ...] = (0, 0, 0, 0)

@@ -49,7 +49,7 @@ class MaskingChange(Change):
         return self.settled(self.writer.write(self.target, rows, rows_of(files)), files)
 
     def settled(self, done: Done, files: Sequence[DataFile]) -> Changed:
-        """The files whose rows were changed: those worth keeping stay, the others are rewritten."""
+        """Keep files that are worth keeping, with masked rows; the rows of the others are copied."""
         hits = [(files[number], rows) for number, rows in sorted(done.positions.items())]
         sizes = self.statement.environment.fan_out([partial(self._rows_of_file, file) for file, _ in hits])
         masked: list[DeletedRows] = []

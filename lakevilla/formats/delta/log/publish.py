@@ -122,7 +122,8 @@ def is_stale(store: Store, version: int, orphaned: bool = False, displaced: bool
     ours = next((meta for meta, _ in found if meta.key == key), None)
     covering = {name.end: meta for meta, name in found if meta.key != key and name.end >= version}
     has_base = not displaced and (len(found) > 1 or (version == 0 and not orphaned))
-    return ours is not None and was_used(ours, covering, version, has_base)
+    is_lowest = version > 0 and all(name.end != version - 1 for _, name in found)
+    return ours is not None and was_used(ours, covering, version, has_base, is_lowest)
 
 
 def _notice_action(

@@ -152,7 +152,8 @@ class FileLog:
         covering = {version: meta for version, meta in numbered.items() if version > number}
         alone = sum(name is not None for _, name in listed) == 1
         has_base = not displaced and (not alone or (number == FIRST and not orphaned))
-        return ours.key if was_used(ours, covering, number, has_base) else None
+        is_lowest = number > FIRST and number - 1 not in numbered
+        return ours.key if was_used(ours, covering, number, has_base, is_lowest) else None
 
     def leave_hint(self, version: Version) -> None:
         """One put."""

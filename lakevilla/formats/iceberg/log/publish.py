@@ -19,6 +19,7 @@ from lakevilla.formats.iceberg.log.footprint import footprint_of
 from lakevilla.formats.iceberg.log.markers import free_next
 from lakevilla.formats.iceberg.log.next_version import make_next
 from lakevilla.formats.iceberg.log.versions import Log, Made, Version
+from lakevilla.formats.iceberg.metadata.document import current_snapshot
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
 from lakevilla.formats.port import Published, Taken
 from lakevilla.model import Author, Change, Footprint, Notice
@@ -43,7 +44,9 @@ def publish(
     if in_the_way.is_pending:
         raise held(store, in_the_way.number)
     if attempt_of(in_the_way.info) == author.attempt:
-        return Published(base.advance(in_the_way), base)
+        # What we wrote is known, though vacuum may have deleted it before its create applied.
+        is_ours = current_snapshot(in_the_way.raw) == current_snapshot(following.raw)
+        return Published(base.advance(in_the_way, following.manifests if is_ours else None), base)
     try:
         after = base.advance(in_the_way)
         return Taken(footprint_of(base, after), after)

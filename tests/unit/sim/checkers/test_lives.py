@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 from sim.checkers.history import Operation
-from sim.checkers.tables.lives import Lives
-from sim.checkers.tables.retention import Keeping
+from sim.checkers.lives.lives import Lives
+from sim.checkers.lives.retention import Keeping
 from sim.checkers.tables.rows import Change, after, as_rows, first_rows, without
 from sim.world.bucket import Write
 
@@ -90,6 +90,16 @@ def test_entry_in_a_deleted_folder_is_found_if_its_client_began_later() -> None:
     story.write(10.0, "wrecker", f"{ROOT}/_delta_log/{0:020d}.json", None)
     insert(story, 1, Change("insert", 0, 7), at=30.0)
     assert "where no table is" in story.found[0]
+
+
+def test_new_table_whose_folder_is_deleted_right_before_its_first_entry_is_right() -> None:
+    for wrecked in (False, True):
+        story = Story(operation("x", Change("make", 0, 0)))
+        story.file("a", story.rows)
+        story.write(0.5, "wrecker" if wrecked else "c9", f"{ROOT}/a.parquet", None)
+        first = {"protocol": {}}, {"metaData": {"id": "one"}}, {"add": {"path": "a.parquet"}}
+        story.version(0, *first, at=0.6, txn="x")
+        assert (story.found == []) is wrecked
 
 
 def test_another_table_in_a_deleted_folder_begins_a_new_life() -> None:
@@ -226,10 +236,10 @@ def test_newest_entry_that_its_client_takes_back_is_as_if_it_had_not_been() -> N
     assert story.found == []
 
 
-def take_back(story: Story, number: int, *actions: dict[str, Any]) -> None:
+def take_back(story: Story, number: int, *actions: dict[str, Any], at: float = 0.0) -> None:
     info = {"commitInfo": {"lakevilla": {"txn": "x", "attempt": "x-inverse"}}}
     lines = "\n".join(json.dumps(action) for action in (info, *actions))
-    story.write(0.0, "c0", f"{ROOT}/_delta_log/{number:020d}.json", lines.encode())
+    story.write(at, "c0", f"{ROOT}/_delta_log/{number:020d}.json", lines.encode())
 
 
 def test_version_that_does_nothing_is_no_change_and_its_inverse_takes_nothing_back() -> None:
@@ -251,6 +261,18 @@ def test_version_whose_files_were_not_there_is_right_once_its_inverse_follows() 
     take_back(story, 2, back, {"remove": {"path": "deleted.parquet"}})
     assert story.found == []
     assert story.lives.done[1, "t"] == 0
+
+
+def test_files_of_a_version_may_go_only_if_its_client_takes_it_back_at_once() -> None:
+    for seconds, is_found in ((1.0, False), (9 * DAY, True)):
+        change = Change("insert", 0, 7)
+        story = Story(operation("x", change))
+        story.begin()
+        insert(story, 1, change)
+        story.write(1.0, "c-upkeep", f"{ROOT}/f1.parquet", None)
+        assert "the newest within a day" in story.found[0]
+        take_back(story, 2, {"remove": {"path": "f1.parquet"}}, at=seconds)
+        assert bool(story.found) == is_found
 
 
 def test_inverse_that_does_not_bring_back_what_its_version_removed_is_found() -> None:

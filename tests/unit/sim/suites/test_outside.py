@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from sim.outside.play import PARTS, Setting, images, play
+from sim.outside.play import PARTS, Setting, images, play, play_with_restores
 from sim.planted import world as planted_world
 from sim.suites.base import Report
 from sim.world.formats import FORMATS, PLAIN
@@ -20,6 +20,9 @@ BEGIN = {
     "old-uploads-are-not-looked-for": 36,
     "table-made-anew-is-taken-for-the-old-one": 55,
     "threads-share-a-transaction": 0,
+    "restore-leaves-what-came-meanwhile": 0,
+    "log-is-cleaned-one-entry-too-far": 0,
+    "log-is-cleaned-without-looking-at-tags": 0,
 }
 
 
@@ -27,11 +30,16 @@ KEPT = [
     pytest.param("mixed", 9031, id="recreated-right-before-the-slot"),
     pytest.param("mixed", 50052, id="rolled-back-because-uploads-were-deleted", marks=pytest.mark.long),
     pytest.param("mixed", 50196, id="outcome-of-one-that-was-rolled-back", marks=pytest.mark.long),
+    pytest.param("iceberg", 50087, id="all-earlier-metadata-files-cleaned-up", marks=pytest.mark.long),
+    pytest.param("iceberg", 50119, id="resumed-after-its-snapshot-expired", marks=pytest.mark.long),
+    pytest.param("iceberg", 50040, id="hint-in-a-deleted-folder", marks=pytest.mark.long),
+    pytest.param("iceberg", 50164, id="hint-of-a-deleted-table", marks=pytest.mark.long),
     pytest.param("iceberg", 30007, id="made-anew-where-a-dropped-table-was-vacuumed", marks=pytest.mark.long),
     pytest.param("delta", 50004, id="stranger-s-checkpoint-in-a-deleted-folder", marks=pytest.mark.long),
     pytest.param("delta", 50018, id="unanswered-commit-applies-after-vacuum"),
     pytest.param("delta", 50693, id="commit-of-another-lake-answered-after-its-log-was-cleaned"),
     pytest.param("delta", 50747, id="version-without-its-files-rolled-back", marks=pytest.mark.long),
+    pytest.param("delta", 50768, id="repeated-publish-took-a-number-that-was-just-cleaned-up"),
     pytest.param("delta", 50671, id="commit-applied-and-cleaned-up-while-its-client-slept"),
     pytest.param("delta", 50380, id="lake-deleted-before-its-entry-was-settled", marks=pytest.mark.long),
     pytest.param("delta", 30000, id="notice-in-a-deleted-lake-unanswered", marks=pytest.mark.long),
@@ -60,6 +68,18 @@ def test_seed_has_sleeps_and_outages_where_its_world_has_them() -> None:
 
 def test_equal_seeds_give_equal_traces() -> None:
     assert play(7).trace_hash == play(7).trace_hash
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("formats", ["delta", "iceberg", "mixed"])
+def test_clients_restore_tables_in_the_suite_of_restores(formats: str) -> None:
+    restored = 0
+    for seed in (3, 5):
+        report = play_with_restores(seed, formats=FORMATS[formats])
+        assert report.violations == []
+        done = [op for op in report.history.operations if op.action == "restore" and op.outcome == "ok"]
+        restored += sum(len(op.value) for op in done)
+    assert restored
 
 
 @pytest.mark.long

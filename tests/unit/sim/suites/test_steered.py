@@ -15,6 +15,7 @@ SEEDS = {"delta": range(3), "iceberg": range(3, 4), "mixed": range(4, 5)}
 PLANTED_SEEDS = 20
 
 BUGS = {
+    "lease-of-vacuum-is-not-looked-at": "alone",
     "log-is-not-asked-what-came-since-the-slot": "late",
     "slot-that-was-cleaned-away-is-decided-again": "slot",
     "stale-client-goes-on-settling": "settle",

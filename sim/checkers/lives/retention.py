@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from sim.checkers.lake.heads import Heads
+from sim.checkers.lives.life import Life
+from sim.checkers.lives.lives import STRANGERS, WRECKER, Lives, SentWrite
 from sim.checkers.tables.delta import CHECKPOINT, LOG_ENTRY
-from sim.checkers.tables.lives import STRANGERS, WRECKER, Life, Lives, SentWrite
 
 DAY = 24 * 3600.0
 MARGIN = 300.0
@@ -57,7 +58,8 @@ class Keeping:
     says in which lake's folder each transaction began."""
 
     def __init__(self, lives: Lives, url: str, homes: Mapping[str, str]) -> None:
-        self.violations: list[str] = []
+        self._found: list[str] = []
+        self._deleted: list[tuple[Life, int, str]] = []
         self.torn: set[str] = set()
         """Tables that some HEAD called torn."""
         self.cut_short: set[str] = set()
@@ -68,6 +70,12 @@ class Keeping:
         self._lakes: dict[str, _Lake] = {}
         self._owners: dict[str, str] = {}
         """The id of the lake that a table belongs to, by the table's folder."""
+
+    @property
+    def violations(self) -> list[str]:
+        """Files of a version that its client rolled back at once may be deleted: vacuum held them before."""
+        deleted = [problem for life, version, problem in self._deleted if version not in life.taken_back]
+        return self._found + deleted
 
     def see(self, write: SentWrite) -> None:
         """Before `lives` is told of the write."""
@@ -146,7 +154,8 @@ class Keeping:
         for version, why in self._needed(life, write.at):
             if write.key in life.versions[version].files:
                 number = life.first + version
-                self._blame(write.client, f"deletes {write.key}, which version {number} has, {why}")
+                problem = f"{write.client}: deletes {write.key}, which version {number} has, {why}"
+                self._deleted.append((life, number, problem))
                 return
 
     def _see_log_delete(self, write: SentWrite, root: str, entry: int = -1, checkpoint: int = -1) -> None:
@@ -206,7 +215,7 @@ class Keeping:
         return location.removeprefix(self._url) if "://" in location else f"{lake}/{location}"
 
     def _blame(self, client: str, problem: str) -> None:
-        self.violations.append(f"{client}: {problem}")
+        self._found.append(f"{client}: {problem}")
 
 
 def _bases(change: dict[str, Any]) -> dict[str, _Base]:

@@ -10,16 +10,18 @@ whose files were not there. Nothing here knows the code that it judges.
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from dataclasses import replace
+from pathlib import PurePosixPath
+from typing import Protocol
 
 from sim.checkers.history import Operation
-from sim.checkers.tables.commits import Commit, File, Log, Place, rows_of
+from sim.checkers.lives.life import Done, Life, Version
+from sim.checkers.tables.commits import Commit, File, Place, rows_of
 from sim.checkers.tables.delta import CHECKPOINT
 from sim.checkers.tables.logs import entry_key, new_log, place_of, root_beside, told
-from sim.checkers.tables.rows import Row, Rows, after, as_rows, without
+from sim.checkers.tables.rows import Change, Row, Rows, after, as_rows, without
 from sim.checkers.tables.versions import TimedWrite
 
 GRACE = 3600.0
@@ -28,13 +30,11 @@ that it does not know the outcome."""
 MINUTE = 60.0
 """How long a stranger that had read a log before its folder was deleted may write a checkpoint of it."""
 INVERSE = "-inverse"
+HINT = "version-hint.text"
 WRECKER = "wrecker"
 """The client that deletes whole folders."""
 STRANGERS = "stranger"
 """How the names of clients begin that know nothing of LakeVilla."""
-
-Done = tuple[int, str, int]
-"""An operation, by its number, the name of a table, and 1 for what it does there, -1 for taking that back."""
 
 
 class SentWrite(TimedWrite, Protocol):
@@ -42,56 +42,6 @@ class SentWrite(TimedWrite, Protocol):
 
     @property
     def client(self) -> str: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """A version from when it was the newest until the next one was; its files and its rows."""
-
-    at: float
-    files: frozenset[str]
-    rows: Rows
-    ends: bool = False
-    """Whether the table was dropped with it."""
-
-
-@dataclass
-class Life:
-    """One table in one folder, from its first entry on."""
-
-    root: str
-    id: str
-    log: Log
-    first: int
-    versions: list[Version] = field(default_factory=list)
-    ended: float = float("inf")
-    cleaned: set[int] = field(default_factory=set)
-    """The versions whose entries were cleaned away."""
-    checkpoints: set[int] = field(default_factory=set)
-    empty: set[str] = field(default_factory=set)
-    """Attempts whose versions do nothing, though their operations do something."""
-    broken: dict[str, int] = field(default_factory=dict)
-    """The versions whose files were not there when they were published, by their attempts."""
-    before: tuple[dict[str, Any], Done | None] | None = None
-    """The log before the newest version, and what that version did, for a client that rolls it back."""
-
-    @property
-    def newest(self) -> int:
-        return self.first + len(self.versions) - 1
-
-    def at(self, version: int) -> Version | None:
-        number = version - self.first
-        return self.versions[number] if 0 <= number < len(self.versions) else None
-
-    def is_readable(self, version: int, *, entry: int = -1, checkpoint: int = -1) -> bool:
-        """Whether what is left of the log tells this version, also without this entry or checkpoint."""
-        cleaned, checkpoints = self.cleaned | {entry}, self.checkpoints - {checkpoint}
-        starts = [-1, *(found for found in checkpoints if found <= version)]
-        return any(not cleaned & set(range(start + 1, version + 1)) for start in starts)
-
-    def until(self, number: int) -> float:
-        """When the version with this place in the life stopped to be the newest."""
-        return self.versions[number + 1].at if number + 1 < len(self.versions) else self.ended
 
 
 class Lives:
@@ -107,6 +57,8 @@ class Lives:
         """How often each operation's change of a table is there, by its number and the table's name."""
         self.spoiled: set[str] = set()
         """Folders that were deleted under somebody who was at work: no more is said of them."""
+        self.told_rightly: set[str] = set()
+        """Of the `hopeless` transactions those that have published files which were not there."""
         self._found: list[tuple[str, int, str]] = []
         self._stale: dict[str, tuple[str, str]] = {}
         self._hopeless = hopeless
@@ -115,6 +67,11 @@ class Lives:
         self._objects: dict[str, bytes] = {}
         self._now: dict[str, Life] = {}
         self._ended: dict[str, float] = {}
+        """When folders were deleted that had a log."""
+        self._swept: dict[str, float] = {}
+        """When something was deleted in folders by people, with a log or without."""
+        self._before: dict[tuple[int, str], Rows] = {}
+        """The rows before each operation's change of a table."""
         self._parsed: dict[File, list[Row]] = {}
 
     @property
@@ -140,6 +97,8 @@ class Lives:
         place = place_of(key)
         if data is None:
             self._objects.pop(key, None)
+            if client == WRECKER:
+                self._swept |= {str(folder): write.at for folder in PurePosixPath(key).parents}
             if place is not None:
                 self._see_delete(write.at, client, place, key)
             elif (checkpoint := CHECKPOINT.match(key)) and (life := self._now.get(checkpoint["root"])):
@@ -198,6 +157,9 @@ class Lives:
         if root is None or root in self.spoiled:
             return
         life = self._now.get(root)
+        if root in self._ended and key.endswith(HINT):
+            # Of a table that was deleted. A reader of ours looks for what it names.
+            return
         problem = f"{key} without a log" if life is None else life.log.beside(key, data)
         deleted_at = self._ended.get(root)
         if problem and deleted_at is not None and client.startswith(STRANGERS) and at - deleted_at < MINUTE:
@@ -212,8 +174,6 @@ class Lives:
     def _see_entry(self, at: float, client: str, place: Place, data: bytes) -> None:
         root, life = place.root, self._now.get(place.root)
         txn = str(told(place, data).get("txn"))
-        if txn in self._hopeless:
-            self.spoiled.add(root)
         if root in self.spoiled:
             return
         log = new_log(place) if life is None else life.log
@@ -233,7 +193,17 @@ class Lives:
         state = {name: copy(value) for name, value in vars(log).items()}
         commit = log.read(place.version, data, self._objects)
         missing = self._missing(commit)
-        problems = [*commit.problems, *missing]
+        if missing and txn in self._hopeless:
+            self.spoiled.add(root)
+            self.told_rightly.add(txn)
+            return
+        attempt = str(commit.ours.get("attempt"))
+        # The attempt that a client rolls back without an entry of the global log.
+        alone = attempt.endswith(INVERSE) and not commit.ours.get("slot")
+        undone = attempt.removesuffix(INVERSE) if alone and life is not None else ""
+        broken = None if life is None else life.broken.get(undone)
+        # What lists files that were not there says of others that they are not live.
+        problems = missing if broken is not None else [*commit.problems, *missing]
         if life is None:
             life = Life(root, table_id(place, data) or "", log, place.version)
             self._now[root] = life
@@ -241,17 +211,20 @@ class Lives:
         elif (found := table_id(place, data) or life.id) != life.id:
             problems.append(f"is of the table {found}, and the table there is {life.id}")
         rows = self._rows(log.live.values())
-        attempt = str(commit.ours.get("attempt"))
         if missing:
             life.broken[attempt] = place.version
         before = life.versions[-1].rows if life.versions else ()
-        broken = life.broken.get(attempt.removesuffix(INVERSE)) if attempt.endswith(INVERSE) else None
         if broken is None:
             wrong, done = self._judge(life, commit, before, rows)
         else:
             wrong, done = self._judge_repair(life, broken, before, rows), None
         if broken is not None and not wrong:
             self._absolve(replace(place, version=broken))
+        rolled_back = life.attempts.get(undone, -1)
+        was = life.at(rolled_back)
+        if was is not None and at - was.at < GRACE:
+            life.taken_back[rolled_back] = was.at, at
+        life.attempts[attempt] = place.version
         if wrong:
             problems.append(wrong)
         if done is not None:
@@ -279,7 +252,7 @@ class Lives:
 
     def _is_excused(self, at: float, place: Place, data: bytes) -> bool:
         """Whether the folder was deleted while the transaction that writes it was at work."""
-        ended = self._ended.get(place.root)
+        ended = self._ended.get(place.root, self._swept.get(place.root))
         if ended is None:
             return False
         op = self._operations.get(str(told(place, data).get("txn")))
@@ -299,19 +272,29 @@ class Lives:
             if rows == before and attempt.removesuffix(INVERSE) in life.empty:
                 return "", None
             for name, changes in op.value.items():
-                if without(changes, before) == rows:
+                if self._taken_back(op, name, changes, before) == rows:
                     return "", (op.number, name, -1)
             return f"takes operation {op.number} back, and has {_difference(before, rows)}", None
-        for name, changes in op.value.items():
-            if after(changes, before) == rows:
+        is_empty = not (commit.adds or commit.removes or commit.redefines)
+        # Several tables may be restored to equal rows: each is done once.
+        for name, changes in sorted(op.value.items(), key=lambda item: self.done[op.number, item[0]]):
+            if after(changes, before) == rows and not (is_empty and _restores(changes)):
+                self._before[op.number, name] = before
                 return "", (op.number, name, 1)
         if rows == before and commit.ours.get("notice"):
             return "", None
-        if not (commit.adds or commit.removes or commit.redefines):
+        if is_empty:
             # It takes the place of the change in a commit that is refused.
             life.empty.add(attempt)
             return "", None
         return f"is operation {op.number} ({op.value}), and has {_difference(before, rows)}", None
+
+    def _taken_back(self, op: Operation, name: str, changes: Sequence[Change], now: Rows) -> Rows:
+        """The rows after what the operation did to this table was rolled back."""
+        if not _restores(changes):
+            return without(changes, now)
+        later = Counter(now) - Counter(after(changes, ()))
+        return tuple(sorted((later + Counter(self._before.get((op.number, name), ()))).elements()))
 
     def _judge_repair(self, life: Life, broken: int, before: Rows, rows: Rows) -> str:
         """What is wrong with the inverse of a version whose files were not there: it undoes what that did."""
@@ -347,6 +330,10 @@ class Lives:
 
     def _blame(self, client: str, place: Place, problem: str) -> None:
         self._found.append((place.root, place.version, f"{client}: {problem}"))
+
+
+def _restores(changes: Sequence[Change]) -> bool:
+    return any(change.action == "restore" for change in changes)
 
 
 def table_id(place: Place, data: bytes) -> str | None:
