@@ -131,14 +131,14 @@ def unsettled(view: LakeView) -> list[str]:
     return [entry.txn for entry in unsettled_entries(view)]
 
 
-def settle_all(view: LakeView) -> bool:
+def settle_all(view: LakeView, lost: frozenset[str] = frozenset()) -> bool:
     """Complete what is decided and not visible yet, as any client that meets it would. False if there was
-    nothing."""
+    nothing. `lost` are locations that an operator has declared lost."""
     read = view.log.read_head() or view.log.lost_head()
     waiting = len(unsettled(view))
     if read is None or not waiting:
         return False
-    view.catalog.settle_up_to(read.head.seq + waiting, view.meter)
+    view.catalog.settle_up_to(read.head.seq + waiting, view.meter, lost)
     return True
 
 

@@ -31,8 +31,10 @@ def recover(view: LakeView, name: str | None = None, lost: str | None = None) ->
     lease time where a client holds tickets or left records; no time otherwise.
     """
     if lost is not None:
-        give_up(view.log, view.environment, lost)
-    settled = name is None and settle_all(view)
+        # Where the table cannot be reached, only a client that was told completes the entry.
+        settled = settle_all(view, frozenset({give_up(view.log, view.environment, lost)}))
+    else:
+        settled = name is None and settle_all(view)
     queues = survey_queues(view, name)
     folders = [folder for folder in read_folders(view) if folder.sublogs]
     now_ms = view.environment.now_ms()

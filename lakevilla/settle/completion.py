@@ -71,8 +71,8 @@ def _is_before(read: ReadHead, entry: Entry) -> bool:
     return read.head.seq < entry.seq
 
 
-def give_up(log: GlobalLog, environment: Environment, name: str) -> None:
-    """Record, on an operator's word, that a table of the entry after HEAD is lost permanently.
+def give_up(log: GlobalLog, environment: Environment, name: str) -> str:
+    """Record, on an operator's word, that a table of the entry after HEAD is lost permanently. Its location.
 
     InvalidInput if no entry waits to be completed, or if it does not write this table.
     """
@@ -93,7 +93,7 @@ def give_up(log: GlobalLog, environment: Environment, name: str) -> None:
                 transaction=entry.txn,
             )
         if log.give_up(read, ref.location, environment.new_id()) is not None:
-            return
+            return ref.location
 
 
 def move_head(

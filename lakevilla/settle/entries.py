@@ -64,9 +64,15 @@ def decide_entry(
         read = help_next(log, environment, read, places)
 
 
-def help_next(log: GlobalLog, environment: Environment, read: ReadHead, places: Places) -> ReadHead:
+def help_next(
+    log: GlobalLog,
+    environment: Environment,
+    read: ReadHead,
+    places: Places,
+    lost: frozenset[str] = frozenset(),
+) -> ReadHead:
     """HEAD after the entry in the next slot after `read` was settled: by its owner, else by us. If HEAD was
-    set back meanwhile, HEAD as it is now."""
+    set back meanwhile, HEAD as it is now. `lost` are locations that an operator has declared lost."""
     seq = read.head.seq + 1
     now = _wait_for_owner(log, environment, read.head.lake, seq)
     if now.head.seq != seq - 1:
@@ -77,7 +83,8 @@ def help_next(log: GlobalLog, environment: Environment, read: ReadHead, places: 
     entry = entry.seen_from(now.head.lake)
     logger.info("settling entry %d of transaction %s, whose owner did not", seq, entry.txn)
     late = log.is_late(entry)
-    premise = Premise(log, environment, entry, now.read_at, found=late or log.is_aged(entry), late=late)
+    found = late or log.is_aged(entry)
+    premise = Premise(log, environment, entry, now.read_at, found=found, late=late, lost=lost)
     try:
         return _complete(log, environment, now, entry, GuardedPlaces(places, premise))[0]
     except (Unavailable, Unsupported) as error:
@@ -106,14 +113,20 @@ def _wait_for_owner(log: GlobalLog, environment: Environment, lake: str, seq: in
         left, pause = left - pause, pause * 2
 
 
-def settle_up_to(log: GlobalLog, environment: Environment, seq: int, places: Places) -> ReadHead | None:
+def settle_up_to(
+    log: GlobalLog,
+    environment: Environment,
+    seq: int,
+    places: Places,
+    lost: frozenset[str] = frozenset(),
+) -> ReadHead | None:
     """HEAD at this entry or beyond it; entries on the way that no client settled are settled by us.
 
     A number beyond the last entry belongs to the lake that a table came from: then HEAD is what it is.
     """
     read = log.read_head()
     while read is not None and read.head.seq < seq and log.read_slot(read.head.seq + 1) is not None:
-        read = help_next(log, environment, read, places)
+        read = help_next(log, environment, read, places, lost)
     return read
 
 

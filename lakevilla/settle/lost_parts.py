@@ -21,6 +21,7 @@ from functools import partial
 
 from lakevilla.environment import Environment
 from lakevilla.errors import Unavailable, Unsupported
+from lakevilla.formats.catalogs import NotConfigured
 from lakevilla.formats.port import Snapshot, Table, Taken
 from lakevilla.model import Author, Change, HistoryEntry, TableRef
 from lakevilla.settle.places import Places
@@ -52,7 +53,10 @@ class LostParts:
 
     def find_untouched(self, writes: Sequence[Write], author: Author) -> AbstractSet[str]:
         """The locations of these tables where nothing of the commit is, and nothing can be any more: they are
-        not torn."""
+        not torn.
+
+        Unavailable or Unsupported if this client cannot tell: another one may. A table that an operator has
+        declared lost counts as torn then."""
         found = self.environment.fan_out([partial(self._is_untouched, write, author) for write in writes])
         return {write.table.location for write, is_so in zip(writes, found, strict=True) if is_so}
 
@@ -64,8 +68,12 @@ class LostParts:
             if self.premise is None or not self.premise.late:
                 return False
             return self._is_late_part_absent(table, write, author, self.premise)
-        except (*FOR_GOOD, Unavailable, Unsupported):
-            # A table that was given up may be one that no client reaches: that must not stop the entry.
+        except (Unavailable, Unsupported, NotConfigured) as error:
+            if self.premise is not None and write.table.location in self.premise.lost:
+                return False
+            kind = Unsupported if isinstance(error, Unsupported) else Unavailable
+            raise kind(f"table {write.table.name!r}: {error}", table=write.table.name) from error
+        except FOR_GOOD:
             return False
 
     def _is_late_part_absent(self, table: Table, write: Write, author: Author, premise: Premise) -> bool:

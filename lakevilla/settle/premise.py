@@ -39,7 +39,8 @@ class Premise:
     """That HEAD has not come to an entry, as of a moment `since` of the environment's clock. `found` says
     that the entry may build on versions that are older than anything in its tables' logs. `late` says that
     its slot was created long after its client had looked for the versions that it builds on, and for the
-    files that it uploaded."""
+    files that it uploaded. `lost` are locations of tables that an operator has declared lost: this client
+    does not wait until they can be reached."""
 
     def __init__(
         self,
@@ -50,6 +51,7 @@ class Premise:
         *,
         found: bool = False,
         late: bool = False,
+        lost: frozenset[str] = frozenset(),
     ) -> None:
         self._log = log
         self._environment = environment
@@ -57,6 +59,7 @@ class Premise:
         self._since = since
         self.found = found
         self.late = late
+        self.lost = lost
 
     @property
     def is_old(self) -> bool:

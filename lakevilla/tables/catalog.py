@@ -319,13 +319,14 @@ class Catalog:
         probe(self.root(meter), self._environment)
         return self.log(meter).first_head()
 
-    def settle_up_to(self, seq: int, meter: Meter) -> bool:
+    def settle_up_to(self, seq: int, meter: Meter, lost: frozenset[str] = frozenset()) -> bool:
         """Settle up to this entry of the global log, before a client builds on a log entry that it decides:
-        until then that one may be rolled back. No request if it is known to be settled: then False."""
+        until then that one may be rolled back. No request if it is known to be settled: then False. `lost`
+        are locations that an operator has declared lost."""
         with self._lock:
             if seq == 0 or (self._head is not None and self._head.seq >= seq):
                 return False
-        read = settle_up_to(self.log(meter), self._environment, seq, CatalogPlaces(self, meter))
+        read = settle_up_to(self.log(meter), self._environment, seq, CatalogPlaces(self, meter), lost)
         if read is not None:
             self.learn(read.head)
         return True

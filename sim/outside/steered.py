@@ -82,8 +82,8 @@ class Steered(Seasons):
 
     def steer(self, scenario: Scenario) -> None:
         self._scenario = scenario
-        # A commit that is built on is published on one of its two tables.
-        two = scenario.before and not scenario.alone
+        # A commit that is built on is published on one of its two tables. It has one slot.
+        two = scenario.sites == _PUBLISH and not scenario.alone
         self._skipped = 1 if scenario.builds else self._random.randrange(2) if two else 0
 
     def fate(self, client: str, kind: str, key: str) -> Fate:
@@ -135,9 +135,7 @@ def play(
     chosen = SCENARIOS[scenario or draw.choice(sorted(SCENARIOS))]
 
     def storm(random: Random, *, mean_gap: int, crashes: int) -> Storm:  # noqa: ARG001
-        # A table that cannot be reached when it is given up counts as torn.
-        gap = 1000 * mean_gap if chosen.dies else mean_gap
-        plan = Steered(random, STARTS, mean_gap=gap, crashes=0, sleeps=0, outages=0)
+        plan = Steered(random, STARTS, mean_gap=mean_gap, crashes=0, sleeps=0, outages=0)
         plan.steer(chosen)
         return plan
 
@@ -148,7 +146,8 @@ def play(
         return audit.audit(world, history, engine, notes, second=False)
 
     def judge_all(bucket: Bucket, history: History) -> list[str]:
-        # Where it dies, the logs go back to its slot.
+        # Where it dies, the logs go back to its slot: it creates that a day before the others come, and
+        # they were cleaned up for the last time before.
         return judge(bucket, history, notes, may_tear=not chosen.dies)
 
     with patch("lakevilla.maintenance.instants.SLOTS_KEPT", SLOTS_KEPT):

@@ -159,6 +159,47 @@ def test_log_cleaned_past_the_time_of_the_slot_leaves_the_table_torn(
         other.append("a", [{"id": 20, "v": 0}])
 
 
+def _not_answering_once_given_up(tmp_path: Path, clock: Clock, name: str) -> lv.Lake:
+    """The client of a store that does not answer about this table after HEAD has given it up."""
+    store = Hooked(open_store(str(tmp_path), OPTIONS, environment=clock))
+    given_up = False
+
+    def hook(kind: str, key: str) -> None:
+        nonlocal given_up
+        if given_up and key.startswith(f"{name}/"):
+            raise lv.Unavailable(f"{kind} {key}: no route")
+        given_up = given_up or (kind == "replace" and key.endswith("HEAD.json"))
+
+    store.hook = hook
+    return lv.Lake(tmp_path, engine="local", store=store, environment=clock)
+
+
+def test_table_whose_store_does_not_answer_is_left_to_the_next_client(
+    tmp_path: Path, clock: Clock, store: Hooked, other: lv.Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tx = _open(tmp_path, clock, store, lv.CT)
+    _sleep(tmp_path, clock, store, "a", lambda: None)
+    _decide_and_die(tx, monkeypatch)
+    helper = _not_answering_once_given_up(tmp_path, clock, "a")
+    with pytest.raises(lv.Unavailable, match="no route"):
+        helper.recover()
+    other.recover()
+    assert other.outcome(tx.id).state == "aborted"
+    assert (_ids(other, "a"), _ids(other, "b")) == ([1, *OTHERS], [1])
+
+
+def test_operator_ends_a_late_slot_on_a_table_whose_store_is_lost(
+    tmp_path: Path, clock: Clock, store: Hooked, other: lv.Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tx = _open(tmp_path, clock, store, lv.CT)
+    _sleep(tmp_path, clock, store, "a", lambda: None)
+    _decide_and_die(tx, monkeypatch)
+    assert _not_answering_once_given_up(tmp_path, clock, "a").recover("b", give_up="A").settled
+    assert other.outcome(tx.id).state == "torn"
+    assert _ids(other, "b") == [1]
+    other.append("b", [{"id": 20, "v": 0}])
+
+
 def test_client_that_passed_what_was_cleaned_up_does_not_publish_a_part_that_others_refused(
     tmp_path: Path, clock: Clock, store: Hooked, other: lv.Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:

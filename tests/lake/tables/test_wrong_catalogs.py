@@ -74,6 +74,10 @@ def _dies_after(commit: Commit) -> CommitTableResponse:
     raise Died
 
 
+def _die(*_: object) -> None:
+    raise Died
+
+
 def _begin(lake: lv.Lake, features: lv.Features = ALL) -> lv.Transaction:
     """A transaction that has changed the table in the catalog, and another one."""
     tx = lake.transaction(features)
@@ -148,6 +152,31 @@ def test_table_dropped_in_its_catalog_before_a_helper_came_refuses_the_commit(
     with pytest.raises(lv.Unavailable, match="check that the options"):
         cold.create("other", SCHEMA, format="delta")
     # Another table shows that this is the lake's catalog.
+    assert len(_rows(cold, "items")) == 3
+    cold.create("other", SCHEMA, format="delta")
+    assert cold.outcome(tx.id).state == "undecided"
+    assert _rows(cold, "delta") == {}
+    cold.append("delta", [{"id": 2, "v": 2}])
+
+
+def test_table_that_was_given_up_is_not_torn_by_a_client_that_cannot_tell(
+    lake: lv.Lake, house: Warehouse, commits: Commits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client has given the table up, and dies before it has completed the commit. To the next one the
+    catalog has not shown a table of the lake yet."""
+    commits.steps["orders"] = [_dies_before]
+    tx = _begin(lake)
+    with pytest.raises(Died):
+        tx.commit()
+    house.catalog.drop_table("sales.orders")
+    dying, cold = house.lake(), house.lake()
+    with monkeypatch.context() as patched:
+        patched.setattr(completion, "move_head", _die)
+        with pytest.raises(Died):
+            _rows(dying, "items")
+            dying.recover()
+    with pytest.raises(lv.Unavailable, match=r"table 'orders'.*check that the options"):
+        cold.create("other", SCHEMA, format="delta")
     assert len(_rows(cold, "items")) == 3
     cold.create("other", SCHEMA, format="delta")
     assert cold.outcome(tx.id).state == "undecided"

@@ -40,6 +40,14 @@ def test_client_falls_asleep_and_knows_in_the_end_what_became_of_its_commit(scen
     assert [op.outcome in ("ok", "failed") for op in asleep] == [True]
 
 
+def test_client_that_dies_falls_asleep_at_the_first_slot_that_it_creates() -> None:
+    """Else its entry is decided in time, and the logs are cleaned up before others settle it."""
+    for seed in (51008, 51028, 51039):
+        report = play(seed, scenario="late")
+        assert report.faults["asleep, steered"] == 1, seed
+        assert report.violations == [], seed
+
+
 def test_equal_seeds_give_equal_traces() -> None:
     assert play(7).trace_hash == play(7).trace_hash
 
