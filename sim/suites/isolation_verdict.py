@@ -20,7 +20,7 @@ from sim.checkers.atomicity import Standing, standing
 from sim.checkers.history import History, Operation
 from sim.checkers.isolation.cycles import Append, Read, Txn, find_anomalies
 from sim.checkers.isolation.instants import Instants, check_instant, check_tables, read_instants
-from sim.checkers.isolation.looks import Deed, Look, as_txn, inserted_keys, items, reads_of
+from sim.checkers.isolation.looks import Deed, Look, as_txn, inserted_keys, is_ordered, items, reads_of
 from sim.checkers.isolation.serial import find_serial_order
 from sim.checkers.lake.published import SLOT
 from sim.checkers.relays import judge_relays
@@ -157,7 +157,7 @@ def _judge_order(
 
     def precedes(first: Txn, second: Txn) -> bool:
         one, other = known.get(first.id), known.get(second.id)
-        return one is None or other is None or _is_ordered(one, other, torn)
+        return one is None or other is None or is_ordered(one, other, torn.flagged)
 
     snapshot = {number for number, deed in known.items() if deed.snapshot}
     found = find_anomalies(txns, precedes=precedes, snapshot=snapshot)
@@ -165,13 +165,6 @@ def _judge_order(
     if len(txns) <= SMALL and not snapshot and find_serial_order(txns, precedes=precedes) is None:
         violations.append(f"no serial order explains {txns}")
     return violations
-
-
-def _is_ordered(one: Deed, other: Deed, torn: Torn) -> bool:
-    """Whether real time orders two transactions, of which the first ended before the other began."""
-    if one.by_slot:
-        return True
-    return other.isolated and bool((one.tables & other.first) - torn.flagged)
 
 
 def _named(detail: str, txns: Sequence[Txn]) -> str:

@@ -17,7 +17,8 @@ from lakevilla.model import Features
 from lakevilla.store.keys import GLOBAL_LOG
 from sim.actors.session import Session
 from sim.checkers.history import History
-from sim.checkers.isolation.cycles import Append
+from sim.checkers.isolation.cycles import Append, Read
+from sim.checkers.isolation.looks import Deed, Look
 from sim.checkers.tables.cataloged import judged
 from sim.checkers.tables.torn import Torn
 from sim.suites import tables
@@ -168,4 +169,21 @@ def judge_left(history: History, final: dict[str, tuple[int, ...]], lost: str, b
         steps = [step for step in op.result or [] if not step.key.startswith(f"{lost}/")]
         if any(isinstance(step, Append) for step in steps):
             seen.operations.append(replace(op, result=steps))
-    return tables.judge(seen, final, torn)
+    # The lost table counts there: a transaction that changed it too is ordered by the global log.
+    deeds = {op.number: _deed(op.key, op.result or []) for op in history.of("lists", "multi") if op.key}
+    return tables.judge(seen, final, torn, deeds)
+
+
+def _deed(features: Features, steps: Sequence[Append | Read]) -> Deed:
+    """The tables of a transaction, and whether it has I.
+
+    All its tables count as named in its first statement: it adopts what it finds on each, and it commits only
+    if what it has read is still so.
+    """
+    isolated, across = bool(features & Features.I), bool(features & Features.CT)
+    did = [step if isinstance(step, Append) else Look(_table(step), ()) for step in steps]
+    return Deed(isolated, False, across, did, frozenset(map(_table, steps)))
+
+
+def _table(step: Append | Read) -> str:
+    return step.key.split("/")[0]

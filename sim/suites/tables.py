@@ -10,7 +10,8 @@ transactions make and drop tables (see `making`). Judged: every committed transa
 serial order with all others, a failed one is nowhere, and published entries of the tables never change.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from random import Random
 from typing import Any
@@ -25,7 +26,8 @@ from sim.actors.relays import Baton, Statement
 from sim.actors.session import Session
 from sim.checkers.atomicity import standing
 from sim.checkers.history import History, Operation
-from sim.checkers.isolation.cycles import Append, Read, Txn, find_anomalies
+from sim.checkers.isolation.cycles import Anomaly, Append, Read, Txn, find_anomalies
+from sim.checkers.isolation.looks import Deed, is_ordered
 from sim.checkers.lake.published import check_published
 from sim.checkers.relays import judge_relays
 from sim.checkers.tables.cataloged import judged
@@ -260,7 +262,7 @@ def transact(
             with session.lake.transaction(chosen) as tx:
                 work(tx)
 
-    return session.perform("lists", "multi", str(chosen), value, run)
+    return session.perform("lists", "multi", chosen, value, run)
 
 
 def _work(
@@ -322,8 +324,16 @@ def _appends_of(op: Operation) -> list[Append]:
     return [step for step in op.result or () if isinstance(step, Append)]
 
 
-def judge(history: History, final: dict[str, tuple[int, ...]], torn: Torn) -> list[str]:
-    """Violations of atomicity, and of the serial order of all who committed."""
+def judge(
+    history: History,
+    final: dict[str, tuple[int, ...]],
+    torn: Torn,
+    deeds: Mapping[int, Deed] | None = None,
+) -> list[str]:
+    """Violations of atomicity, and of the serial order of all who committed.
+
+    `deeds` are those of operations, by number, that real time orders in part (see `is_ordered`).
+    """
     left_out, violations = judge_relays(history, _appends_of, final, torn)
     txns = []
     for op in [op for op in history.of("lists") if op.number not in left_out]:
@@ -339,5 +349,28 @@ def judge(history: History, final: dict[str, tuple[int, ...]], torn: Torn) -> li
         if len(set(values)) != len(values):
             violations.append(f"{key} holds a value twice: {values}")
         txns.append(Txn(-1, (Read(key, values),), "ok", float("inf"), float("inf")))
-    numbered = [Txn(number, t.steps, t.outcome, t.invoked, t.completed) for number, t in enumerate(txns)]
-    return violations + [f"{a.kind}: {a.detail}" for a in find_anomalies(numbered)]
+    numbered = [replace(txn, id=number) for number, txn in enumerate(txns)]
+    known = {number: deeds[txn.id] for number, txn in enumerate(txns) if deeds and txn.id in deeds}
+    return violations + [f"{a.kind}: {a.detail}" for a in _anomalies(numbered, known, torn)]
+
+
+def _anomalies(txns: Sequence[Txn], known: Mapping[int, Deed], torn: Torn) -> list[Anomaly]:
+    """Anomalies of transactions with I and without.
+
+    Only what one with I reads may be older than a writer without slots that ended before. So without these
+    reads real time orders all.
+    """
+
+    def precedes(first: Txn, second: Txn) -> bool:
+        one, other = known.get(first.id), known.get(second.id)
+        return one is None or other is None or is_ordered(one, other, torn.flagged)
+
+    found = find_anomalies(txns, precedes=precedes)
+    if found or not known:
+        return found
+    isolated = {number for number, deed in known.items() if deed.isolated}
+    return find_anomalies([_without_reads(txn) if txn.id in isolated else txn for txn in txns])
+
+
+def _without_reads(txn: Txn) -> Txn:
+    return replace(txn, steps=tuple(step for step in txn.steps if isinstance(step, Append)))

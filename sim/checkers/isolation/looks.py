@@ -5,7 +5,7 @@ which earlier readers of the table saw empty; so a transaction that counts rows 
 ordered like any reader and writer.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sim.checkers.history import Operation
@@ -65,6 +65,16 @@ class Deed:
     def by_slot(self) -> bool:
         """Whether the global log orders it: all with I, and with CT if there is more than one table."""
         return self.isolated or (self.across and len(self.tables) > 1)
+
+
+def is_ordered(one: Deed, other: Deed, torn: Collection[str]) -> bool:
+    """Whether real time orders two transactions, of which the first ended before the other began.
+
+    It does among those that the global log orders. A writer without slots comes before a transaction with I
+    only if that names its table in its first statement: other tables are read at the pinned instant, and
+    torn ones as they were.
+    """
+    return one.by_slot or (other.isolated and bool((one.tables & other.first).difference(torn)))
 
 
 def items(text: str) -> tuple[int, ...]:
