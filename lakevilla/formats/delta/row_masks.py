@@ -14,6 +14,7 @@ from lakevilla.environment import Environment
 from lakevilla.files.bitmaps import Positions
 from lakevilla.files.deleted_rows import DeletedRows
 from lakevilla.formats.delta.definition.features import writer_features
+from lakevilla.formats.delta.definition.properties import DELETION_VECTORS
 from lakevilla.formats.delta.files.deletion_vectors import store_vectors
 from lakevilla.formats.delta.files.statistics import wide_statistics
 from lakevilla.formats.delta.files.stored_statistics import statistics_of
@@ -23,8 +24,6 @@ from lakevilla.formats.row_masks import Masked
 from lakevilla.model import DataFile, WrittenFile
 from lakevilla.store import keys
 from lakevilla.store.port import Store
-
-DELETION_VECTORS = "delta.enableDeletionVectors"
 
 
 def wants_vectors(snapshot: DeltaSnapshot) -> bool:

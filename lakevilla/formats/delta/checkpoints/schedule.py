@@ -19,9 +19,8 @@ moves it by ten versions.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lakevilla.formats.delta.definition.properties import whole_number
+from lakevilla.formats.delta.definition.properties import CHECKPOINT_INTERVAL, whole_number
 
-INTERVAL = "delta.checkpointInterval"
 EVERY = 10
 MOST_ENTRIES = 250
 
@@ -38,13 +37,13 @@ class Unfolded:
 
 def is_considered(version: int, configuration: Mapping[str, str]) -> bool:
     """Whether this version may get a checkpoint."""
-    interval = whole_number(configuration, INTERVAL, EVERY)
+    interval = whole_number(configuration, CHECKPOINT_INTERVAL, EVERY)
     return version > 0 and version % max(1, interval) == 0
 
 
 def is_due(configuration: Mapping[str, str], found: Unfolded) -> bool:
     """Whether a version that is considered gets one."""
-    if whole_number(configuration, INTERVAL, 0) > 0:
+    if whole_number(configuration, CHECKPOINT_INTERVAL, 0) > 0:
         return True
     if found.checkpoint_bytes is None or found.entries >= MOST_ENTRIES:
         return True

@@ -26,6 +26,8 @@ IN_COMMIT_VERSION = "delta.inCommitTimestampEnablementVersion"
 IN_COMMIT_TIME = "delta.inCommitTimestampEnablementTimestamp"
 APPEND_ONLY = "delta.appendOnly"
 LOG_RETENTION = "delta.logRetentionDuration"
+CHECKPOINT_INTERVAL = "delta.checkpointInterval"
+DELETION_VECTORS = "delta.enableDeletionVectors"
 LOG_CLEANUP = "delta.enableExpiredLogCleanup"
 
 _UNITS_MS: Mapping[str, int] = {
@@ -129,7 +131,7 @@ def needed_features(metadata: Metadata) -> frozenset[str]:
 
 _FEATURE_OF: Mapping[str, str] = {
     APPEND_ONLY: "appendOnly",
-    "delta.enableDeletionVectors": "deletionVectors",
+    DELETION_VECTORS: "deletionVectors",
     IN_COMMIT: "inCommitTimestamp",
     "delta.enableTypeWidening": "typeWidening",
 }
@@ -167,13 +169,13 @@ _CHECKS: Mapping[str, Callable[[str], bool]] = {
     "delta.autoOptimize.optimizeWrite": _boolean,
     "delta.checkpoint.writeStatsAsJson": _boolean,
     "delta.checkpoint.writeStatsAsStruct": _boolean,
-    "delta.checkpointInterval": _number_from(1),
+    CHECKPOINT_INTERVAL: _number_from(1),
     "delta.checkpointPolicy": _one_of("classic", "v2"),
     MAPPING_MODE: _one_of("none", "name", "id"),
     "delta.dataSkippingNumIndexedCols": _number_from(-1),
     "delta.dataSkippingStatsColumns": lambda value: bool(column_list(value)),
     "delta.deletedFileRetentionDuration": _interval,
-    "delta.enableDeletionVectors": _boolean,
+    DELETION_VECTORS: _boolean,
     LOG_CLEANUP: _boolean,
     IN_COMMIT: _boolean,
     "delta.enableTypeWidening": _boolean,
