@@ -277,8 +277,9 @@ class FormatTable(Protocol[S]):
         `properties` its own stay, and its comment."""
         ...
 
-    def masks(self, snapshot: S) -> RowMasks | None:
-        """How changes of rows spare the files that they are in; None if the table wants files rewritten."""
+    def masks(self, snapshot: S, operation: str) -> RowMasks | None:
+        """How a change of rows (UPDATE, DELETE, MERGE, or WRITE for an overwrite) spares the files that they
+        are in; None if the table wants files rewritten."""
         ...
 
     def publish(self, base: S, change: Change, author: Author) -> Published | Taken:

@@ -101,6 +101,11 @@ def data_file(txn: str, unique: str) -> str:
     return f"part-{txn}-{unique}.parquet"
 
 
+def delete_file(txn: str, unique: str) -> str:
+    """The name of a position delete file of an Iceberg table, which holds the transaction's id too."""
+    return f"part-{txn}-{unique}-deletes.parquet"
+
+
 def vector_folder(txn: str) -> str:
     """Where a transaction's deletion vectors lie, below the table's root. Delta fixes the names of the files
     in it, see `DATA_FILE`."""

@@ -1,11 +1,13 @@
 """Bringing an Iceberg table back to an earlier version: its rows and columns.
 
-Files come back with the sequence numbers that they had, so that deletes apply to them as before. Properties
+Files come back with the sequence numbers that they had, so that deletes apply to them as before, and with the
+deletes that concerned only them. Properties
 stay as they are, and so does the partitioning of new files: each file tells its own.
 """
 
 from lakevilla.errors import Unsupported
 from lakevilla.formats.iceberg.definition.alter import restore_columns
+from lakevilla.formats.iceberg.deletes.scope import only_data_file
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
 from lakevilla.formats.iceberg.written import removed_entry
 from lakevilla.formats.restored_files import RESTORE, RestoredFiles
@@ -14,10 +16,11 @@ from lakevilla.model import Change, DataFile, WrittenFile
 
 def restore(now: IcebergSnapshot, then: IcebergSnapshot) -> Change:
     """The change that makes of `now` what `then` was."""
-    if _delete_files(now) != _delete_files(then):
+    if _shared_deletes(now) != _shared_deletes(then):
         raise Unsupported(
-            "another client has deleted rows since, by delete files, or has removed such files; let that "
-            "client roll the table back, or read the version and overwrite the table with its rows",
+            "another client has deleted rows since, by delete files that concern several data files, or has "
+            "removed such files; let that client roll the table back, or read the version and overwrite the "
+            "table with its rows",
             version=then.version,
         )
     columns = restore_columns(now.raw, then.raw)
@@ -36,7 +39,9 @@ def _back(file: DataFile) -> WrittenFile:
     return WrittenFile(file.key, file.size, file.rows or 0, {}, {}, 0, entry=removed_entry(file))
 
 
-def _delete_files(snapshot: IcebergSnapshot) -> set[str]:
+def _shared_deletes(snapshot: IcebergSnapshot) -> set[str]:
+    """The delete files that concern several data files: those of one file come and go with it."""
     manifests = [m for m in snapshot.manifests if not m.is_data and not m.is_empty]
     snapshot.reader.load(manifests)
-    return {entry.path for manifest in manifests for entry in manifest.entries or ()}
+    entries = [entry for manifest in manifests for entry in manifest.entries or ()]
+    return {entry.path for entry in entries if only_data_file(entry) is None}

@@ -36,8 +36,13 @@ class Manifest:
         return str(self.record["manifest_path"])
 
     @property
+    def content(self) -> int:
+        """DATA or DELETES."""
+        return int(self.record.get("content") or DATA)
+
+    @property
     def is_data(self) -> bool:
-        return (self.record.get("content") or DATA) == DATA
+        return self.content == DATA
 
     @property
     def is_empty(self) -> bool:
