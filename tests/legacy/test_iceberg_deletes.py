@@ -68,9 +68,9 @@ def test_spark_reads_our_deletes_changes_rows_and_we_go_on(iceberg: Spark) -> No
     alike()
     # Theirs on ours, and ours on theirs.
     iceberg.sql("DELETE FROM {} WHERE id % 1000 = 998", "t")
-    iceberg.sql("UPDATE {} SET v = 2 WHERE id = 4999", "t")
+    iceberg.sql("UPDATE {} SET v = 2 WHERE id = 4996", "t")
     alike()
-    assert lake.sql("UPDATE t SET v = v + 1 WHERE id IN (4998, 4999, 4997)").updated == 2
+    assert lake.sql("UPDATE t SET v = v + 1 WHERE id IN (4998, 4996, 4997)").updated == 2
     alike()
     before = deletes(url)
     iceberg.call("rewrite_position_delete_files", "t", "options => map('rewrite-all', 'true')")
@@ -83,7 +83,7 @@ def test_spark_reads_our_deletes_changes_rows_and_we_go_on(iceberg: Spark) -> No
     assert deletes(url) == 1
     rows = alike()
     assert len(rows) == COUNT - len([i for i in range(COUNT) if i % 7 == 1 or i % 1000 == 998 or i in (3, 5)])
-    assert [row["v"] for row in rows if row["id"] > 4990] == [0, 0, 0, 0, 0, 1, 3]
+    assert [row["v"] for row in rows if row["id"] > 4990] == [0, 0, 0, 0, 3, 1]
 
 
 def test_deletes_that_spark_wrote_for_several_files_stay_under_ours(iceberg: Spark) -> None:
@@ -94,7 +94,8 @@ def test_deletes_that_spark_wrote_for_several_files_stay_under_ours(iceberg: Spa
     lake.tag("before")
     iceberg.sql("DELETE FROM {} WHERE id IN (2, 100)", "t")
     assert lake.sql("DELETE FROM t WHERE id IN (2, 4, 101)").deleted == 2
-    assert [row["id"] for row in iceberg.rows("t")] == [i for i in range(103) if i not in (2, 4, 100, 101)]
+    left = [i for i in range(103) if i not in (2, 4, 100, 101)]
+    assert sorted(row["id"] for row in iceberg.rows("t")) == left
     assert iceberg.rows("t") == ours(lake, "t") == by_pyiceberg(iceberg.path("t"))
     with pytest.raises(lv.Unsupported, match="several data files"):
-        lake.restore("t", tag="before")
+        lake.restore(tag="before")

@@ -46,8 +46,7 @@ def encode_position_deletes(data: Entry, rows: Positions) -> bytes:
     paths = pa.repeat(pa.scalar(data.path, pa.string()), len(rows))
     sink = pa.BufferOutputStream()
     pq.write_table(pa.table([paths, pa.array(rows, pa.int64())], schema=_WRITTEN), sink, compression="zstd")
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
+    return bytes(sink.getvalue())
 
 
 def describe_position_deletes(data: Entry, rows: Positions, path: str, size: int) -> Mapping[str, Any]:
