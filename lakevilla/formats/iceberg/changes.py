@@ -25,8 +25,17 @@ from lakevilla.predicates import ANYTHING
 
 _FORMAT = "iceberg"
 
-_GROWING = ("schemas", "last-column-id", "partition-specs", "last-partition-id", "sort-orders")
-"""Parts of the metadata that only grow: an id is never used twice."""
+_GROWING = (
+    "format-version",
+    "last-sequence-number",
+    "next-row-id",
+    "schemas",
+    "last-column-id",
+    "partition-specs",
+    "last-partition-id",
+    "sort-orders",
+)
+"""Parts of the metadata that only grow: an id is never used twice, and no version of the format given up."""
 
 
 def preview(base: IcebergSnapshot, change: Change) -> IcebergSnapshot:

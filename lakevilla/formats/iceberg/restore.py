@@ -8,6 +8,9 @@ stay as they are, and so does the partitioning of new files: each file tells its
 from lakevilla.errors import Unsupported
 from lakevilla.formats.iceberg.definition.alter import restore_columns
 from lakevilla.formats.iceberg.deletes.scope import only_data_file
+from lakevilla.formats.iceberg.manifests.entries import PUFFIN
+from lakevilla.formats.iceberg.metadata.document import format_version
+from lakevilla.formats.iceberg.row_masks import VECTORS_FROM
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
 from lakevilla.formats.iceberg.written import removed_entry
 from lakevilla.formats.restored_files import RESTORE, RestoredFiles
@@ -25,6 +28,13 @@ def restore(now: IcebergSnapshot, then: IcebergSnapshot) -> Change:
         )
     columns = restore_columns(now.raw, then.raw)
     files = RestoredFiles.between(now, then)
+    masks = [mask.entry for file in files.back for mask in removed_entry(file).masks]
+    if format_version(now.raw) >= VECTORS_FROM and any(mask.format != PUFFIN for mask in masks):
+        raise Unsupported(
+            "the version has position delete files, and none can be added to a table of format 3; read the "
+            "version and overwrite the table with its rows",
+            version=then.version,
+        )
     return Change(
         operation=RESTORE,
         parameters={"version": str(then.version)},

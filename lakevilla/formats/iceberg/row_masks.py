@@ -18,6 +18,7 @@ from lakevilla.formats.iceberg.deletes.position_file import (
     describe_position_deletes,
     encode_position_deletes,
 )
+from lakevilla.formats.iceberg.deletes.vector_file import describe_vector, encode_vectors
 from lakevilla.formats.iceberg.manifests.entries import Entry, Mask
 from lakevilla.formats.iceberg.metadata.document import format_version
 from lakevilla.formats.iceberg.metadata.paths import DATA, recorded_path
@@ -30,6 +31,8 @@ from lakevilla.store.port import Store
 
 MODES = {"UPDATE": "write.update.mode", "DELETE": "write.delete.mode", "MERGE": "write.merge.mode"}
 """The properties by which a table says how statements change it; an overwrite deletes."""
+VECTORS_FROM = 3
+"""The format from which on new deletes of rows are vectors, and no files of positions."""
 MERGE_ON_READ, COPY_ON_WRITE = "merge-on-read", "copy-on-write"
 
 
@@ -49,14 +52,33 @@ class IcebergRowMasks:
     def write(self, rows: Sequence[DeletedRows], store: Store, txn: str) -> Masked:
         files = [one.file for one in rows]
         bitmaps = self.environment.fan_out([partial(_all_deleted, one) for one in rows])
-        deletes = self._position_deletes(files, bitmaps, store, txn)
+        write = self._vectors if format_version(self.snapshot.raw) >= VECTORS_FROM else self._position_deletes
+        deletes = write(files, bitmaps, store, txn) if files else []
         added = [_masked(file, mask) for file, mask in zip(files, deletes, strict=True)]
         return Masked(tuple(added), tuple(files), _metrics(files))
+
+    def _vectors(
+        self, files: Sequence[DataFile], bitmaps: Sequence[Positions], store: Store, txn: str
+    ) -> list[Mask]:
+        entries: list[Entry] = [file.entry for file in files]
+        key = f"{DATA}{keys.delete_file(txn, self.environment.new_id(), 'puffin')}"
+        path = recorded_path(self.snapshot.raw["location"], key)
+        data, places = encode_vectors(entries, bitmaps)
+        store.put(key, data)
+        return [
+            Mask(
+                key,
+                entry_from(
+                    describe_vector(entry, rows, place, path, len(data)), entry.spec_id, entry.partition
+                ),
+            )
+            for entry, rows, place in zip(entries, bitmaps, places, strict=True)
+        ]
 
     def _position_deletes(
         self, files: Sequence[DataFile], bitmaps: Sequence[Positions], store: Store, txn: str
     ) -> list[Mask]:
-        placed = [f"{DATA}{keys.delete_file(txn, self.environment.new_id())}" for _ in files]
+        placed = [f"{DATA}{keys.delete_file(txn, self.environment.new_id(), 'parquet')}" for _ in files]
         write = partial(_write_position_deletes, store, self.snapshot.raw["location"])
         given = zip(files, bitmaps, placed, strict=True)
         return self.environment.fan_out([partial(write, *one) for one in given])

@@ -34,6 +34,9 @@ from lakevilla.model import DataFile, Partitioning
 from lakevilla.predicates import ANYTHING, NOTHING, Predicate
 from lakevilla.pruning import Summary
 
+_IN_CATALOGS = 2
+"""The newest format that PyIceberg writes to catalogs."""
+
 
 @dataclass(frozen=True, eq=False)
 class TableContext:
@@ -169,6 +172,12 @@ class IcebergSnapshot:
             raise Unsupported(
                 f"cannot write to the table at {self.context.root}: its metadata names another location, "
                 f"{self.raw['location']}, where other clients would look for new files. Write to it there"
+            )
+        if self.at.keeper is Keeper.CATALOG and document.format_version(self.raw) > _IN_CATALOGS:
+            raise Unsupported(
+                f"cannot write to the table at {self.context.root}: it is of Iceberg's format "
+                f"{document.format_version(self.raw)} and in a catalog, and PyIceberg, which reaches the "
+                "catalog, writes formats 1 and 2 only"
             )
         refuse_write(self.raw)
 

@@ -152,6 +152,10 @@ class IcebergTable:
         change = alter(snapshot.raw, action)
         if self._log.keeper is Keeper.CATALOG and markers_in_log(properties(change.metadata)):
             raise Unsupported(NO_MARKERS)
+        if self._log.keeper is Keeper.CATALOG and "format-version" in change.metadata:
+            raise Unsupported(
+                "LakeVilla does not upgrade tables in catalogs: let another client of the catalog do that"
+            )
         return change
 
     def replace(

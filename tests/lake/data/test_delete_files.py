@@ -343,6 +343,7 @@ def test_commit_that_was_rolled_back_leaves_the_deletes_of_before(tmp_path: Path
 def test_record_of_a_file_that_stays_is_none_that_older_clients_take(lake: lv.Lake) -> None:
     with lake.transaction() as tx:
         tx.sql("DELETE FROM t WHERE id = 1")
+        tx._workspace.uploads.finish()
         (operation,) = tx._operations
         pinned, change = operation.pending.pinned, operation.pending.change
         record = pinned.table.encode_change(pinned.snapshot, change)

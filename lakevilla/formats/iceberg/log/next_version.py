@@ -15,10 +15,11 @@ from lakevilla.errors import Corrupt
 from lakevilla.formats.iceberg.definition.properties import whole_number
 from lakevilla.formats.iceberg.log.authorship import COMMIT, make_info
 from lakevilla.formats.iceberg.log.versions import Keeper
-from lakevilla.formats.iceberg.manifests.avro import Record, encode_manifest, encode_manifest_list, record_of
+from lakevilla.formats.iceberg.manifests.avro import encode_manifest, encode_manifest_list, record_of
 from lakevilla.formats.iceberg.manifests.cache import Manifest
 from lakevilla.formats.iceberg.manifests.entries import ADDED, DATA, DELETED, DELETES, EXISTING, Entry
 from lakevilla.formats.iceberg.manifests.file_changes import FileChanges, Moves
+from lakevilla.formats.iceberg.manifests.row_ids import FIRST_ROW_ID, numbered
 from lakevilla.formats.iceberg.metadata.document import Raw, format_version, properties
 from lakevilla.formats.iceberg.metadata.paths import manifest_key, manifest_list_key
 from lakevilla.formats.iceberg.metadata.summaries import batch_summary, partition_summaries, summary_of
@@ -38,6 +39,8 @@ _ASKED = (
     *(f"{kind}_{what}_count" for kind in ("added", "existing", "deleted") for what in ("files", "rows")),
 )
 """What format 2 asks of every manifest in a list."""
+ROW_IDS_FROM = 3
+"""The format from which on rows have ids."""
 
 
 _Status = tuple[Entry, int]
@@ -107,7 +110,12 @@ class _Work:
             snapshot["parent-snapshot-id"] = parent
         if self._format > 1:
             snapshot["sequence-number"] = self._sequence
-        records = [self._complete(manifest) for manifest in manifests]
+        manifests = [self._complete(manifest) for manifest in manifests]
+        if self._format >= ROW_IDS_FROM:
+            first = int(self._raw.get("next-row-id", 0))
+            manifests, following = with_row_ids(manifests, first)
+            snapshot |= {"first-row-id": first, "added-rows": following - first}
+        records = [manifest.record for manifest in manifests]
         self._objects[key] = encode_manifest_list(self._format, records, snapshot)
         info = _info(self._base, change, self._author, now_ms, self._snapshot_id)
         raw = {**self._raw, "properties": {**properties(self._raw), COMMIT: info}}
@@ -204,15 +212,15 @@ class _Work:
             record[f"{name}_files_count"], record[f"{name}_rows_count"] = len(rows), sum(rows)
         return Manifest(record, living)
 
-    def _complete(self, manifest: Manifest) -> Record:
-        """The manifest's record in the list; earlier writers left out what later formats ask for."""
+    def _complete(self, manifest: Manifest) -> Manifest:
+        """The manifest as the list has it; earlier writers left out what later formats ask for."""
         record = manifest.record
         if self._format == 1 or all(record.get(name) is not None for name in _ASKED):
-            return record
+            return manifest
         self._base.reader.load([manifest])
         entries = manifest.entries or ()
         counts = {f"{kind}_{what}_count": 0 for kind in ("added", "deleted") for what in ("files", "rows")}
-        return {
+        complete = {
             "content": DATA,
             "sequence_number": 0,
             "min_sequence_number": 0,
@@ -221,6 +229,7 @@ class _Work:
             "existing_rows_count": sum(entry.rows for entry in entries),
             **{name: value for name, value in record.items() if value is not None},
         }
+        return Manifest(complete, manifest.entries)
 
     def _numbered(self, entry: Entry, status: int) -> Entry:
         """The entry as a reader of the manifest sees it."""
@@ -229,6 +238,20 @@ class _Work:
             return entry
         sequence = entry.sequence if entry.sequence >= 0 else self._sequence
         return entry.with_numbers(sequence, self._sequence, self._snapshot_id)
+
+
+def with_row_ids(manifests: Sequence[Manifest], first: int) -> tuple[list[Manifest], int]:
+    """The manifests of a snapshot, where each of data files has a first id, and the next id after all of
+    them. Ids that a manifest does not use up, because its files name their own, are skipped."""
+    found = []
+    for manifest in manifests:
+        record = manifest.record
+        if manifest.is_data and record.get(FIRST_ROW_ID) is None:
+            entries = None if manifest.entries is None else numbered(manifest.entries, first)
+            manifest = Manifest({**record, FIRST_ROW_ID: first}, entries)
+            first += record["added_rows_count"] + record["existing_rows_count"]
+        found.append(manifest)
+    return found, first
 
 
 def _named(manifests: Iterable[Manifest]) -> set[tuple[str, int | None]]:

@@ -26,6 +26,7 @@ from pyiceberg.utils.schema_conversion import AvroSchemaConversion
 from lakevilla.errors import Corrupt
 from lakevilla.formats.iceberg.definition.specs import Spec
 from lakevilla.formats.iceberg.manifests.entries import ADDED, DATA, DELETED, EXISTING, Entry
+from lakevilla.formats.iceberg.manifests.row_ids import numbered
 from lakevilla.formats.iceberg.values import counted
 
 Record = Mapping[str, Any]
@@ -80,7 +81,9 @@ def _as_counts(data: bytes) -> bytes:
 def entries_of(records: Iterable[Record], manifest: Record, spec: Spec) -> list[Entry]:
     """The live files of a manifest; `manifest` is its record in the manifest list."""
     try:
-        return [_entry(record, manifest, spec) for record in records if record["status"] != DELETED]
+        found = [_entry(record, manifest, spec) for record in records if record["status"] != DELETED]
+        is_data = (manifest.get("content") or DATA) == DATA
+        return numbered(found, manifest.get("first_row_id")) if is_data else found
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         path = manifest.get("manifest_path")
         raise Corrupt(f"the manifest {path} has a malformed entry of a file: {error!r}") from error

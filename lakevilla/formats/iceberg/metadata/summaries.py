@@ -37,7 +37,7 @@ def summary_of(before: Raw, operation: str, files: FileChanges) -> dict[str, str
     data, deletes = files.data, files.deletes
     come, gone = (*data.come, *deletes.come), (*data.gone, *deletes.gone)
     rows_in, rows_out = sum(e.rows for e in data.come), sum(e.rows for e in data.gone)
-    bytes_in, bytes_out = sum(e.size for e in come), sum(e.size for e in gone)
+    bytes_in, bytes_out = sum(map(_bytes_of, come)), sum(map(_bytes_of, gone))
     fields = {
         "operation": _operation(operation, files),
         "engine-name": "lakevilla",
@@ -64,6 +64,11 @@ def summary_of(before: Raw, operation: str, files: FileChanges) -> dict[str, str
             "total-equality-deletes": 0,
         },
     )
+
+
+def _bytes_of(file: Entry) -> int:
+    """Of a deletion vector its own bytes: others share its file."""
+    return int(file.file["content_size_in_bytes"]) if file.format == PUFFIN else file.size
 
 
 def _of_deletes(verb: str, files: Sequence[Entry]) -> dict[str, str]:
