@@ -1,5 +1,6 @@
 """Iceberg's format 3: every row has an id, deleted rows are deletion vectors, and tables can be upgraded."""
 
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -39,7 +40,7 @@ def row_ids(lake: lv.Lake) -> list[tuple[int, int]]:
     ends = [*(first for first, _ in found[0][1:]), raw["next-row-id"]]
     assert all(first + rows <= end for (first, rows), end in zip(found[0], ends, strict=True))
     numbered = [one for one in raw["snapshots"] if "first-row-id" in one]
-    for before, after in zip(numbered, numbered[1:], strict=False):
+    for before, after in pairwise(numbered):
         assert after["first-row-id"] == before["first-row-id"] + before["added-rows"]
     return found[0]
 

@@ -29,6 +29,7 @@ BEGIN = {
     "footprint-ignores-new-delete-files": 36,
     "hint-taken-for-the-newest-version": 20,
     "look-at-counts-is-not-noted": 16,
+    "new-deletes-forget-the-old-ones": 20,
     "redo-forgets-what-it-changed-itself": 50,
     "table-begins-with-0-where-others-begin-with-1": 25,
     "published-later-is-not-recognised": 33,
