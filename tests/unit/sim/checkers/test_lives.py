@@ -330,11 +330,12 @@ def test_entry_that_was_written_for_a_deleted_lake_may_go() -> None:
         head = {"lake": "L", "seq": 0, "tables": {}, "versions": {}, "tags": {}}
         story.write(0.0, "c0", "lake/_lakevilla/global/HEAD.json", json.dumps(head).encode())
         story.write(1.0, "wrecker", "lake/_lakevilla/global/HEAD.json", None)
-        story.write(2.0, "c0", f"lake/_lakevilla/global/log/{1:020d}.json", json.dumps({"lake": "L"}).encode())
+        slot = f"lake/_lakevilla/global/log/{1:020d}.json"
+        story.write(2.0, "c0", slot, json.dumps({"lake": "L"}).encode())
         if later:
             again = json.dumps({**head, "lake": later}).encode()
             story.write(3.0, "c1", "lake/_lakevilla/global/HEAD.json", again)
-        story.write(4.0, "c0", f"lake/_lakevilla/global/log/{1:020d}.json", None)
+        story.write(4.0, "c0", slot, None)
         assert any("not settled" in problem for problem in story.found) is is_blamed
 
 
