@@ -74,8 +74,8 @@ def check_tag(session: Obedient, name: str) -> None:
                 notes.problems.append(f"the tag {name} of {table} cannot be read: {error}")
             continue
         except LakeVillaError as error:
-            # A folder may have been deleted while it was read. A lake that does not own the table keeps nothing
-            # of it from its owner's vacuum.
+            # A folder may have been deleted while it was read. A lake that does not own the table keeps
+            # nothing of it from its owner's vacuum.
             deleted = notes.was_deleted(table, notes.tagged_at[session.root, name])
             if not deleted and not notes.was_cleaned(table) and session.root == LAKE:
                 what = f"{type(error).__name__}: {error}"
