@@ -36,7 +36,7 @@ from lakevilla.maintenance.retention import (
 )
 from lakevilla.maintenance.transactions import Dead, Transactions
 from lakevilla.markers.survey import survey
-from lakevilla.model import Author, TableRef
+from lakevilla.model import Author, Change, TableRef
 from lakevilla.settle.places import owner_of
 from lakevilla.store import keys
 from lakevilla.store.port import Store
@@ -44,6 +44,11 @@ from lakevilla.tables.pinned import Pinned
 from lakevilla.transaction.instants.sync import sync
 
 BATCH = 1000
+OCCUPY = "VACUUM"
+"""The operation of a version without changes, which takes a number (`Vacuum._occupy_next`)."""
+AWAKE_MS = 2 * HOUR_MS
+"""A client commits within an hour after it has found the newest version, unless it is suspended; and clocks
+differ."""
 
 Progress = Callable[[str], None]
 
@@ -62,6 +67,7 @@ class VacuumOptions:
 
 def vacuum(view: LakeView, name: str | None, options: VacuumOptions, progress: Progress) -> VacuumReport:
     """Vacuum one table, or the whole lake."""
+    began = view.environment.elapsed()
     if not options.dry_run:
         # To roll back a commit that is half published adds the files again that it removed.
         settle_all(view)
@@ -70,10 +76,10 @@ def vacuum(view: LakeView, name: str | None, options: VacuumOptions, progress: P
     waiting = {queued.seen.marker.txn for queued in survey_queues(view).live}
     busy = frozenset(waiting.union(unsettled(view)))
     transactions = Transactions(view.store, view.environment, view.leases, busy)
-    now_ms = _now_ms(view.store, view.environment, options)
+    now_ms = _time_ms(view.store, view.environment, options, began)
     since_ms = now_ms - (options.retention_ms or _shortest_ms(view, name, options.dropped))
     kept = keep_instants(view, since_ms, options.dry_run)
-    run = Vacuum(view, transactions, options, progress, now_ms, kept)
+    run = Vacuum(view, transactions, options, progress, began, now_ms, kept)
     if name is not None:
         return run.run_table(name)
     return replace(run.run(), horizon=kept.horizon, leftovers=_clean_log(view, kept, since_ms, options))
@@ -119,7 +125,8 @@ class _OutOfReach(Exception):
 
 
 class Vacuum:
-    """One run. `lake_now_ms` is the time by the store of the lake's root, `kept` what instants need."""
+    """One run that `began` at this time of the environment's clock, `lake_now_ms` by the store of the lake's
+    root. `kept` is what instants need."""
 
     def __init__(
         self,
@@ -127,6 +134,7 @@ class Vacuum:
         transactions: Transactions,
         options: VacuumOptions,
         progress: Progress,
+        began: float,
         lake_now_ms: int,
         kept: Kept,
     ) -> None:
@@ -137,6 +145,7 @@ class Vacuum:
         self._transactions = transactions
         self._options = options
         self._progress = progress
+        self._began = began
         self._lake_now_ms = lake_now_ms
         self._kept = kept
 
@@ -174,7 +183,7 @@ class Vacuum:
     def _table(self, pinned: Pinned) -> TableVacuum:
         ref, store = pinned.ref, self._catalog.store_of(pinned.ref.location, self._meter)
         self._refuse_foreign(ref, store)
-        now_ms = _now_ms(store, self._environment, self._options)
+        now_ms = _time_ms(store, self._environment, self._options, self._began)
         # In this order, see `retention`.
         everything = list_files(store)
         newest = pinned.table.latest()
@@ -190,11 +199,12 @@ class Vacuum:
         old = files.filter(pc.less(files.column("modified_ms"), now_ms - retention_ms))
         also = self._kept.versions_at(self._catalog.real_place, ref.location)
         newest = self._without_past(pinned.table, newest, now_ms - retention_ms, also)
+        occupy = partial(self._occupy_next, pinned.table, newest, now_ms - retention_ms)
         references = pinned.table.references(newest, now_ms - retention_ms, also)
         unneeded = old.filter(pc.invert(references.needed(_keys(old))))
         found = sort_files(unneeded, references.removed(_keys(unneeded)))
         report = TableVacuum(ref.name, newest.version, retention_ms / HOUR_MS)
-        report = self._files(report, found, store, references)
+        report = self._files(report, found, store, references, occupy)
         # Last: the entries say which files were removed.
         log = pinned.table.expired_log(newest, now_ms, retention_ms, also)
         if not self._options.dry_run:
@@ -229,16 +239,41 @@ class Vacuum:
                 return newest
             if self._options.dry_run:
                 return table.preview(newest, change)
-            # A commit without a slot never builds on one that may still be rolled back.
-            self._view.catalog.settle_up_to(newest.coordination.slot, self._view.meter)
-            txn = self._environment.new_id()
-            done = table.publish(newest, change, Author(txn, txn, self._environment.new_id()))
-            newest = done.snapshot
-            if isinstance(done, Published):
-                table.maintain(newest)
+            newest = self._publish(table, newest, change)
         return newest
 
-    def _files(self, report: TableVacuum, found: Sorted, store: Store, references: References) -> TableVacuum:
+    def _publish(self, table: Table, newest: Snapshot, change: Change) -> Snapshot:
+        """Try to publish a change of ours as the next version: that version, whichever client made it."""
+        # A commit without a slot never builds on one that may still be rolled back.
+        self._view.catalog.settle_up_to(newest.coordination.slot, self._view.meter)
+        txn = self._environment.new_id()
+        done = table.publish(newest, change, Author(txn, txn, self._environment.new_id()))
+        if isinstance(done, Published):
+            table.maintain(done.snapshot)
+        return done.snapshot
+
+    def _occupy_next(self, table: Table, newest: Snapshot, since_ms: int) -> None:
+        """Take the number that the client of a transaction whose uploads are deleted may be about to create:
+        it fell asleep after it had found the newest version, before the retention. When it wakes up it meets
+        another version, and looks for its uploads.
+
+        Nothing is needed where a later version has that number, where a slot has to decide, and where the
+        number is held by a marker.
+        """
+        coordination = newest.coordination
+        if coordination.exclusive or coordination.markers_in_log:
+            return
+        if table.written().get(newest.version, 0) < since_ms + AWAKE_MS:
+            self._publish(table, newest, Change(OCCUPY))
+
+    def _files(
+        self,
+        report: TableVacuum,
+        found: Sorted,
+        store: Store,
+        references: References,
+        occupy: Callable[[], None],
+    ) -> TableVacuum:
         """Delete the files that may go."""
         txns = pc.unique(found.orphans.column("txn")).to_pylist()
         since_ms = self._lake_now_ms - int(report.retention_hours * HOUR_MS)
@@ -246,6 +281,8 @@ class Vacuum:
         ended = of_transactions(found.orphans, (one.txn for one in dead))
         orphans, undecided = found.orphans.filter(ended), found.orphans.filter(pc.invert(ended))
         foreign = found.foreign if self._options.foreign else found.foreign.slice(0, 0)
+        if orphans.num_rows and not self._options.dry_run:
+            occupy()
         doomed = pa.concat_tables([found.expired, orphans.drop_columns(["txn"]), foreign])
         spared = self._delete(report.table, store, _keys(doomed).to_pylist(), references)
         if not self._options.dry_run:
@@ -312,9 +349,12 @@ class Vacuum:
         return {f"{unquote(folder) if root.startswith('file:') else folder}/" for folder in below}
 
 
-def _now_ms(store: Store, environment: Environment, options: VacuumOptions) -> int:
+def _time_ms(store: Store, environment: Environment, options: VacuumOptions, began: float) -> int:
+    """When the run began, by the store's clock. What is old by this time was uploaded before decided entries
+    were settled, however long this client was suspended since."""
     # A dry run writes nothing, so it goes by our own clock.
-    return environment.now_ms() if options.dry_run else store_now_ms(store, environment)
+    now_ms = environment.now_ms() if options.dry_run else store_now_ms(store, environment)
+    return now_ms - round((environment.elapsed() - began) * 1000)
 
 
 def _keys(files: pa.Table) -> pa.Array:

@@ -147,7 +147,7 @@ class Obedient(Session):
             with self.lake.resume(op.txn) as tx:
                 for step in steps[tx.statements :]:
                     step(tx)
-        except (CommitUnknown, Aborted, Unavailable, InvalidInput, Unsupported):
+        except (CommitUnknown, Aborted, Unavailable, InvalidInput, Unsupported, Torn):
             return False
         self.end(op, "ok", f"{told}; resumed")
         return True
