@@ -66,7 +66,8 @@ class QueuedCommit:
             author = Author(
                 workspace.txn, self._redo.attempt, environment.new_id(), self._queues.ticket(pinned.ref)
             )
-            match self._parts.premises.publish(partial(self._queues.publish, pinned, change, author)):
+            send = partial(self._queues.publish, pinned, change, author)
+            match self._parts.premises.publish(pending, author, send):
                 case Published() as published:
                     return self._parts.premises.confirm(pending, published, author)
                 case Displaced(reason):

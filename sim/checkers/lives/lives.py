@@ -269,7 +269,9 @@ class Lives:
         if op is None:
             return "" if first or rows == before else f"changes rows, and no client did: {txn}", None
         if attempt.endswith(INVERSE):
-            if rows == before and attempt.removesuffix(INVERSE) in life.empty:
+            taken_back = attempt.removesuffix(INVERSE)
+            if rows == before and (taken_back in life.empty or taken_back not in life.attempts):
+                # One that is not there has its number taken, so that it will never be there.
                 return "", None
             for name, changes in op.value.items():
                 if self._taken_back(op, name, changes, before) == rows:

@@ -11,6 +11,7 @@ import pytest
 from deltalake import DeltaTable
 
 import lakevilla as lv
+from lakevilla.errors import Unavailable
 from lakevilla.markers.records import VACUUM, Lease
 from lakevilla.store import keys
 from lakevilla.store.open import open_store
@@ -32,12 +33,20 @@ class Delayed(Hooked):
     days = 0.0
     unanswered = 2
     answers = False
+    cuts = False
+    """Whether the client cannot reach the store any more after the second create."""
     meanwhile: Callable[[], object] = staticmethod(lambda: None)
     afterwards: Callable[[], object] | None = None
 
     def __init__(self, inner: Store) -> None:
         super().__init__(inner)
         self.sent: list[tuple[str, bytes]] = []
+        self.is_cut = False
+
+    def _step(self, kind: str, key: str) -> None:
+        super()._step(kind, key)
+        if self.is_cut:
+            raise Unavailable(f"{kind} {key}: no route")
 
     def create(self, key: str, data: bytes) -> Created | Exists:
         is_commit = "/_delta_log/" in key or "/metadata/v" in key
@@ -47,7 +56,11 @@ class Delayed(Hooked):
             self.clock.ahead += self.days * DAY
             return answer
         if len(self.sent) == self.unanswered or not is_commit:
-            return super().create(key, data)
+            answer = super().create(key, data)
+            if is_commit and self.cuts:
+                self.is_cut = True
+                raise Ambiguous(f"{key} went unanswered")
+            return answer
         self.sent.append((key, data))
         if len(self.sent) == 1:
             self.clock.ahead += self.days * DAY
@@ -150,6 +163,17 @@ def test_unanswered_commit_is_rolled_back_if_vacuum_deleted_its_uploads(scene: S
     assert not scene.uploads()
     assert isinstance(scene.store.arrive(), Exists)
     assert scene.ids() == [1]
+
+
+def test_unanswered_commit_whose_uploads_were_deleted_is_never_sent_again(scene: Scene) -> None:
+    """What its client sends then may be the last that it can send."""
+    scene.store.days, scene.store.unanswered, scene.store.cuts = 10.0, 1, True
+    scene.store.meanwhile = lambda: scene.other().vacuum(dry_run=False)
+    with pytest.raises(lv.CommitUnknown):
+        scene.tx.commit()
+    assert isinstance(scene.store.arrive(), Exists)
+    assert scene.ids() == [1]
+    assert scene.other().outcome(scene.tx.id).state != "committed"
 
 
 def test_commit_whose_answer_was_lost_is_rolled_back_if_vacuum_deleted_its_uploads(scene: Scene) -> None:

@@ -54,6 +54,16 @@ def test_seed_that_was_reported_shows_no_violation(formats: str, seed: int) -> N
     assert play(seed, formats=FORMATS[formats]).violations == []
 
 
+KEPT_RESTORES = [
+    pytest.param("mixed", 70009, id="unanswered-commit-sent-again-without-its-files", marks=pytest.mark.long),
+]
+
+
+@pytest.mark.parametrize(("formats", "seed"), KEPT_RESTORES)
+def test_seed_of_restores_that_was_reported_shows_no_violation(formats: str, seed: int) -> None:
+    assert play_with_restores(seed, formats=FORMATS[formats]).violations == []
+
+
 def test_first_seeds_have_every_part_of_the_world() -> None:
     assert set[str]().union(*(Setting.draw(seed).parts for seed in range(12))) == set(PARTS)
 
