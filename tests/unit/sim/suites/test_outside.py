@@ -36,6 +36,7 @@ KEPT = [
     pytest.param("iceberg", 50164, id="hint-of-a-deleted-table", marks=pytest.mark.long),
     pytest.param("iceberg", 30007, id="made-anew-where-a-dropped-table-was-vacuumed", marks=pytest.mark.long),
     pytest.param("delta", 50004, id="stranger-s-checkpoint-in-a-deleted-folder", marks=pytest.mark.long),
+    pytest.param("delta", 70042, id="table-made-anew-in-a-dropped-folder", marks=pytest.mark.long),
     pytest.param("delta", 50018, id="unanswered-commit-applies-after-vacuum"),
     pytest.param("delta", 50693, id="commit-of-another-lake-answered-after-its-log-was-cleaned"),
     pytest.param("delta", 50747, id="version-without-its-files-rolled-back", marks=pytest.mark.long),
