@@ -13,7 +13,6 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput, Unavailable, Unsupported
 from lakevilla.formats.catalogs import NotConfigured
 from lakevilla.formats.needed_files import References
@@ -21,7 +20,7 @@ from lakevilla.formats.port import Published, Snapshot, Table
 from lakevilla.formats.registry import FORMATS
 from lakevilla.maintenance.dropped import DroppedFolders, own_retention_ms
 from lakevilla.maintenance.expired_logs import delete_log_files
-from lakevilla.maintenance.file_listing import data_files, list_files, store_now_ms, tables_below
+from lakevilla.maintenance.file_listing import RunBegin, data_files, list_files, tables_below
 from lakevilla.maintenance.instants import Kept, find_leftovers, keep_instants
 from lakevilla.maintenance.queue_survey import LakeView, settle_all, survey_queues, unsettled
 from lakevilla.maintenance.reports import DroppedVacuum, Files, Leftovers, TableVacuum, VacuumReport
@@ -70,10 +69,11 @@ def vacuum(view: LakeView, name: str | None, options: VacuumOptions, progress: P
     waiting = {queued.seen.marker.txn for queued in survey_queues(view).live}
     busy = frozenset(waiting.union(unsettled(view)))
     transactions = Transactions(view.store, view.environment, view.leases, busy)
-    now_ms = _now_ms(view.store, view.environment, options)
+    begin = RunBegin.now(view.environment, options.dry_run)
+    now_ms = begin.by(view.store)
     since_ms = now_ms - (options.retention_ms or _shortest_ms(view, name, options.dropped))
     kept = keep_instants(view, since_ms, options.dry_run)
-    run = Vacuum(view, transactions, options, progress, now_ms, kept)
+    run = Vacuum(view, transactions, options, progress, begin, now_ms, kept)
     if name is not None:
         return run.run_table(name)
     return replace(run.run(), horizon=kept.horizon, leftovers=_clean_log(view, kept, since_ms, options))
@@ -119,7 +119,7 @@ class _OutOfReach(Exception):
 
 
 class Vacuum:
-    """One run. `lake_now_ms` is the time by the store of the lake's root, `kept` what instants need."""
+    """One run. `lake_now_ms` is its `begin` by the store of the lake's root, `kept` what instants need."""
 
     def __init__(
         self,
@@ -127,6 +127,7 @@ class Vacuum:
         transactions: Transactions,
         options: VacuumOptions,
         progress: Progress,
+        begin: RunBegin,
         lake_now_ms: int,
         kept: Kept,
     ) -> None:
@@ -137,6 +138,7 @@ class Vacuum:
         self._transactions = transactions
         self._options = options
         self._progress = progress
+        self._begin = begin
         self._lake_now_ms = lake_now_ms
         self._kept = kept
 
@@ -174,7 +176,7 @@ class Vacuum:
     def _table(self, pinned: Pinned) -> TableVacuum:
         ref, store = pinned.ref, self._catalog.store_of(pinned.ref.location, self._meter)
         self._refuse_foreign(ref, store)
-        now_ms = _now_ms(store, self._environment, self._options)
+        now_ms = self._begin.by(store)
         # In this order, see `retention`.
         everything = list_files(store)
         newest = pinned.table.latest()
@@ -310,11 +312,6 @@ class Vacuum:
         root = f"{real_place(location)}/"
         below = {place.removeprefix(root) for place in places if place.startswith(root)}
         return {f"{unquote(folder) if root.startswith('file:') else folder}/" for folder in below}
-
-
-def _now_ms(store: Store, environment: Environment, options: VacuumOptions) -> int:
-    # A dry run writes nothing, so it goes by our own clock.
-    return environment.now_ms() if options.dry_run else store_now_ms(store, environment)
 
 
 def _keys(files: pa.Table) -> pa.Array:
