@@ -13,7 +13,6 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput, Unavailable, Unsupported
 from lakevilla.formats.catalogs import NotConfigured
 from lakevilla.formats.needed_files import References
@@ -21,7 +20,7 @@ from lakevilla.formats.port import Published, Snapshot, Table
 from lakevilla.formats.registry import FORMATS
 from lakevilla.maintenance.dropped import DroppedFolders, own_retention_ms
 from lakevilla.maintenance.expired_logs import delete_log_files
-from lakevilla.maintenance.file_listing import data_files, list_files, store_now_ms, tables_below
+from lakevilla.maintenance.file_listing import RunBegin, data_files, list_files, tables_below
 from lakevilla.maintenance.instants import Kept, find_leftovers, keep_instants
 from lakevilla.maintenance.queue_survey import LakeView, settle_all, survey_queues, unsettled
 from lakevilla.maintenance.reports import DroppedVacuum, Files, Leftovers, TableVacuum, VacuumReport
@@ -67,7 +66,7 @@ class VacuumOptions:
 
 def vacuum(view: LakeView, name: str | None, options: VacuumOptions, progress: Progress) -> VacuumReport:
     """Vacuum one table, or the whole lake."""
-    began = view.environment.elapsed()
+    begin = RunBegin.now(view.environment, options.dry_run)
     if not options.dry_run:
         # To roll back a commit that is half published adds the files again that it removed.
         settle_all(view)
@@ -76,10 +75,10 @@ def vacuum(view: LakeView, name: str | None, options: VacuumOptions, progress: P
     waiting = {queued.seen.marker.txn for queued in survey_queues(view).live}
     busy = frozenset(waiting.union(unsettled(view)))
     transactions = Transactions(view.store, view.environment, view.leases, busy)
-    now_ms = _time_ms(view.store, view.environment, options, began)
+    now_ms = begin.by(view.store)
     since_ms = now_ms - (options.retention_ms or _shortest_ms(view, name, options.dropped))
     kept = keep_instants(view, since_ms, options.dry_run)
-    run = Vacuum(view, transactions, options, progress, began, now_ms, kept)
+    run = Vacuum(view, transactions, options, progress, begin, now_ms, kept)
     if name is not None:
         return run.run_table(name)
     return replace(run.run(), horizon=kept.horizon, leftovers=_clean_log(view, kept, since_ms, options))
@@ -125,8 +124,7 @@ class _OutOfReach(Exception):
 
 
 class Vacuum:
-    """One run that `began` at this time of the environment's clock, `lake_now_ms` by the store of the lake's
-    root. `kept` is what instants need."""
+    """One run. `lake_now_ms` is its `begin` by the store of the lake's root, `kept` what instants need."""
 
     def __init__(
         self,
@@ -134,7 +132,7 @@ class Vacuum:
         transactions: Transactions,
         options: VacuumOptions,
         progress: Progress,
-        began: float,
+        begin: RunBegin,
         lake_now_ms: int,
         kept: Kept,
     ) -> None:
@@ -145,7 +143,7 @@ class Vacuum:
         self._transactions = transactions
         self._options = options
         self._progress = progress
-        self._began = began
+        self._begin = begin
         self._lake_now_ms = lake_now_ms
         self._kept = kept
 
@@ -183,7 +181,7 @@ class Vacuum:
     def _table(self, pinned: Pinned) -> TableVacuum:
         ref, store = pinned.ref, self._catalog.store_of(pinned.ref.location, self._meter)
         self._refuse_foreign(ref, store)
-        now_ms = _time_ms(store, self._environment, self._options, self._began)
+        now_ms = self._begin.by(store)
         # In this order, see `retention`.
         everything = list_files(store)
         newest = pinned.table.latest()
@@ -347,14 +345,6 @@ class Vacuum:
         root = f"{real_place(location)}/"
         below = {place.removeprefix(root) for place in places if place.startswith(root)}
         return {f"{unquote(folder) if root.startswith('file:') else folder}/" for folder in below}
-
-
-def _time_ms(store: Store, environment: Environment, options: VacuumOptions, began: float) -> int:
-    """When the run began, by the store's clock. What is old by this time was uploaded before decided entries
-    were settled, however long this client was suspended since."""
-    # A dry run writes nothing, so it goes by our own clock.
-    now_ms = environment.now_ms() if options.dry_run else store_now_ms(store, environment)
-    return now_ms - round((environment.elapsed() - began) * 1000)
 
 
 def _keys(files: pa.Table) -> pa.Array:

@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 
 import lakevilla as lv
 from lakevilla.environment import Environment
-from lakevilla.maintenance import vacuum
+from lakevilla.maintenance import file_listing
 from lakevilla.settle.premise import Premise
 from lakevilla.store.open import open_store
 from lakevilla.store.port import Store
@@ -348,7 +348,7 @@ def test_vacuum_that_was_suspended_keeps_uploads_of_an_entry_decided_meanwhile(
     """It settled all entries before. The new one is decided, and its client died before it was published."""
     tx = _open(tmp_path, clock, store, KINDS[kind])
     tx._workspace.uploads.finish()
-    now_ms, asked = vacuum.store_now_ms, list[str]()
+    now_ms, asked = file_listing.store_now_ms, list[str]()
 
     def sleep(store: Store, environment: Environment) -> int:
         asked.append(store.url)
@@ -360,7 +360,7 @@ def test_vacuum_that_was_suspended_keeps_uploads_of_an_entry_decided_meanwhile(
 
     fresh = lv.Lake(tmp_path, engine="local", storage_options=OPTIONS, environment=clock)
     with monkeypatch.context() as patched:
-        patched.setattr(vacuum, "store_now_ms", sleep)
+        patched.setattr(file_listing, "store_now_ms", sleep)
         fresh.vacuum(dry_run=False)
     fresh.recover()
     assert (_ids(fresh, "a"), _ids(fresh, "b")) == ([1, 2], [1, 2])

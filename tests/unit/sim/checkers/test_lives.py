@@ -17,7 +17,8 @@ class Story:
     """Writes of a table's log, told to the checkers one by one."""
 
     def __init__(self, *operations: Operation) -> None:
-        self.lives = Lives({op.txn: op for op in operations if op.txn is not None}, set())
+        known = {op.txn: op for op in operations if op.txn is not None}
+        self.lives = Lives(known, set(), is_of=lambda root, name: root == f"lake/{name}")
         self.keeping = Keeping(self.lives, "sim://bucket", {"x": "lake", "z": "other"})
         self.rows = first_rows()
 
@@ -66,6 +67,18 @@ def test_change_that_no_client_made_is_found() -> None:
     story.begin()
     insert(story, 1, Change("insert", 0, 8))
     assert "version 1" in story.found[0]
+
+
+def test_restore_of_two_tables_to_equal_rows_is_counted_where_it_was_done() -> None:
+    restored = [Change("restore", 0, 0, as_rows(first_rows()))]
+    restore = operation("y")
+    restore.value = {"s": restored, "t": restored}
+    story = Story(operation("x", Change("insert", 0, 7)), restore)
+    story.begin()
+    insert(story, 1, Change("insert", 0, 7))
+    story.version(2, {"remove": {"path": "f1.parquet"}}, txn="y")
+    assert story.found == []
+    assert [story.lives.done[1, name] for name in ("s", "t")] == [0, 2]
 
 
 def test_version_after_a_gap_is_found() -> None:

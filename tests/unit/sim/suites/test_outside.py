@@ -36,6 +36,7 @@ KEPT = [
     pytest.param("iceberg", 50164, id="hint-of-a-deleted-table", marks=pytest.mark.long),
     pytest.param("iceberg", 30007, id="made-anew-where-a-dropped-table-was-vacuumed", marks=pytest.mark.long),
     pytest.param("delta", 50004, id="stranger-s-checkpoint-in-a-deleted-folder", marks=pytest.mark.long),
+    pytest.param("delta", 70042, id="table-made-anew-in-a-dropped-folder", marks=pytest.mark.long),
     pytest.param("delta", 50018, id="unanswered-commit-applies-after-vacuum"),
     pytest.param("delta", 50693, id="commit-of-another-lake-answered-after-its-log-was-cleaned"),
     pytest.param("delta", 50747, id="version-without-its-files-rolled-back", marks=pytest.mark.long),
@@ -56,6 +57,16 @@ KEPT = [
 @pytest.mark.parametrize(("formats", "seed"), KEPT)
 def test_seed_that_was_reported_shows_no_violation(formats: str, seed: int) -> None:
     assert play(seed, formats=FORMATS[formats]).violations == []
+
+
+KEPT_RESTORES = [
+    pytest.param("mixed", 70009, id="unanswered-commit-sent-again-without-its-files", marks=pytest.mark.long),
+]
+
+
+@pytest.mark.parametrize(("formats", "seed"), KEPT_RESTORES)
+def test_seed_of_restores_that_was_reported_shows_no_violation(formats: str, seed: int) -> None:
+    assert play_with_restores(seed, formats=FORMATS[formats]).violations == []
 
 
 def test_first_seeds_have_every_part_of_the_world() -> None:
