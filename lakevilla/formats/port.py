@@ -124,11 +124,11 @@ S = TypeVar("S", bound=Snapshot)
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The change is version `snapshot.version` of the table. `before` is the version that it builds on; None
-    if that is the base."""
+    """The change is this version, on `before` (None: on the base). `doubtful`: see `Created`."""
 
     snapshot: Snapshot
     before: Snapshot | None = None
+    doubtful: bool = False
 
 
 class CatalogRefusal(Unsupported):
