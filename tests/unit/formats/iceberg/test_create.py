@@ -102,7 +102,7 @@ def test_one_column_may_be_partitioned_by_in_two_ways() -> None:
 @pytest.mark.parametrize(
     ("properties", "error"),
     [
-        ({"format-version": "3"}, Unsupported),
+        ({"format-version": "4"}, Unsupported),
         ({"format-version": "two"}, InvalidInput),
         ({"delta.constraints.c": "id > 0"}, InvalidInput),
         ({"delta.appendOnly": "true"}, InvalidInput),
