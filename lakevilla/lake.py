@@ -77,8 +77,8 @@ class Lake(Verbs, Upkeep):
       other catalogs PyIceberg's own configuration applies.
     - `lease_seconds` is the lease time: a client counts as dead after its lease did not change for so long.
       All clients of a lake should use the same value.
-    - `progress` is called with a `Progress` a few times a second, while a statement of the local engine takes
-      longer than a second.
+    - `progress` is called with a `Progress` a few times a second, while a statement takes longer than a
+      second.
     - `store` and `environment` are for tests.
     """
 
