@@ -303,6 +303,7 @@ class Lake(Verbs, Upkeep):
 
         All tables of one query are read at one instant, the newest one when Spark analyses the query, or
         `at`, which is as in `lake.tag`. To attach again under the same name replaces the lake or the instant.
+        The name cannot be that of another catalog or schema of the session.
         A session that is left out is the one that the lake would use.
         """
         self._choice.attach(spark, name, partial(self._attached, at))
