@@ -77,8 +77,8 @@ class Lake(Verbs, Upkeep):
       other catalogs PyIceberg's own configuration applies.
     - `lease_seconds` is the lease time: a client counts as dead after its lease did not change for so long.
       All clients of a lake should use the same value.
-    - `progress` is called with a `Progress` a few times a second, while a statement of the local engine takes
-      longer than a second.
+    - `progress` is called with a `Progress` a few times a second, while a statement takes longer than a
+      second.
     - `store` and `environment` are for tests.
     """
 
@@ -303,6 +303,7 @@ class Lake(Verbs, Upkeep):
 
         All tables of one query are read at one instant, the newest one when Spark analyses the query, or
         `at`, which is as in `lake.tag`. To attach again under the same name replaces the lake or the instant.
+        The name cannot be that of another catalog or schema of the session.
         A session that is left out is the one that the lake would use.
         """
         self._choice.attach(spark, name, partial(self._attached, at))
