@@ -113,8 +113,7 @@ def _concerned(
     living: Iterable[Manifest],
     shadowed: set[str] | None,
 ) -> Iterator[Entry]:
-    """The data files of a version that may be others, or have other deletes, than in the version beside
-    it."""
+    """The data files of a version that the other version may not have, or may have with other deletes."""
     data = [manifest for manifest in living if manifest.is_data]
     if shadowed is None or shadowed:
         snapshot.reader.load(data)
