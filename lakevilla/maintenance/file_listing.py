@@ -73,8 +73,9 @@ def store_now_ms(store: Store, environment: Environment) -> int:
 class RunBegin:
     """When a run of vacuum began, by its client's clocks.
 
-    All ages are those of this moment. A client that is suspended after it decided which instants are kept
-    would later find that the retention has passed for what these instants need.
+    All ages are those of this moment. A client that is suspended after it settled the lake's entries, or
+    after it decided which instants are kept, would later find that the retention has passed for what entries
+    and instants since then need.
     """
 
     environment: Environment

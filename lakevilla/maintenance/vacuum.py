@@ -61,6 +61,7 @@ class VacuumOptions:
 
 def vacuum(view: LakeView, name: str | None, options: VacuumOptions, progress: Progress) -> VacuumReport:
     """Vacuum one table, or the whole lake."""
+    begin = RunBegin.now(view.environment, options.dry_run)
     if not options.dry_run:
         # To roll back a commit that is half published adds the files again that it removed.
         settle_all(view)
@@ -69,7 +70,6 @@ def vacuum(view: LakeView, name: str | None, options: VacuumOptions, progress: P
     waiting = {queued.seen.marker.txn for queued in survey_queues(view).live}
     busy = frozenset(waiting.union(unsettled(view)))
     transactions = Transactions(view.store, view.environment, view.leases, busy)
-    begin = RunBegin.now(view.environment, options.dry_run)
     now_ms = begin.by(view.store)
     since_ms = now_ms - (options.retention_ms or _shortest_ms(view, name, options.dropped))
     kept = keep_instants(view, since_ms, options.dry_run)

@@ -115,6 +115,36 @@ def test_instants_since_the_horizon_stay_readable_if_vacuum_is_suspended(
         assert _values(_open(tmp_path, clock).at(seq=seq)) == (value, value)
 
 
+def test_uploads_of_an_entry_that_was_decided_while_vacuum_was_suspended_stay(
+    lake: lv.Lake, clock: Days, tmp_path: Path
+) -> None:
+    """Vacuum had settled all entries before. The client of the new one dies before it has published."""
+
+    class Died(BaseException):
+        pass
+
+    def die(kind: str, key: str) -> None:
+        if kind == "create" and ("/_delta_log/" in key or "/metadata/v" in key):
+            raise Died
+
+    def sleep(kind: str, key: str) -> None:
+        if kind == "put" and key.startswith("a/_lakevilla/probe"):
+            store.hook = None
+            mortal = Hooked(open_store(str(tmp_path), OPTIONS, environment=clock))
+            mortal.hook = die
+            with pytest.raises(Died):
+                _set(_open(tmp_path, clock, mortal), 7)
+            clock.pass_days(30)
+
+    store = Hooked(open_store(str(tmp_path), OPTIONS, environment=clock))
+    store.hook = sleep
+    _open(tmp_path, clock, store).vacuum(dry_run=False)
+    assert store.hook is None
+    other = _open(tmp_path, clock)
+    other.recover()
+    assert [other.read(name).collect()[0].v for name in ("a", "b")] == [7, 7]
+
+
 def test_tagged_instant_stays_readable_for_ever_and_goes_when_the_tag_goes(
     lake: lv.Lake, clock: Days, store: Store
 ) -> None:
