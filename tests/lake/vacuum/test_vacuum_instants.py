@@ -9,12 +9,14 @@ import pyarrow as pa
 import pytest
 
 import lakevilla as lv
+from lakevilla.maintenance.instants import decide_horizon
 from lakevilla.store import keys
 from lakevilla.store.adapters.directory import Directory
 from lakevilla.store.open import open_store
-from lakevilla.store.port import Store
+from lakevilla.store.port import Meta, Store
 from lakevilla.tables.catalog import Catalog
 from lakevilla.versions.head_encoding import STEPS_KEPT
+from lakevilla.versions.records import Head
 from tests.support.clocks import DAY_MS, Days, date_files
 from tests.support.hooked import Hooked
 from tests.support.outsiders import OUTSIDERS
@@ -143,6 +145,19 @@ def test_uploads_of_an_entry_that_was_decided_while_vacuum_was_suspended_stay(
     other = _open(tmp_path, clock)
     other.recover()
     assert [other.read(name).collect()[0].v for name in ("a", "b")] == [7, 7]
+
+
+def test_slot_that_was_cleaned_up_and_created_again_does_not_hold_the_horizon() -> None:
+    """A client that was suspended has created it, and died before it deleted it again."""
+
+    def horizon(*slots: tuple[int, int]) -> int:
+        found = {seq: Meta(keys.slot(seq), 1, "", modified_ms) for seq, modified_ms in slots}
+        return decide_horizon(Head("lake", 20, "", horizon=12), found, 100)
+
+    ages = [(17, 40), (18, 50), (19, 150), (20, 160)]
+    assert horizon(*ages) == horizon((8, 170), *ages) == 18
+    assert horizon((8, 170), *ages[2:]) == 18
+    assert horizon((8, 170), *ages[:2], (20, 60)) == 20
 
 
 def test_tagged_instant_stays_readable_for_ever_and_goes_when_the_tag_goes(
