@@ -28,7 +28,11 @@ GRACE = 3600.0
 """How long a transaction that began before a folder was deleted may use its old state, unless its client says
 that it does not know the outcome."""
 MINUTE = 60.0
-"""How long a stranger that had read a log before its folder was deleted may write a checkpoint of it."""
+"""How long a stranger that had read a log before its folder was deleted may write a checkpoint of it, or
+delete an entry of that name."""
+LOOK = 11.0
+"""How long before its checkpoint is there a client of ours may have looked at the table (docs/protocol.md,
+section 1): a look counts for a second, and a write that was answered within ten is not confirmed."""
 INVERSE = "-inverse"
 HINT = "version-hint.text"
 WRECKER = "wrecker"
@@ -131,6 +135,9 @@ class Lives:
             return
         elif life.versions[-1].ends:
             self._end_if_empty(life, at)
+        elif client.startswith(STRANGERS) and at - self._ended.get(place.root, -MINUTE) < MINUTE:
+            # It had listed the log that was deleted, and cleans up what has the same name in this one.
+            self.spoiled.add(place.root)
         elif client.startswith(STRANGERS) or any(found > place.version for found in life.checkpoints):
             # Whether one of ours may do that is for `retention` to judge.
             life.cleaned.add(place.version)
@@ -168,7 +175,8 @@ class Lives:
             return
         problem = f"{key} without a log" if life is None else life.log.beside(key, data)
         deleted_at = self._ended.get(root)
-        if problem and deleted_at is not None and client.startswith(STRANGERS) and at - deleted_at < MINUTE:
+        may_be_late = MINUTE if client.startswith(STRANGERS) else LOOK if CHECKPOINT.match(key) else 0.0
+        if problem and deleted_at is not None and at - deleted_at < may_be_late:
             # It had read the log that was deleted. Its checkpoint hides what is in the folder from then on.
             self.spoiled.add(root)
             return
