@@ -69,7 +69,7 @@ class Lives:
         self.told_rightly: set[str] = set()
         """Of the `hopeless` transactions those that have published files which were not there."""
         self._found: list[tuple[str, int, str]] = []
-        self._stale: dict[str, tuple[str, str]] = {}
+        self._stale: dict[str, tuple[str, str, float]] = {}
         self._hopeless = hopeless
         self._is_of = is_of
         self._operations = operations
@@ -90,11 +90,14 @@ class Lives:
 
     def left_over(self) -> list[str]:
         """Entries under numbers that had been used, which their clients left there although they know the
-        outcome of their transactions."""
+        outcome of their transactions. A late copy that applied afterwards is known to nobody; nothing reads
+        it (docs/protocol.md, section 1)."""
         found = []
-        for key, (client, txn) in self._stale.items():
+        for key, (client, txn, at) in self._stale.items():
             op = self._operations.get(txn)
-            if op is not None and op.client == client and op.outcome in ("ok", "failed") and not op.doubted:
+            if op is None or op.client != client or at > op.completed:
+                continue
+            if op.outcome in ("ok", "failed") and not op.doubted:
                 found.append(f"{client}: leaves {key}, whose number had been used")
         return found
 
@@ -193,7 +196,7 @@ class Lives:
         log = new_log(place) if life is None else life.log
         excused = self._is_excused(at, place, data)
         if life is not None and place.version in life.cleaned:
-            self._stale[entry_key(place.format, root, place.version)] = client, txn
+            self._stale[entry_key(place.format, root, place.version)] = client, txn, at
             return
         if not (log.follows(place.version) if life is None else place.version == life.newest + 1):
             if excused:
@@ -202,7 +205,7 @@ class Lives:
                 # A client that slept may have sent it: then it deletes it again.
                 where = "where no table is" if life is None else f"after version {life.newest}"
                 self._blame(client, place, f"version {place.version} of {root} is created {where}")
-                self._stale[entry_key(place.format, root, place.version)] = client, txn
+                self._stale[entry_key(place.format, root, place.version)] = client, txn, at
             return
         state = {name: copy(value) for name, value in vars(log).items()}
         commit = log.read(place.version, data, self._objects)

@@ -99,7 +99,7 @@ def test_instants_within_the_retention_stay_readable_and_older_ones_are_said_to_
 def test_instants_since_the_horizon_stay_readable_if_vacuum_is_suspended(
     lake: lv.Lake, clock: Days, tmp_path: Path, placed: str
 ) -> None:
-    """It has decided which instants are kept, and goes on with a table a month later."""
+    """It has decided which instants are kept, and continues with a table a month later."""
     seqs = [_set(lake, value) for value in range(3)]
     store = Hooked(open_store(str(tmp_path), OPTIONS, environment=clock))
 

@@ -153,6 +153,16 @@ def test_entry_of_a_new_table_that_a_stranger_deletes_right_then_spoils_the_fold
         assert (ROOT in story.lives.spoiled) == is_spoiled
 
 
+def test_entry_under_a_number_that_was_cleaned_up_is_found_unless_its_client_had_ended() -> None:
+    for at, is_found in ((0.5, True), (5.0, False)):
+        story = Story(operation("x", Change("insert", 0, 7)))
+        story.begin()
+        insert(story, 1, Change("insert", 0, 7), at=0.1, txn="x")
+        story.write(0.2, "stranger", f"{ROOT}/_delta_log/{1:020d}.json", None)
+        story.version(1, {"add": {"path": "f1.parquet"}}, at=at, txn="x")
+        assert bool(story.lives.left_over()) == is_found
+
+
 def test_checkpoint_of_a_log_that_was_deleted_hours_ago_is_found() -> None:
     for hours, is_found in ((0.5, False), (2.0, True)):
         story = Story()
