@@ -73,9 +73,9 @@ def store_now_ms(store: Store, environment: Environment) -> int:
 class RunBegin:
     """When a run of vacuum began, by its client's clocks.
 
-    All ages are those of this moment. A client that is suspended after it settled the lake's entries, or
-    after it decided which instants are kept, would later find that the retention has passed for what entries
-    and instants since then need.
+    All ages are those of this moment. For a client that is suspended after it settled all decided entries, or
+    decided which instants are kept, the retention would pass meanwhile for what later entries and these
+    instants need.
     """
 
     environment: Environment

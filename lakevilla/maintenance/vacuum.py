@@ -35,7 +35,7 @@ from lakevilla.maintenance.retention import (
 )
 from lakevilla.maintenance.transactions import Dead, Transactions
 from lakevilla.markers.survey import survey
-from lakevilla.model import Author, TableRef
+from lakevilla.model import Author, Change, TableRef
 from lakevilla.settle.places import owner_of
 from lakevilla.store import keys
 from lakevilla.store.port import Store
@@ -43,6 +43,11 @@ from lakevilla.tables.pinned import Pinned
 from lakevilla.transaction.instants.sync import sync
 
 BATCH = 1000
+OCCUPY = "VACUUM"
+"""The operation of a version without changes, which takes a number (`Vacuum._occupy_next`)."""
+AWAKE_MS = 2 * HOUR_MS
+"""A client commits within an hour after it has found the newest version, unless it is suspended; and clocks
+differ."""
 
 Progress = Callable[[str], None]
 
@@ -192,11 +197,12 @@ class Vacuum:
         old = files.filter(pc.less(files.column("modified_ms"), now_ms - retention_ms))
         also = self._kept.versions_at(self._catalog.real_place, ref.location)
         newest = self._without_past(pinned.table, newest, now_ms - retention_ms, also)
+        occupy = partial(self._occupy_next, pinned.table, newest, now_ms - retention_ms)
         references = pinned.table.references(newest, now_ms - retention_ms, also)
         unneeded = old.filter(pc.invert(references.needed(_keys(old))))
         found = sort_files(unneeded, references.removed(_keys(unneeded)))
         report = TableVacuum(ref.name, newest.version, retention_ms / HOUR_MS)
-        report = self._files(report, found, store, references)
+        report = self._files(report, found, store, references, occupy)
         # Last: the entries say which files were removed.
         log = pinned.table.expired_log(newest, now_ms, retention_ms, also)
         if not self._options.dry_run:
@@ -231,16 +237,41 @@ class Vacuum:
                 return newest
             if self._options.dry_run:
                 return table.preview(newest, change)
-            # A commit without a slot never builds on one that may still be rolled back.
-            self._view.catalog.settle_up_to(newest.coordination.slot, self._view.meter)
-            txn = self._environment.new_id()
-            done = table.publish(newest, change, Author(txn, txn, self._environment.new_id()))
-            newest = done.snapshot
-            if isinstance(done, Published):
-                table.maintain(newest)
+            newest = self._publish(table, newest, change)
         return newest
 
-    def _files(self, report: TableVacuum, found: Sorted, store: Store, references: References) -> TableVacuum:
+    def _publish(self, table: Table, newest: Snapshot, change: Change) -> Snapshot:
+        """Try to publish a change of ours as the next version: that version, whichever client made it."""
+        # A commit without a slot never builds on one that may still be rolled back.
+        self._view.catalog.settle_up_to(newest.coordination.slot, self._view.meter)
+        txn = self._environment.new_id()
+        done = table.publish(newest, change, Author(txn, txn, self._environment.new_id()))
+        if isinstance(done, Published):
+            table.maintain(done.snapshot)
+        return done.snapshot
+
+    def _occupy_next(self, table: Table, newest: Snapshot, since_ms: int) -> None:
+        """Take the number that the client of a transaction whose uploads are deleted may be about to create:
+        it fell asleep after it had found the newest version, before the retention. When it wakes up it meets
+        another version, and looks for its uploads.
+
+        Nothing is needed where a later version has that number, where a slot has to decide, and where the
+        number is held by a marker.
+        """
+        coordination = newest.coordination
+        if coordination.exclusive or coordination.markers_in_log:
+            return
+        if table.written().get(newest.version, 0) < since_ms + AWAKE_MS:
+            self._publish(table, newest, Change(OCCUPY))
+
+    def _files(
+        self,
+        report: TableVacuum,
+        found: Sorted,
+        store: Store,
+        references: References,
+        occupy: Callable[[], None],
+    ) -> TableVacuum:
         """Delete the files that may go."""
         txns = pc.unique(found.orphans.column("txn")).to_pylist()
         since_ms = self._lake_now_ms - int(report.retention_hours * HOUR_MS)
@@ -248,6 +279,8 @@ class Vacuum:
         ended = of_transactions(found.orphans, (one.txn for one in dead))
         orphans, undecided = found.orphans.filter(ended), found.orphans.filter(pc.invert(ended))
         foreign = found.foreign if self._options.foreign else found.foreign.slice(0, 0)
+        if orphans.num_rows and not self._options.dry_run:
+            occupy()
         doomed = pa.concat_tables([found.expired, orphans.drop_columns(["txn"]), foreign])
         spared = self._delete(report.table, store, _keys(doomed).to_pylist(), references)
         if not self._options.dry_run:

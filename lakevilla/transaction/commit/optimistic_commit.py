@@ -50,7 +50,7 @@ def commit_change(
         settle(moved.pinned)
         premises.recheck([moved])
         author = Author(txn, attempt, environment.new_id())
-        match premises.publish(moved, author, partial(table.publish, base, pending.change, author)):
+        match premises.publish(partial(table.publish, base, pending.change, author)):
             case Published() as published:
                 return premises.confirm(moved, published, author)
             case Taken() as taken:

@@ -35,7 +35,7 @@ from lakevilla.formats.conditional_commit import NoAnswer
 from lakevilla.formats.identity import Recreated
 from lakevilla.formats.port import Published, Snapshot, Table
 from lakevilla.markers.records import VACUUM
-from lakevilla.model import Author, Change
+from lakevilla.model import Author
 from lakevilla.settle.lost_parts import INVERSE
 from lakevilla.settle.places import owner_of
 from lakevilla.settle.publish_walk import PublishedAt, walk
@@ -106,15 +106,13 @@ class Premises:
         if newest == pinned.snapshot.version:
             self._newest_at[pinned.ref.location] = newest, now
 
-    def publish(self, pending: TableChange, author: Author, send: Callable[[], Answer]) -> Answer:
+    def publish(self, send: Callable[[], Answer]) -> Answer:
         """Send the commit. Raises CommitUnknown if it stays unanswered.
 
         One whose client was suspended in it is sent again, because the suspension has used up the time for
         its tries: then a late copy finds the number taken. The lease is written first, so that what was
         uploaded stays for a copy that applies later. Any other answer says nothing about the first copy: it
-        may have been published, and its log entry cleaned up since. If vacuum has deleted the uploads, an
-        empty commit takes the number instead (Conflict): what is sent may be the last that the client can
-        send.
+        may have been published, and its log entry cleaned up since.
         """
         self._unanswered = None
         try:
@@ -124,42 +122,14 @@ class Premises:
                 raise
             self._unanswered = unknown
         try:
-            held = self._queues.write_lease() == VACUUM
-            is_closed = self._lost_uploads(pending, held) and self._takes_number(pending, author)
-            answer = None if is_closed else send()
+            self._queues.write_lease()
+            answer = send()
         except LakeVillaError as error:
             logger.info("transaction %s could not be sent again: %s", self._workspace.txn, error)
             raise self._unanswered from error
-        if answer is None:
-            raise _gone(pending, UPLOADS)
         if not isinstance(answer, Published):
             raise self._unanswered
         return answer
-
-    def _lost_uploads(self, pending: TableChange, held: bool) -> bool:
-        """Whether vacuum has deleted files of the commit, or is about to, because it `held` the lease."""
-        added = pending.change.added
-        return bool(added) and (held or bool(pending.pinned.table.missing(added)))
-
-    def _takes_number(self, pending: TableChange, author: Author) -> bool:
-        """Whether an empty commit has taken the number of ours, which is not in the log then, now or later.
-
-        It has the attempt of an inverse commit, so that no client takes it for the commit itself. A number
-        that had been used before, perhaps by the first copy, is given back. A marker in the log holds its
-        number, and is freed at the end of the transaction.
-        """
-        table, base = pending.pinned.table, pending.pinned.snapshot
-        if base.coordination.markers_in_log:
-            return False
-        change = Change("ROLLBACK", {"of": pending.change.operation}, inverse=True)
-        put = self._workspace.environment.new_id()
-        answer = table.publish(base, change, Author(author.txn, author.attempt + INVERSE, put))
-        if not isinstance(answer, Published):
-            return False
-        if table.retract(answer.snapshot.version, put):
-            assert self._unanswered is not None, "only an unanswered commit is replaced"
-            raise self._unanswered
-        return True
 
     def confirm(self, pending: TableChange, published: Published, author: Author) -> Snapshot:
         """Right after the commit: its version. Conflict if it builds on something that was deleted while
@@ -193,7 +163,11 @@ class Premises:
         snapshot, table = published.snapshot, pending.pinned.table
         # A marker held the number of a version that was filled.
         if not snapshot.coordination.markers_in_log and table.retract(snapshot.version, author.put):
-            raise self._unanswered or _gone(pending, f"log entries from {snapshot.version} on")
+            entries = f"log entries from {snapshot.version} on"
+            if self._unanswered is not None or published.doubtful:
+                # The first copy may have been published, and its log entry is one of those.
+                raise self._unanswered or _unknown(pending, author, snapshot.version, entries)
+            raise _gone(pending, entries)
         added = pending.change.added
         # The lease comes first: a vacuum that has not taken hold of the transaction yet finds it and stops,
         # and one that has may be about to delete.
@@ -312,6 +286,18 @@ def _is_needed(table: Table, files: Sequence[str]) -> bool:
 def moved_to(pending: TableChange, base: Snapshot) -> TableChange:
     """The change on a later version that was reached by following the log."""
     return replace(pending, pinned=replace(pending.pinned, snapshot=base))
+
+
+def _unknown(pending: TableChange, author: Author, version: int, what: str) -> CommitUnknown:
+    name = pending.pinned.ref.name
+    return CommitUnknown(
+        f"the outcome of transaction {author.txn} is unknown: the store did not answer when it was sent as "
+        f"version {version} of {name!r}, and {what} were cleaned up while its client was suspended. Look at "
+        "the data before you run it again",
+        table=name,
+        transaction=author.txn,
+        version=version,
+    )
 
 
 def _gone(pending: TableChange, what: str) -> Conflict:

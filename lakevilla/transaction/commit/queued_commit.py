@@ -66,8 +66,7 @@ class QueuedCommit:
             author = Author(
                 workspace.txn, self._redo.attempt, environment.new_id(), self._queues.ticket(pinned.ref)
             )
-            send = partial(self._queues.publish, pinned, change, author)
-            match self._parts.premises.publish(pending, author, send):
+            match self._parts.premises.publish(partial(self._queues.publish, pinned, change, author)):
                 case Published() as published:
                     return self._parts.premises.confirm(pending, published, author)
                 case Displaced(reason):

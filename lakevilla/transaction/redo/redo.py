@@ -86,10 +86,7 @@ class Redo:
 
     def _refuse_fenced(self, foreign: Sequence[Footprint], pinned: Pinned) -> None:
         for footprint in foreign:
-            # An inverse commit alone says that its attempt is not there, and never will be.
-            attempt = footprint.attempt or ""
-            is_other = attempt not in self._attempts and not attempt.endswith(INVERSE)
-            if footprint.txn == self._workspace.txn and is_other:
+            if footprint.txn == self._workspace.txn and footprint.attempt not in self._attempts:
                 raise Fenced(
                     f"transaction {self._workspace.txn} is committed already, as version {footprint.version} "
                     f"of {pinned.ref.name!r}, by another client that resumed it: do not run it again",

@@ -286,9 +286,7 @@ class Lives:
         if op is None:
             return "" if first or rows == before else f"changes rows, and no client did: {txn}", None
         if attempt.endswith(INVERSE):
-            taken_back = attempt.removesuffix(INVERSE)
-            if rows == before and (taken_back in life.empty or taken_back not in life.attempts):
-                # One that is not there has its number taken, so that it will never be there.
+            if rows == before and attempt.removesuffix(INVERSE) in life.empty:
                 return "", None
             for name, changes in op.value.items():
                 is_of = self._is_of(life.root, name)

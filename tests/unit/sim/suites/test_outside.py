@@ -47,6 +47,10 @@ KEPT = [
     pytest.param("delta", 50747, id="version-without-its-files-rolled-back", marks=pytest.mark.long),
     pytest.param("delta", 50768, id="repeated-publish-took-a-number-that-was-just-cleaned-up"),
     pytest.param("delta", 50671, id="commit-applied-and-cleaned-up-while-its-client-slept"),
+    pytest.param(
+        "delta", 100525, id="first-copy-cleaned-up-before-the-second-applied", marks=pytest.mark.long
+    ),
+    pytest.param("delta", 101492, id="late-copy-of-a-helper-over-a-cleaned-log", marks=pytest.mark.long),
     pytest.param("delta", 50380, id="lake-deleted-before-its-entry-was-settled", marks=pytest.mark.long),
     pytest.param("delta", 30000, id="notice-in-a-deleted-lake-unanswered", marks=pytest.mark.long),
     pytest.param("delta", 30029, id="slept-until-the-table-was-recreated", marks=pytest.mark.long),
