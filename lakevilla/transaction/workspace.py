@@ -16,6 +16,7 @@ from lakevilla.errors import InvalidInput, Unsupported
 from lakevilla.formats.port import Snapshot
 from lakevilla.model import Change, ReadSet
 from lakevilla.predicates import Predicate
+from lakevilla.settle.row_facts import RowReader
 from lakevilla.sql.parser import parse_expression
 from lakevilla.sql.statements import TableName
 from lakevilla.store import keys
@@ -68,6 +69,8 @@ class Workspace:
         self._before_change: BeforeChange = _nothing
         self._guarantees = guarantees
         self.uploads = Uploads(environment)
+        self.rows = RowReader()
+        """Reads rows for decisions about commits that came first."""
         self.instant = PinnedInstant(catalog, environment, self.meter) if guarantees.isolates else None
         """The instant at which all tables are seen, for a transaction with isolation."""
         self._lock = Lock()

@@ -56,7 +56,7 @@ class Redo:
             return
         self.moves += 1
         self.halfway = True
-        is_valid = conflict_of(self._operations, foreign) is None
+        is_valid = conflict_of(self._workspace, self._operations, foreign) is None
         self._move_to({place: between[place][-1].snapshot for place in foreign})
         replay = Replay(self._workspace, {} if is_valid else foreign, self._before_change)
         replay.run(self._operations)
@@ -67,12 +67,12 @@ class Redo:
 
     def conflicts(self, between: Mapping[str, Sequence[Taken]]) -> bool:
         """Whether one of these commits concerns an operation."""
-        return conflict_of(self._operations, _footprints(between)) is not None
+        return conflict_of(self._workspace, self._operations, _footprints(between)) is not None
 
     def refuse_conflicts(self, between: Mapping[str, Sequence[Taken]]) -> None:
         """Without recovery: Conflict if one of these commits concerns an operation."""
         foreign = _footprints(between)
-        found = conflict_of(self._operations, foreign)
+        found = conflict_of(self._workspace, self._operations, foreign)
         if found is not None:
             operation, place, hit = found
             name = self._workspace.base(place).ref.name
