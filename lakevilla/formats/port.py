@@ -308,9 +308,9 @@ class FormatTable(Protocol[S]):
         gives. On a version where other rows of them are deleted, `publish` and `preview` delete both."""
         ...
 
-    def inverse(self, base: S, change: Change, txn: str) -> Change:
-        """The change that undoes this one, which the transaction published on `base`: its files go, those
-        that it removed come back."""
+    def inverse(self, base: S, change: Change, author: Author) -> Change:
+        """The change that undoes this one, which this author published on `base`: its files go, those that it
+        removed come back."""
         ...
 
     def restore(self, now: S, then: S) -> Change:

@@ -193,7 +193,7 @@ class CommitSettler:
         published = walked.outcome
         author = self._author(self.attempt + INVERSE)
         try:
-            inverse = walked.table.inverse(published.before, walked.change, self.txn)
+            inverse = walked.table.inverse(published.before, walked.change, self._author(self.attempt))
             result = walk(walked.table, published.after, inverse, author, self.environment.new_id)
         except FOR_GOOD as error:
             return str(error)

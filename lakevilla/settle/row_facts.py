@@ -10,14 +10,16 @@ from lakevilla.conflicts.files import Hit, decide_conflict
 from lakevilla.conflicts.rows import NO_FACTS, RowFacts, questions_of
 from lakevilla.errors import Corrupt, Unsupported
 from lakevilla.files.bitmaps import Positions
-from lakevilla.files.row_test import may_hold
 from lakevilla.formats.port import Snapshot, Table
 from lakevilla.model import Change, DataFile, Deletes, Footprint, Shrunk
 from lakevilla.predicates import ANYTHING, Predicate
+from lakevilla.settle.row_test import may_hold
 
 EXACT_BYTES = 16 * 1024 * 1024
 """So many bytes of data files are read at most to decide about one commit. Larger files that bounds do not
 exclude are a conflict, as without this test: to run the statement again costs no more than to read them."""
+EXACT_FILES = 32
+"""And so many files, each of which costs a request or two."""
 
 
 @dataclass
@@ -61,15 +63,17 @@ class RowReader:
         apart = frozenset(
             name for name in asked.apart if name in taken and self._is_apart(ours, name, taken[name])
         )
-        read = change.read.predicates
-        reading = _Reading(self, table, base, read)
-        unread = frozenset(
-            name for name in asked.unread if name in taken and not reading.holds(files[name], taken[name])
-        )
         known = frozenset(taken)
         added = {i for i in asked.added if theirs.file_of(i) not in known}
+        if not self.tests_files or decide_conflict(
+            change, theirs, RowFacts(known, apart, known, asked.added)
+        ):
+            # No file can change the answer.
+            return RowFacts(known, apart)
+        reading = _Reading(self, table, base, change.read.predicates)
         found = {f.identity: f for f in theirs.added.files(ANYTHING) if f.identity in added} if added else {}
-        unmatched = frozenset(i for i in sorted(found) if not reading.holds(found[i], None))
+        unread = reading.without_hits({name: (files[name], taken[name]) for name in asked.unread & known})
+        unmatched = reading.without_hits({identity: (file, None) for identity, file in found.items()})
         return RowFacts(known, apart, unread, unmatched)
 
     def _taken(self, pair: Shrunk) -> Positions | None:
@@ -109,19 +113,27 @@ class _Reading:
     table: Table
     base: Snapshot
     read: Sequence[Predicate]
-    left: int = EXACT_BYTES
+    bytes_left: int = EXACT_BYTES
+    files_left: int = EXACT_FILES
 
-    def holds(self, file: DataFile, positions: Positions | None) -> bool:
-        """Whether one of these rows, or of all living ones, may satisfy what was read."""
-        if not self.reader.tests_files:
-            return True
+    def without_hits(self, rows: Mapping[str, tuple[DataFile, Positions | None]]) -> frozenset[str]:
+        """Of these rows of files, or all living ones, those of which none may satisfy what was read. One that
+        may is a conflict: then the others do not matter."""
+        found: list[str] = []
+        for name, (file, positions) in sorted(rows.items(), key=lambda item: item[0]):
+            if self._holds(file, positions):
+                break
+            found.append(name)
+        return frozenset(found)
+
+    def _holds(self, file: DataFile, positions: Positions | None) -> bool:
         rows = None if positions is None else positions.tobytes()
         key = (self.base.table_id, file.key, file.identity, rows, tuple(self.read))
         known = self.reader._tests.get(key)
         if known is not None:
             return known
-        self.left -= file.size
-        if self.left < 0:
+        self.bytes_left, self.files_left = self.bytes_left - file.size, self.files_left - 1
+        if self.bytes_left < 0 or self.files_left < 0:
             return True
         columns = self.base.partition_columns
         try:

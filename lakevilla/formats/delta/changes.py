@@ -23,19 +23,19 @@ from lakevilla.predicates import ANYTHING
 _NOBODY = Author("", "", "")
 
 
-def unpublished(base: DeltaSnapshot, change: Change, now_ms: int, txn: str | None = None) -> Commit:
-    """The change as the entry after `base`; with the transaction, as it publishes it."""
-    return commit_of(base.version + 1, _actions(base, onto(base, change, txn).change, now_ms))
+def unpublished(base: DeltaSnapshot, change: Change, now_ms: int, author: Author | None = None) -> Commit:
+    """The change as the entry after `base`; with its author, as it is published."""
+    return commit_of(base.version + 1, _actions(base, onto(base, change, author).change, now_ms))
 
 
-def inverse(base: DeltaSnapshot, change: Change, now_ms: int, txn: str) -> Change:
-    """The change that undoes this one, which the transaction published on `base`.
+def inverse(base: DeltaSnapshot, change: Change, now_ms: int, author: Author) -> Change:
+    """The change that undoes this one, which this author published on `base`.
 
     Restored files have no statistics, because a `remove` action has none; but those with a deletion vector
     have them as before, because every `add` with a vector must. Rows that came after the table was replaced
     do not fit its old columns: they prevent the inverse.
     """
-    commit = unpublished(base, change, now_ms, txn)
+    commit = unpublished(base, change, now_ms, author)
     root = base.store.url
     masked = {identity_of(remove) for remove in commit.removes if remove.get("deletionVector")}
     statistics = statistics_of(base.state, masked)

@@ -5,8 +5,8 @@ where the file has another vector, the file goes with that one and comes again w
 the change. So the change itself, and the records that hold it, stay what they were on the version that it was
 computed on: what is published is a function of the change and of the version below it.
 
-A merged vector has the name of its content, in the folder of the transaction: whichever client publishes the
-change on this version, or computes its inverse, names the same file with the same bytes.
+A merged vector has the name of its content and of the attempt, in the folder of the transaction: whichever
+client publishes the change on this version, or computes its inverse, names the same file with the same bytes.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ from lakevilla.formats.delta.files.deletion_vectors import (
 from lakevilla.formats.delta.log.entry import identity_of
 from lakevilla.formats.delta.log.replay import LiveBlock
 from lakevilla.formats.delta.snapshot import DeltaSnapshot, entries_of
-from lakevilla.model import Change, DataFile, Shrunk, WrittenFile
+from lakevilla.model import Author, Change, DataFile, Shrunk, WrittenFile
 from lakevilla.store import keys
 
 Entry = Mapping[str, Any]
@@ -62,11 +62,11 @@ def pairs(change: Change) -> list[tuple[DataFile, WrittenFile]]:
     return [(file, again[file.key]) for file in change.removed if file.key in again]
 
 
-def onto(base: DeltaSnapshot, change: Change, txn: str | None = None) -> Rebased:
+def onto(base: DeltaSnapshot, change: Change, author: Author | None = None) -> Rebased:
     """The change as the version after `base` holds it.
 
-    Without a transaction nothing will be published: then merged vectors need no file. Corrupt if a file is
-    not there, of which the change deletes rows: no rule lets a change come here.
+    Without an author nothing will be published: then merged vectors need no file. Corrupt if a file is not
+    there, of which the change deletes rows: no rule lets a change come here.
     """
     old = [(gone, come) for gone, come in pairs(change) if gone.identity not in base.state.added]
     if not old:
@@ -86,7 +86,7 @@ def onto(base: DeltaSnapshot, change: Change, txn: str | None = None) -> Rebased
     if not moved:
         return Rebased(change)
     merged = [_merged(base, *each) for each in moved]
-    stored = inline_vectors(merged) if txn is None else _stored(merged, txn)
+    stored = inline_vectors(merged) if author is None else _stored(merged, author)
     removed = {gone.identity: _file(gone, entry) for gone, _, entry in moved}
     added = {
         come.key: replace(come, entry={**come.entry, "deletionVector": vector})
@@ -111,12 +111,12 @@ def _merged(base: DeltaSnapshot, gone: DataFile, come: WrittenFile, now: Entry) 
     return np.union1d(live, np.setdiff1d(after, before))
 
 
-def _stored(merged: Sequence[Positions], txn: str) -> StoredVectors:
-    digest = hashlib.sha256()
+def _stored(merged: Sequence[Positions], author: Author) -> StoredVectors:
+    digest = hashlib.sha256(author.attempt.encode())
     for rows in merged:
         data = encode_bitmap(rows)
         digest.update(len(data).to_bytes(8, "big") + data)
-    return store_vectors(merged, keys.vector_folder(txn), digest.hexdigest()[:32])
+    return store_vectors(merged, keys.vector_folder(author.txn), digest.hexdigest()[:32])
 
 
 def _file(gone: DataFile, entry: Entry) -> DataFile:

@@ -220,8 +220,8 @@ class DeltaTable:
     def shrunk(self, base: DeltaSnapshot, change: Change) -> Mapping[str, Callable[[], Shrunk]]:
         return shrunk_by(change, base)
 
-    def inverse(self, base: DeltaSnapshot, change: Change, txn: str) -> Change:
-        return inverse(base, change, self._environment.now_ms(), txn)
+    def inverse(self, base: DeltaSnapshot, change: Change, author: Author) -> Change:
+        return inverse(base, change, self._environment.now_ms(), author)
 
     def restore(self, now: DeltaSnapshot, then: DeltaSnapshot) -> Change:
         return restore(now, then)

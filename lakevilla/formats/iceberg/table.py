@@ -199,7 +199,7 @@ class IcebergTable:
         """Changes rewrite files."""
         return {}
 
-    def inverse(self, base: IcebergSnapshot, change: Change, txn: str) -> Change:  # noqa: ARG002
+    def inverse(self, base: IcebergSnapshot, change: Change, author: Author) -> Change:  # noqa: ARG002
         return changes.inverse(base, change)
 
     def restore(self, now: IcebergSnapshot, then: IcebergSnapshot) -> Change:

@@ -56,6 +56,8 @@ class Redo:
             return
         self.moves += 1
         self.halfway = True
+        # Vectors of our own are read to be compared and merged.
+        self._workspace.uploads.finish()
         is_valid = conflict_of(self._workspace, self._operations, foreign) is None
         self._move_to({place: between[place][-1].snapshot for place in foreign})
         replay = Replay(self._workspace, {} if is_valid else foreign, self._before_change)
@@ -67,11 +69,16 @@ class Redo:
 
     def conflicts(self, between: Mapping[str, Sequence[Taken]]) -> bool:
         """Whether one of these commits concerns an operation."""
-        return conflict_of(self._workspace, self._operations, _footprints(between)) is not None
+        foreign = _footprints(between)
+        if foreign:
+            self._workspace.uploads.finish()
+        return conflict_of(self._workspace, self._operations, foreign) is not None
 
     def refuse_conflicts(self, between: Mapping[str, Sequence[Taken]]) -> None:
         """Without recovery: Conflict if one of these commits concerns an operation."""
         foreign = _footprints(between)
+        if foreign:
+            self._workspace.uploads.finish()
         found = conflict_of(self._workspace, self._operations, foreign)
         if found is not None:
             operation, place, hit = found

@@ -20,7 +20,7 @@ def _open(path: Path, *, vectors: bool = True) -> lv.Lake:
 
 @pytest.fixture
 def lake(tmp_path: Path) -> lv.Lake:
-    """A lake with a table of one file with vectors, `t`, and a small one beside it."""
+    """A lake with a table that has one file and deletion vectors, `t`, and a small table."""
     lake = _open(tmp_path)
     lake.create("t", pa.table({"id": list(range(COUNT)), "v": [0] * COUNT}))
     lake.create("other", pa.table({"id": [1], "v": [0]}))

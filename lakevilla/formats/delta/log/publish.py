@@ -57,7 +57,7 @@ def publish(
 
 def prepare(store: Store, base: DeltaSnapshot, change: Change, author: Author, now_ms: int) -> list[Action]:
     """The actions of the version after `base`, with what they name uploaded."""
-    rebased = onto(base, change, author.txn)
+    rebased = onto(base, change, author)
     if rebased.upload is not None:
         store.put(*rebased.upload)
     return actions_of(rebased.change, author, context_of(base), now_ms)
