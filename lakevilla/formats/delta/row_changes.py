@@ -46,7 +46,7 @@ class Rebased:
 def shrunk_by(change: Change, base: DeltaSnapshot) -> dict[str, Callable[[], Shrunk]]:
     """The files that stay while the change deletes rows of them, by path; `base` knows where vectors are."""
     return {
-        str(removed.entry["path"]): lambda removed=removed, added=added: Shrunk(  # type: ignore[misc]
+        _path(removed): lambda removed=removed, added=added: Shrunk(  # type: ignore[misc]
             replace(removed, deletes=_deletes(removed.entry, base)),
             replace(removed, identity=identity_of(added.entry), deletes=_deletes(added.entry, base)),
         )
@@ -68,26 +68,29 @@ def onto(base: DeltaSnapshot, change: Change, author: Author | None = None) -> R
     Without an author nothing will be published: then merged vectors need no file. Corrupt if a file is not
     there, of which the change deletes rows: no rule lets a change come here.
     """
-    old = [(gone, come) for gone, come in pairs(change) if gone.identity not in base.state.added]
-    if not old:
+    old = [file for file in change.removed if file.identity not in base.state.added]
+    if not old or not base.has_deletes:
         return Rebased(change)
-    live = _live(base, {str(gone.entry["path"]) for gone, _ in old})
+    live = _live(base, {_path(file) for file in old})
+    again = {come.key: come for _, come in pairs(change)}
+    removed: dict[str, DataFile] = {}
     moved: list[tuple[DataFile, WrittenFile, Entry]] = []
-    for gone, come in old:
-        found = live.get(str(gone.entry["path"]), [])
-        if not any(identity_of(entry) == gone.identity for entry in found):
-            if len(found) != 1:
-                raise Corrupt(
-                    f"{gone.key}, of which {change.operation} deletes rows, is not a file of version "
-                    f"{base.version}",
-                    version=base.version,
-                )
-            moved.append((gone, come, found[0]))
-    if not moved:
-        return Rebased(change)
+    for gone in old:
+        found = live.get(_path(gone), [])
+        if any(identity_of(entry) == gone.identity for entry in found):
+            continue
+        if gone.key in again and len(found) != 1:
+            raise Corrupt(
+                f"{gone.key}, of which {change.operation} deletes rows, is not a file of version "
+                f"{base.version}",
+                version=base.version,
+            )
+        if len(found) == 1:
+            # A file that goes as a whole: an earlier statement of the transaction has deleted rows of it.
+            removed[gone.identity] = _file(gone, found[0])
+            moved += [(gone, again[gone.key], found[0])] if gone.key in again else []
     merged = [_merged(base, *each) for each in moved]
     stored = inline_vectors(merged) if author is None else _stored(merged, author)
-    removed = {gone.identity: _file(gone, entry) for gone, _, entry in moved}
     added = {
         come.key: replace(come, entry={**come.entry, "deletionVector": vector})
         for (_, come, _), vector in zip(moved, stored.vectors, strict=True)
@@ -117,6 +120,10 @@ def _stored(merged: Sequence[Positions], author: Author) -> StoredVectors:
         data = encode_bitmap(rows)
         digest.update(len(data).to_bytes(8, "big") + data)
     return store_vectors(merged, keys.vector_folder(author.txn), digest.hexdigest()[:32])
+
+
+def _path(file: DataFile) -> str:
+    return str(file.entry["path"])
 
 
 def _file(gone: DataFile, entry: Entry) -> DataFile:

@@ -267,3 +267,19 @@ def test_vectors_in_files_are_merged_into_one(
     assert state(_open(tmp_path)) == with_rows({}, gone=(*ours, *theirs, 199))
     lake.vacuum()
     assert state(_open(tmp_path)) == with_rows({}, gone=(*ours, *theirs, 199))
+
+
+@pytest.mark.parametrize("features", RECOVERING)
+def test_redone_statement_that_rewrites_a_file_removes_it_as_it_is_then(
+    tmp_path: Path, features: lv.Features
+) -> None:
+    """The first statement stands, and its file has another vector by the time that the second removes it."""
+    lake, second = _open(tmp_path), _open(tmp_path)
+    lake.create("t", pa.table({"id": [0, 1, 2, 3], "v": [0] * 4}))
+    with lake.transaction(features) as tx:
+        tx.sql("UPDATE t SET v = 1 WHERE id = 2")
+        tx.sql("UPDATE t SET v = v + 1 WHERE id = 1 OR v = 5")
+        second.sql("UPDATE t SET v = 5 WHERE id = 3")
+    assert tx.receipt is not None
+    assert tx.receipt.redone == 1
+    assert state(lake) == state(_open(tmp_path)) == {0: 0, 1: 1, 2: 1, 3: 6}
