@@ -77,7 +77,7 @@ class Workspace:
         self._places: dict[str, str] = {}
         self._bases: dict[str, Pinned] = {}
         self._views: dict[str, Snapshot] = {}
-        self._unseen: dict[str, list[Change]] = {}  # Appends that no statement has looked for yet.
+        self._unseen: dict[str, list[Change]] = {}  # Changes that no statement has looked for yet.
         self._rewritten: set[str] = set()
         self._targets: set[str] = set()  # Where statements change tables.
         self._guessed: str | None = None
@@ -293,12 +293,14 @@ class Workspace:
             self._unseen.pop(location, None)
             self._rewritten.discard(location)
 
-    def write(self, location: str, change: Change) -> None:
-        """Add a change to what the next statements see of the table."""
+    def write(self, location: str, change: Change, *, again: bool = False) -> None:
+        """Add a change to what the next statements see of the table; `again` if they have seen it before, on
+        an older version."""
         if change.added or change.removed:
             self._rewritten.add(location)
         # Values of partitions are checked where files become entries of the log: that must not come later.
-        if change.blind and not self._bases[location].snapshot.partitioning.fields:
+        # What is shown again was checked, and may not be looked at before the commit.
+        if again or (change.blind and not self._bases[location].snapshot.partitioning.fields):
             self._unseen.setdefault(location, []).append(change)
         else:
             self.view(location)

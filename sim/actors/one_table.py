@@ -52,9 +52,13 @@ def append_to_list(session: Session, random: Random) -> None:
 
 
 def increment(session: Session, random: Random) -> None:
-    """Add to one register, or to all from some key on."""
+    """Add to one register, or to all from some key on; where rows of one file do not conflict, also to those
+    from some value on, which others bring there."""
     key, value = random.randrange(KEYS), 3 + _next(session)
     action, operator = random.choice((("increment", "="), ("increment-from", ">=")))
+    if session.client.formats.merge_on_read and random.random() < 0.5:
+        _increment_high(session, random.randrange(3 * value), value)
+        return
     change(
         session,
         "registers",
@@ -62,6 +66,18 @@ def increment(session: Session, random: Random) -> None:
         key,
         value,
         lambda tx: tx.update("registers", set={"v": f"v + {value}"}, where=f"k {operator} {key}"),
+    )
+
+
+def _increment_high(session: Session, least: int, value: int) -> None:
+    where = f"v >= {least}"
+    change(
+        session,
+        "registers",
+        "increment-high",
+        least,
+        value,
+        lambda tx: tx.update("registers", set={"v": f"v + {value}"}, where=where),
     )
 
 

@@ -22,12 +22,7 @@ BUGS: dict[str, Plant] = {}
 """Every bug by its name."""
 
 SUITES = {
-    "commit-that-shrinks-files-brings-no-rows": "recovery",
-    "later-vector-is-another-file": "recovery",
-    "merged-vector-is-kept-for-the-next-version": "recovery",
-    "merged-vector-forgets-the-rows-of-others": "recovery",
     "rows-that-were-read-are-not-tested": "recovery",
-    "same-row-counts-as-another": "recovery",
     "statement-does-not-wait-for-its-vectors": "recovery",
     "undone-file-comes-back-without-its-vector": "tables",
     "vacuum-does-not-know-vectors": "world",

@@ -91,7 +91,7 @@ class Replay:
             # A file that goes and comes again, with more of its rows deleted, was not uploaded.
             masked = {file.key for file in change.removed}
             self.saved_bytes += sum(file.size for file in change.added if file.key not in masked)
-        operation.show(self._workspace)
+        operation.show(self._workspace, again=True)
 
     def _redo(self, operation: Operation, location: str, hit: Hit) -> None:
         workspace = self._workspace

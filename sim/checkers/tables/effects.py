@@ -45,6 +45,8 @@ def _after(step: Operation | Step, rows: list[Row]) -> list[Row]:
             return [{**r, "v": r["v"] + step.value} if r["k"] == step.key else r for r in rows]
         case "increment-from":
             return [{**r, "v": r["v"] + step.value} if r["k"] >= step.key else r for r in rows]
+        case "increment-high":
+            return [{**r, "v": r["v"] + step.value} if r["v"] >= step.key else r for r in rows]
         case "set":
             return [{**r, "v": step.value} if r["k"] == step.key else r for r in rows]
         case "count-insert":

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -19,15 +19,19 @@ from lakevilla.predicates import ANYTHING, Predicate
 
 @dataclass(frozen=True)
 class AddedFiles:
-    """The files that an entry added: a table that holds only them, so that pruning is the snapshot's."""
+    """The files that an entry added: a table that holds only them, so that pruning is the snapshot's. Answers
+    are kept: one decision asks more than once."""
 
     alone: DeltaSnapshot
+    _known: dict[Predicate, list[DataFile]] = field(default_factory=dict, compare=False, repr=False)
 
     def matching(self, predicate: Predicate) -> Sequence[str]:
         return [file.identity for file in self.files(predicate)]
 
     def files(self, predicate: Predicate) -> Sequence[DataFile]:
-        return self.alone.files(predicate)
+        if predicate not in self._known:
+            self._known[predicate] = self.alone.files(predicate)
+        return self._known[predicate]
 
 
 def footprint_of(commit: Commit, before: DeltaSnapshot) -> Footprint:
