@@ -96,7 +96,12 @@ def append_blindly(session: Session, random: Random) -> None:
 
 
 def delete_part(session: Session, random: Random) -> None:
+    """Delete the rows of a part; where rows of one file do not conflict, or change them: a row that others
+    delete meanwhile must not come back."""
     part = random.randrange(PARTS)
+    if session.client.formats.merge_on_read and random.random() < 0.5:
+        _renumber_part(session, part, 10_000 * (1 + _next(session)))
+        return
     change(
         session,
         "blind",
@@ -104,6 +109,17 @@ def delete_part(session: Session, random: Random) -> None:
         part,
         _next(session),
         lambda tx: tx.delete("blind", where=f"part = {part}"),
+    )
+
+
+def _renumber_part(session: Session, part: int, value: int) -> None:
+    change(
+        session,
+        "blind",
+        "renumber",
+        part,
+        value,
+        lambda tx: tx.update("blind", set={"op": f"op + {value}"}, where=f"part = {part}"),
     )
 
 

@@ -53,6 +53,8 @@ def _after(step: Operation | Step, rows: list[Row]) -> list[Row]:
             return [*rows, {"n": len(rows), "op": step.value}]
         case "delete":
             return [r for r in rows if r["part"] != step.key]
+        case "renumber":
+            return [{**r, "op": r["op"] + step.value} if r["part"] == step.key else r for r in rows]
         case "overwrite":
             return [r for r in rows if r["part"] != step.key] + list(step.value)
         case "set-properties":

@@ -98,6 +98,18 @@ def test_later_commits_are_met_under_the_vector_that_the_file_has_then(
 
 
 @pytest.mark.parametrize("features", RECOVERING)
+def test_row_that_the_second_of_two_commits_deleted_does_not_come_back(
+    lake: lv.Lake, second: lv.Lake, features: lv.Features
+) -> None:
+    """The second one finds the file under another vector than the transaction did, and adds no row."""
+    with lake.transaction(features) as tx:
+        tx.sql("UPDATE t SET v = v + 1 WHERE id = 5")
+        second.sql("UPDATE t SET v = 2 WHERE id = 7")
+        second.sql("DELETE FROM t WHERE id = 5")
+    assert state(lake) == with_rows({7: 2}, gone=(5,))
+
+
+@pytest.mark.parametrize("features", RECOVERING)
 def test_row_that_comes_into_the_predicate_is_changed_too(
     lake: lv.Lake, second: lv.Lake, features: lv.Features
 ) -> None:
