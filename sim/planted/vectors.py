@@ -35,6 +35,7 @@ _DELTA = "lakevilla.formats.delta"
 _ROW_FACTS = "lakevilla.settle.row_facts"
 _write = DeltaRowMasks.write
 _appeared = conflict_rules._appeared
+_lost = conflict_rules._lost
 _onto = row_changes.onto
 
 
@@ -104,10 +105,11 @@ def same_row_counts_as_another(*_: object) -> bool:
     return True
 
 
-@_bug(f"{_DELTA}.log.footprint.file_of")
-def later_vector_is_another_file(identity: str) -> str:
+@_bug("lakevilla.conflicts.files._lost")
+def later_vector_is_another_file(change: Change, theirs: Footprint, facts: RowFacts) -> Hit | None:
     """Files go by path and vector: the second commit that deletes rows of a file is not recognised."""
-    return identity
+    touched = change.read.files | {file.identity for file in change.removed}
+    return _lost(change, theirs, facts) if touched & theirs.removed else None
 
 
 @_bug("lakevilla.conflicts.files._appeared")

@@ -1,4 +1,4 @@
-"""Rows of one file in the walk of a decided commit: others change rows between its slot and its publishing."""
+"""Rows of one file in the walk of a decided commit: others change rows between slot and publishing."""
 
 from collections.abc import Callable
 from pathlib import Path
