@@ -117,7 +117,7 @@ def _concerned(
     living: Iterable[Manifest],
     shadowed: set[str] | None,
 ) -> Iterator[Entry]:
-    """The data files of a version that may be others, or have other deletes, than in the version beside
+    """The data files of a version that may be others, or have other deletes, than in the other
     it."""
     data = [manifest for manifest in living if manifest.is_data]
     if shadowed is None or shadowed:
