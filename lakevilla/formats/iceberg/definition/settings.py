@@ -24,11 +24,12 @@ _RESERVED = frozenset(
     }
 )
 _METADATA_PATH = "write.metadata.path"
+_METADATA_CODEC = "write.metadata.compression-codec"
 
 
 def check_properties(properties: Mapping[str, str]) -> None:
     """InvalidInput for what a user may not set so. What Iceberg does not know belongs to the user."""
-    for name in properties:
+    for name, value in properties.items():
         if name.startswith(CONSTRAINT):
             raise no_constraints(name.removeprefix(CONSTRAINT))
         if name.lower().startswith("delta."):
@@ -40,6 +41,12 @@ def check_properties(properties: Mapping[str, str]) -> None:
         if name == _METADATA_PATH:
             raise InvalidInput(
                 f"cannot set {name!r}: the metadata of a table without a catalog must be below its root"
+            )
+        if name == _METADATA_CODEC and value.lower() != "none":
+            # Another client would follow it, and we would make the same version under the name as before.
+            raise InvalidInput(
+                f"cannot set {name!r} to {value!r}: the codec is part of the names of metadata files, and "
+                "LakeVilla keeps the one that the table has. Leave it out"
             )
     check_own(properties)
     try:
