@@ -118,7 +118,7 @@ def _concerned(
     shadowed: set[str] | None,
 ) -> Iterator[Entry]:
     """The data files of a version that may be others, or have other deletes, than in the other
-    it."""
+    version."""
     data = [manifest for manifest in living if manifest.is_data]
     if shadowed is None or shadowed:
         snapshot.reader.load(data)
