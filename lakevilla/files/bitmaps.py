@@ -96,9 +96,11 @@ def _decode_container(data: bytes, position: int, cardinality: int, run: bool) -
     if run:
         (count,) = struct.unpack_from("<H", data, position)
         pairs = np.frombuffer(data, "<u2", count * 2, position + 2).reshape(-1, 2).astype(np.int64)
-        ranges = [np.arange(start, start + length + 1) for start, length in pairs.tolist()]
-        values = np.concatenate(ranges) if ranges else np.empty(0, dtype=np.int64)
-        return values.astype(np.int64), position + 2 + count * 4
+        lengths = pairs[:, 1] + 1
+        ends = np.cumsum(lengths)
+        # Each run's start, less the values before it, plus the number of every value.
+        values = np.repeat(pairs[:, 0] - (ends - lengths), lengths) + np.arange(lengths.sum())
+        return values, position + 2 + count * 4
     if cardinality > _ARRAY_VALUES:
         bits = np.unpackbits(np.frombuffer(data, np.uint8, _BITMAP_BYTES, position), bitorder="little")
         return np.flatnonzero(bits).astype(np.int64), position + _BITMAP_BYTES

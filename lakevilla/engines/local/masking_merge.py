@@ -6,7 +6,7 @@ is decided twice. Files of which most rows go are rewritten, as MERGE does it el
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -96,7 +96,7 @@ class MaskingMerge(Merge):
         self.change.masked.append(hit.deleted_rows)
         self.updated += int(updated.sum())
         self.deleted += int((~updated).sum())
-        return replace(hit, rows=hit.rows[updated]), acting.take(updated)
+        return hit.only(updated), acting.take(updated)
 
     def _new(self, fresh: Sequence[tuple[Hits, _Acting]], computing: NewRows) -> pa.Table:
         names = [output.sql for output in self.change.relation.outputs]

@@ -24,7 +24,7 @@ from lakevilla.engines.port import Rewritten, Source
 from lakevilla.environment import Environment
 from lakevilla.files.bitmaps import Positions
 from lakevilla.files.deleted_rows import DeletedRows, is_worth_keeping
-from lakevilla.files.reader import OpenedFile, open_file
+from lakevilla.files.reader import Flags, OpenedFile, open_file
 from lakevilla.model import Counts, DataFile
 from lakevilla.predicates import Predicate
 from lakevilla.sql.expressions.predicate_extraction import columns_in, predicate_of
@@ -36,11 +36,13 @@ Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 @dataclass(frozen=True)
 class Hits:
-    """Rows of one file that a statement found: their positions, sorted and distinct."""
+    """Rows of one file that a statement found: their positions, sorted and distinct, and those of their
+    columns that were read to find them."""
 
     file: DataFile
     opened: OpenedFile
     rows: Positions
+    known: pa.Table
 
     @property
     def keep_file(self) -> bool:
@@ -50,25 +52,37 @@ class Hits:
     def deleted_rows(self) -> DeletedRows:
         return DeletedRows(self.file, self.rows, self.opened.rows)
 
+    def only(self, flags: Flags) -> "Hits":
+        """Those of the rows that have a flag."""
+        return replace(self, rows=self.rows[flags], known=self.known.filter(pa.array(flags)))
+
+    def whole(self, schema: pa.Schema) -> pa.Table:
+        """All columns of the rows."""
+        known = set(self.known.schema.names)
+        rest = projected(schema, [name for name in schema.names if name not in known])
+        read = self.opened.at(rest, self.rows) if len(rest) else self.known
+        columns = [(self.known if name in known else read).column(name) for name in schema.names]
+        return pa.Table.from_arrays(columns, schema=schema)
+
 
 @dataclass(frozen=True)
 class Portion:
     """Some columns of some files, as one table in which `ROW` numbers the rows."""
 
-    files: Sequence[DataFile]
-    opened: Sequence[OpenedFile]
-    starts: Numbers
-    positions: Positions
+    placed: Sequence[Placed]
     table: pa.Table
 
     def hits(self, rows: Numbers) -> list[Hits]:
         """These rows, which are sorted and distinct, by the files that hold them, in the same order."""
-        edges = np.searchsorted(rows, self.starts)
-        return [
-            Hits(file, opened, self.positions[rows[first:last]])
-            for file, opened, first, last in zip(self.files, self.opened, edges[:-1], edges[1:], strict=True)
-            if last > first
-        ]
+        found, start = [], 0
+        for file, opened, table, positions in self.placed:
+            first, last = np.searchsorted(rows, (start, start + len(positions)))
+            if last > first:
+                flags = np.zeros(len(positions), dtype=np.bool_)
+                flags[rows[first:last] - start] = True
+                found.append(Hits(file, opened, positions[flags], table.filter(pa.array(flags))))
+            start += len(positions)
+        return found
 
 
 def narrowed(relation: Relation, schema: pa.Schema) -> tuple[Relation, Reference]:
@@ -86,13 +100,8 @@ def portions(
     names = [reference.columns[name] for name in reference.needed]
     for chunk in placed(change.environment, change.source, files, wanted, predicate):
         rows = inward(pa.concat_tables([table for _, _, table, _ in chunk]), names)
-        yield Portion(
-            [file for file, _, _, _ in chunk],
-            [opened for _, opened, _, _ in chunk],
-            np.cumsum([0, *(len(positions) for _, _, _, positions in chunk)]),
-            np.concatenate([positions for _, _, _, positions in chunk]),
-            rows.append_column(ROW, pa.array(np.arange(rows.num_rows, dtype=np.int64))),
-        )
+        numbered = rows.append_column(ROW, pa.array(np.arange(rows.num_rows, dtype=np.int64)))
+        yield Portion(chunk, numbered)
 
 
 def placed(
@@ -118,7 +127,7 @@ def placed(
 
 def whole_rows(change: Change, hits: Sequence[Hits]) -> pa.Table:
     """All columns of these rows, as the statement's relation has them."""
-    tasks = [partial(hit.opened.at, change.source.schema, hit.rows) for hit in hits]
+    tasks = [partial(hit.whole, change.source.schema) for hit in hits]
     return pa.concat_tables(change.environment.fan_out(tasks))
 
 

@@ -61,7 +61,8 @@ def _all_deleted(one: DeletedRows) -> Positions:
     if one.file.deletes is None:
         return one.rows
     before = one.file.deletes.rows().to_numpy(zero_copy_only=False)
-    return np.union1d(before, one.rows)
+    # Neither has a row of the other one, and both are sorted: they are only merged.
+    return np.sort(np.concatenate([before, one.rows]), kind="stable")
 
 
 def _masked(one: DeletedRows, vector: dict[str, object], statistics: str | None) -> WrittenFile:
