@@ -117,6 +117,13 @@ class OpenedFile:
             pieces.append(columns.read(self._source, some, self._of_groups(living, some)))
         return columns.complete(_joined(pieces)), groups
 
+    def flags_of(self, positions: Positions) -> Flags:
+        """One flag for each row that is not deleted: whether it is at one of these positions."""
+        flags = np.zeros(self.rows, dtype=np.bool_)
+        flags[positions] = True
+        living = self._living
+        return flags if living is None else flags[living]
+
     def _positions(self, group: int) -> Positions:
         """Where the rows of a row group are that are not deleted."""
         start, end = self._starts[group], self._starts[group + 1]

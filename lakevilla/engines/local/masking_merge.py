@@ -12,9 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from lakevilla.engines.local.arrow import inward
-from lakevilla.engines.local.copy_on_write import ROW, rows_of
+from lakevilla.engines.local.change import ROW, Hits, Numbers, narrowed, portions, rows_of, whole_rows
 from lakevilla.engines.local.merge import CLAUSE, NO_CLAUSE, SOURCE, Merge
-from lakevilla.engines.local.merge_on_read import Hits, Numbers, narrowed, portions, whole_rows
 from lakevilla.engines.local.rows import NewRows, checked, new_rows
 from lakevilla.engines.local.translation.queries.scope import Reference
 from lakevilla.model import DataFile
