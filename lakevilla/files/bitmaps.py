@@ -40,6 +40,11 @@ def framed(data: bytes) -> bytes:
     return struct.pack(f">I{len(data)}sI", len(data), data, zlib.crc32(data))
 
 
+def joined(before: Positions, more: Positions) -> Positions:
+    """Both sets, each sorted and without a position of the other one: they are only merged."""
+    return np.sort(np.concatenate([before, more]), kind="stable")
+
+
 def encode_bitmap(positions: Positions) -> bytes:
     """The serialised vector of positions that are sorted and distinct."""
     highs = positions >> 32
