@@ -72,7 +72,7 @@ class Lake(Verbs, Upkeep):
     - `credentials` is a callable that returns fresh credentials whenever the store needs them.
     - `features` are the features of every transaction that picks none, and of the lake's own methods.
     - `default_format` is the format of new tables that name none, `"delta"` or `"iceberg"`. With
-      `merge_on_read=True`, changes of new Delta tables write deletion vectors, which not every client reads.
+      `merge_on_read=True`, changes of new tables delete rows where they are, which not every client reads.
     - `catalogs` are PyIceberg's options of catalogs that keep Iceberg tables, by the catalog's name. For
       other catalogs PyIceberg's own configuration applies.
     - `lease_seconds` is the lease time: a client counts as dead after its lease did not change for so long.
