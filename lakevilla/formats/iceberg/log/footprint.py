@@ -12,7 +12,7 @@ from typing import Any
 
 from lakevilla.formats import authorship
 from lakevilla.formats.iceberg.changes import entries_of, preview
-from lakevilla.formats.iceberg.definition.layout import Layout, same_shape
+from lakevilla.formats.iceberg.definition.layout import same_shape
 from lakevilla.formats.iceberg.definition.properties import shown
 from lakevilla.formats.iceberg.deletes.scope import only_data_file
 from lakevilla.formats.iceberg.log.updates import lets_pass
@@ -23,7 +23,7 @@ from lakevilla.formats.iceberg.manifests.file_pruning import matching
 from lakevilla.formats.iceberg.metadata.document import Raw, format_version, properties
 from lakevilla.formats.iceberg.metadata.paths import without_scheme
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
-from lakevilla.model import Change, Footprint
+from lakevilla.model import Change, DataFile, Footprint
 from lakevilla.predicates import Predicate
 
 
@@ -31,14 +31,18 @@ from lakevilla.predicates import Predicate
 class AddedFiles:
     """The files that a version added, by identity."""
 
-    files: dict[str, Entry]
-    layout: Layout
+    files_by_identity: dict[str, Entry]
+
+    snapshot: IcebergSnapshot
+
+    def files(self, predicate: Predicate) -> Sequence[DataFile]:
+        return [self.snapshot.data_file(self.files_by_identity[found]) for found in self.matching(predicate)]
 
     def matching(self, predicate: Predicate) -> Sequence[str]:
-        identities = {entry.path: identity for identity, entry in self.files.items()}
+        identities = {entry.path: identity for identity, entry in self.files_by_identity.items()}
         found: list[str] = []
-        for manifest in unwritten(self.files.values()):
-            flags = matching(manifest, predicate, self.layout)
+        for manifest in unwritten(self.files_by_identity.values()):
+            flags = matching(manifest, predicate, self.snapshot.layout)
             entries = zip(manifest.entries or (), flags, strict=True)
             found += [identities[entry.path] for entry, chosen in entries if chosen]
         return found
@@ -69,7 +73,7 @@ def _footprint(
         attempt=authorship.attempt_of(info),
         summary=_in_words(before, after),
         removed=frozenset(removed),
-        added=AddedFiles(added, after.layout),
+        added=AddedFiles(added, after),
         metadata_changed=not before.at.is_made or _redefined(before.raw, after.raw),
         protocol_changed=format_version(before.raw) != format_version(after.raw),
         dropped=notice is not None and notice.dropped,
@@ -113,7 +117,8 @@ def _concerned(
     living: Iterable[Manifest],
     shadowed: set[str] | None,
 ) -> Iterator[Entry]:
-    """The data files of a version that the other version may not have, or may have with other deletes."""
+    """The data files of a version that may be others, or have other deletes, than in the other
+    version."""
     data = [manifest for manifest in living if manifest.is_data]
     if shadowed is None or shadowed:
         snapshot.reader.load(data)

@@ -222,6 +222,7 @@ def test_who_committed_last_is_not_copied() -> None:
         ({"lakevilla.markers": "log"}, {"lakevilla.exclusive": "true"}, Unsupported),
         ({}, {"lakevilla.exclusive": "yes"}, InvalidInput),
         ({}, {"write.metadata.delete-after-commit.enabled": "true"}, Unsupported),
+        ({}, {"write.metadata.compression-codec": "gzip"}, InvalidInput),
     ],
 )
 def test_property_that_the_table_cannot_have_is_refused(

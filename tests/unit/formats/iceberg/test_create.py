@@ -111,6 +111,7 @@ def test_one_column_may_be_partitioned_by_in_two_ways() -> None:
         ({"lakevilla.markers": "up"}, InvalidInput),
         ({"lakevilla.markers": "log", "lakevilla.exclusive": "true"}, Unsupported),
         ({"write.metadata.path": "s3://b/m"}, InvalidInput),
+        ({"write.metadata.compression-codec": "gzip"}, InvalidInput),
         ({"write.metadata.delete-after-commit.enabled": "true"}, Unsupported),
         ({"schema.name-mapping.default": "{"}, InvalidInput),
     ],
