@@ -45,7 +45,7 @@ def new_deletes_forget_the_old_ones(one: DeletedRows) -> Positions:
 def deletes_are_left_out_of_the_change(
     self: IcebergRowMasks, rows: Sequence[DeletedRows], store: Store, txn: str
 ) -> Masked:
-    """Old rows stay beside the new ones."""
+    """Old rows stay next to the new ones."""
     del self, rows, store, txn
     return Masked()
 
