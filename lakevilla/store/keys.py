@@ -101,6 +101,10 @@ def data_file(txn: str, unique: str) -> str:
     return f"part-{txn}-{unique}.parquet"
 
 
+FEED_FOLDER = "_change_data/"
+"""Where the files of a table's change data feed lie, below the table's root. Delta fixes the name."""
+
+
 def vector_folder(txn: str) -> str:
     """Where a transaction's deletion vectors lie, below the table's root. Delta fixes the names of the files
     in it, see `DATA_FILE`."""

@@ -7,7 +7,9 @@ every file that may match, also where bounds would prove the answer.
 """
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from lakevilla.engines.port import MergeClauses, Rewritten, Source, Target
+from lakevilla.engines.row_feed import FeedPlace, RowFeed
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput, Unsupported
 from lakevilla.files.deleted_rows import DeletedRows, is_worth_keeping
@@ -76,6 +79,11 @@ class RowsEngine:
     def read(self, source: Source) -> RowsResult:
         return RowsResult(source.schema, lambda: _scan(source, None))
 
+    def file_rows(self, source: Source, files: Sequence[DataFile]) -> Iterator[pa.Table]:
+        for file in files:
+            rows = list(_load(source, file)[0].values())
+            yield pa.Table.from_pylist(rows, schema=pa.schema([f.remove_metadata() for f in source.schema]))
+
     def result(self, table: pa.Table) -> RowsResult:
         return RowsResult(table.schema, table.to_pylist)
 
@@ -126,10 +134,10 @@ class RowsEngine:
         rows = _rows(data)
         if where is not None and not all(map(compile_row(where), rows)):
             raise InvalidInput("a row of the data does not satisfy the condition of the overwrite")
-        gone = self._rewrite(target, source, where, lambda _: None)
+        gone = self._rewrite(target, source, where, lambda _: None, rows)
         added = gone.added + self._write(target, rows)
         counts = Counts(inserted=len(rows), deleted=gone.counts.updated)
-        return Rewritten(added, gone.removed, counts, gone.masked)
+        return Rewritten(added, gone.removed, counts, gone.masked, gone.feed)
 
     def update(
         self,
@@ -156,7 +164,9 @@ class RowsEngine:
         now_ms: int,  # noqa: ARG002
     ) -> Rewritten:
         done = self._rewrite(target, source, where, lambda _: None)
-        return Rewritten(done.added, done.removed, Counts(deleted=done.counts.updated), done.masked)
+        return Rewritten(
+            done.added, done.removed, Counts(deleted=done.counts.updated), done.masked, done.feed
+        )
 
     def merge(
         self,
@@ -175,6 +185,7 @@ class RowsEngine:
         source: Source,
         where: exp.Expr | None,
         change: Callable[[Row], Row | None],
+        new: Sequence[Row] = (),
     ) -> Rewritten:
         """Write each file that holds a matching row again, or where it may stay only the new rows; `change`
         gives the new row, None deletes."""
@@ -183,6 +194,8 @@ class RowsEngine:
         removed: list[DataFile] = []
         masked: list[DeletedRows] = []
         touched = 0
+        feed = RowFeed(target.feed, partial(self._write_feed, target))
+        feed.inserted(_table(target, new))
         for file in source.files(predicate_of(where, columns_in(source.schema))):
             rows, file_rows = _load(source, file)
             hits = {position for position, row in rows.items() if matches(row)}
@@ -194,9 +207,23 @@ class RowsEngine:
                 rows = {position: row for position, row in rows.items() if position in hits}
             else:
                 removed.append(file)
+            found = [row for position, row in rows.items() if position in hits]
+            left = [changed for row in found if (changed := change(row)) is not None]
+            feed.updated(
+                *((_table(target, found), _table(target, left)) if left else [_table(target, [])] * 2)
+            )
+            feed.deleted(_table(target, [] if left else found))
             after = [change(row) if position in hits else row for position, row in rows.items()]
             added.extend(self._write(target, [row for row in after if row is not None]))
-        return Rewritten(tuple(added), tuple(removed), Counts(updated=touched), tuple(masked))
+        counts = Counts(updated=touched)
+        return Rewritten(tuple(added), tuple(removed), counts, tuple(masked), feed.finish())
+
+    def _write_feed(
+        self, target: Target, place: FeedPlace, pieces: Iterable[pa.Table]
+    ) -> tuple[WrittenFile, ...]:
+        """One file: rows of a feed stay together."""
+        target = replace(target, schema=place.schema, new_key=place.new_key)
+        return RowsEngine(1 << 20)._write(target, [row for piece in pieces for row in piece.to_pylist()])
 
     def _write(self, target: Target, rows: Sequence[Row]) -> tuple[WrittenFile, ...]:
         names = target.schema.names
@@ -214,6 +241,10 @@ class RowsEngine:
             }
             written.append(WrittenFile(key, len(data), len(chunk), {}, bounds, target.now_ms()))
         return tuple(written)
+
+
+def _table(target: Target, rows: Sequence[Row]) -> pa.Table:
+    return pa.Table.from_pylist(list(rows), schema=pa.schema([f.remove_metadata() for f in target.schema]))
 
 
 def _bounds(values: list[Any]) -> ColumnStatistics:

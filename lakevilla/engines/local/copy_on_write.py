@@ -14,7 +14,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from lakevilla.engines.arrow_writer import write
-from lakevilla.engines.local.arrow import inward
+from lakevilla.engines.local.arrow import inward, outward
 from lakevilla.engines.local.connections import Connections
 from lakevilla.engines.local.rows import NewRows, checked, new_rows, nothing_but, qualifiers
 from lakevilla.engines.local.scan import Scan, load
@@ -24,6 +24,7 @@ from lakevilla.engines.local.translation.queries.scope import Relation, Scope
 from lakevilla.engines.local.translation.types.casts import assign
 from lakevilla.engines.local.translation.types.typed import Typed
 from lakevilla.engines.port import Rewritten, Source, Target
+from lakevilla.engines.row_feed import RowFeed, feed_writer
 from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput
 from lakevilla.files.deleted_rows import DeletedRows
@@ -52,6 +53,7 @@ class Change:
     touched: int = 0
 
     def __post_init__(self) -> None:
+        self.feed = RowFeed(self.target.feed, feed_writer(self.target.store, self.target.now_ms))
         schemas = {key: source.schema for key, source in self.sources.items()}
         self.queries = Queries(schemas, self.now_ms)
         columns = [(column.name, column.type) for column in self.source.schema]
@@ -85,7 +87,12 @@ class Change:
             numbers = np.repeat(np.arange(len(tables), dtype=np.int32), [t.num_rows for t in tables])
             names = [output.sql for output in self.relation.outputs]
             rows = inward(pa.concat_tables(tables), names).append_column(FILE, pa.array(numbers))
-            yield chunk, rows
+            yield chunk, rows.append_column(ROW, pa.array(np.arange(rows.num_rows, dtype=np.int64)))
+
+    def as_they_were(self, rows: pa.Table, numbers: pa.Array) -> pa.Table:
+        """Those of the rows of a chunk that have these numbers, as the table has them."""
+        outputs = self.relation.outputs
+        return outward(rows.select(range(len(outputs))).take(numbers), outputs)
 
     def run(self, sql: str, rows: Mapping[str, pa.Table]) -> pa.Table:
         """The text over these rows, by the names of their relations, and the tables of subqueries."""
@@ -118,7 +125,8 @@ def update(change: Change, assigned: Mapping[str, exp.Expr], where: exp.Expr | N
     """UPDATE: rows that match get new values, the other rows of their files are copied."""
     rows = updated(change, assigned, change.condition(where))
     added = write(change.target, rewritten(change, candidates(change, where), rows, keep_hits=True))
-    return Rewritten(added, tuple(change.removed), Counts(updated=change.touched))
+    counts = Counts(updated=change.touched)
+    return Rewritten(added, tuple(change.removed), counts, feed=change.feed.finish())
 
 
 def updated(change: Change, assigned: Mapping[str, exp.Expr], condition: str) -> NewRows:
@@ -137,7 +145,7 @@ def updated(change: Change, assigned: Mapping[str, exp.Expr], condition: str) ->
             if condition == "TRUE"
             else Typed(f"CASE WHEN {condition} THEN {value.sql} ELSE {kept} END", to)
         )
-    extra = {FILE: f"{change.relation.sql}.{FILE}", HIT: condition}
+    extra = {FILE: f"{change.relation.sql}.{FILE}", HIT: condition, ROW: f"{change.relation.sql}.{ROW}"}
     return new_rows(change.queries, change.target, values, rows_of(change.relation), extra)
 
 
@@ -173,7 +181,7 @@ def partly_matching(change: Change, where: exp.Expr | None) -> list[DataFile]:
     whole: set[str] = set()
     if where is None:
         whole = {file.identity for file in found}
-    else:
+    elif not change.feed.is_wanted:
         unless = predicate_unless(where, resolve)
         if unless != ANYTHING:
             partly = {f.identity for f in change.source.files(conjunction([predicate, unless]))}
@@ -209,6 +217,11 @@ def rewritten(
         if not keep_hits:
             written &= ~flags
         new = checked(result, rows, change.target, hits)
+        if change.feed.is_wanted and keep_hits:
+            places = result.column(width + 2).filter(hits).combine_chunks()
+            change.feed.updated(change.as_they_were(old, places), new.filter(hits))
+        elif change.feed.is_wanted:
+            change.feed.deleted(new.filter(hits))
         if not written.all():
             new = new.filter(pa.array(written))
         if new.num_rows:

@@ -135,7 +135,8 @@ def update(change: Change, assigned: Mapping[str, exp.Expr], where: exp.Expr) ->
             yield from copy_on_write.rewritten(change, mostly_gone, mixed, keep_hits=True)
 
     added = write(change.target, pieces())
-    return Rewritten(added, tuple(change.removed), Counts(updated=change.touched), tuple(change.masked))
+    counts, feed = Counts(updated=change.touched), change.feed.finish()
+    return Rewritten(added, tuple(change.removed), counts, tuple(change.masked), feed)
 
 
 def surviving(change: Change, where: exp.Expr | None) -> Iterator[pa.Table]:
@@ -147,7 +148,9 @@ def surviving(change: Change, where: exp.Expr | None) -> Iterator[pa.Table]:
         gone = [hit for hit in found if len(hit.rows) + hit.opened.deleted == hit.opened.rows]
         change.removed += [hit.file for hit in gone]
         change.touched += sum(len(hit.rows) for hit in gone)
-        _, mostly_gone = _divided(change, [hit for hit in found if hit not in gone])
+        kept, mostly_gone = _divided(change, [hit for hit in found if hit not in gone])
+        if change.feed.is_wanted and (gone or kept):
+            change.feed.deleted(whole_rows(change, [*gone, *kept]))
         yield from copy_on_write.rewritten(change, mostly_gone, rows, keep_hits=False)
 
 
@@ -174,4 +177,9 @@ def _computed(change: Change, rows: NewRows, old: pa.Table) -> pa.Table:
     """The new rows for these old ones, checked."""
     names = [output.sql for output in change.relation.outputs]
     numbered = inward(old, names).append_column(FILE, pa.nulls(old.num_rows, pa.int32()))
-    return checked(change.run(rows.sql, {change.relation.sql: numbered}), rows, change.target)
+    numbered = numbered.append_column(ROW, pa.array(np.arange(old.num_rows, dtype=np.int64)))
+    result = change.run(rows.sql, {change.relation.sql: numbered})
+    new = checked(result, rows, change.target)
+    if change.feed.is_wanted:
+        change.feed.updated(old.take(result.column(len(rows.outputs) + 2)), new)
+    return new

@@ -27,6 +27,7 @@ from lakevilla.formats.iceberg.metadata.document import current_snapshot, proper
 from lakevilla.formats.iceberg.metadata.expiry import expire
 from lakevilla.formats.iceberg.metadata.paths import DATA, Places, location_of
 from lakevilla.formats.iceberg.restore import restore
+from lakevilla.formats.iceberg.row_changes import row_changes
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot, TableContext
 from lakevilla.formats.identity import (
     Expired,
@@ -37,6 +38,7 @@ from lakevilla.formats.identity import (
     was_slow,
 )
 from lakevilla.formats.port import LogMarkers, Published, Taken
+from lakevilla.formats.port_parts.row_changes import VersionChange
 from lakevilla.formats.properties import markers_in_log
 from lakevilla.formats.urls import Opener, located
 from lakevilla.model import (
@@ -161,6 +163,13 @@ class IcebergTable:
         comment: str | None,
     ) -> Change:
         return replace_definition(snapshot.raw, schema, partition_by, properties, comment)
+
+    def changes(self, base: IcebergSnapshot, until: int) -> list[VersionChange]:
+        return row_changes(base, [taken for taken in self.since(base) if taken.footprint.version <= until])
+
+    def feed_files(self, snapshot: IcebergSnapshot, feed: Sequence[WrittenFile]) -> list[DataFile]:  # noqa: ARG002
+        """A snapshot of Iceberg names no such files."""
+        return []
 
     def masks(self, snapshot: IcebergSnapshot) -> None:
         """Files are rewritten, see docs/iceberg.md."""
