@@ -7,6 +7,8 @@ from typing import Any
 DELTA, ICEBERG = "delta", "iceberg"
 VECTORS = "vectors"
 """Delta tables whose changes write deletion vectors."""
+FEEDS = "feeds"
+"""The same, with a change data feed."""
 CATALOGED = "cataloged"
 """Iceberg, kept by a catalog."""
 
@@ -37,7 +39,12 @@ class Formats:
     @property
     def merge_on_read(self) -> bool:
         """Whether clients make tables whose changes write deletion vectors."""
-        return self.name == VECTORS
+        return self.name in (VECTORS, FEEDS)
+
+    @property
+    def has_feeds(self) -> bool:
+        """Whether clients make tables with a change data feed."""
+        return self.name == FEEDS
 
     def of(self, table: str) -> str:
         """The format of a table. In a mixed world about half of the names have each; in one with catalogs
@@ -58,6 +65,8 @@ class Formats:
         """With what a table of these properties is made: where the format has manifests, they are gathered
         often."""
         given = dict(properties or {})
+        if self.has_feeds:
+            given["delta.enableChangeDataFeed"] = "true"
         if self.of(table) == DELTA:
             return {"format": DELTA, "properties": given}
         return {"format": ICEBERG, "properties": {**GATHERED_OFTEN, **given}}
@@ -68,6 +77,6 @@ class Formats:
 
 GATHERED_OFTEN = {"commit.manifest.min-count-to-merge": "5"}
 
-FORMATS = {name: Formats(name) for name in (DELTA, VECTORS, ICEBERG, "mixed", CATALOGED)}
+FORMATS = {name: Formats(name) for name in (DELTA, VECTORS, FEEDS, ICEBERG, "mixed", CATALOGED)}
 PLAIN = FORMATS[DELTA]
 """What seeds are played with unless another choice is made."""

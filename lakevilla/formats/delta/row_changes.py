@@ -64,14 +64,13 @@ def files_of(snapshot: DeltaSnapshot, actions: Iterable[Mapping[str, Any]]) -> l
 def _change_of(before: DeltaSnapshot, entry: Commit) -> VersionChange:
     after = before.advance([entry]) if entry.metadata or entry.protocol else before
     change = VersionChange(entry.version, txn_of(entry.info), attempt_of(entry.info))
-    removes = [remove for remove in entry.removes if remove.get("dataChange", True)]
-    adds = [add for add in entry.adds if add.get("dataChange", True)]
     if entry.changes:
         feed = tuple(files_of(after, entry.changes))
         return VersionChange(change.version, change.txn, change.attempt, feed=feed)
-    if not removes and not adds:
+    # An action that says so of itself alone is no proof: rows that others moved are in both.
+    if not any(action.get("dataChange", True) for action in (*entry.removes, *entry.adds)):
         return change
-    removed, added = tuple(_removed(before, removes)), tuple(files_of(after, adds))
+    removed, added = tuple(_removed(before, entry.removes)), tuple(files_of(after, entry.adds))
     return VersionChange(change.version, change.txn, change.attempt, removed, added)
 
 
