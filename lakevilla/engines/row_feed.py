@@ -2,12 +2,13 @@
 
 Such a file has the table's columns and `CHANGE_TYPE`. In one file the k-th row as it was before an update
 belongs to the k-th row as it is after it. An update that moves rows to another partition writes two files,
-which have the same name in the folders of their partitions. So the statements of a transaction can be put
-together to what they did in all, see `row_changes`.
+whose names differ in `MOVED` alone. So the statements of a transaction can be put together to what they did
+in all. The files of all partitions lie side by side: deltalake does not find one whose path has to be decoded.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +25,10 @@ INSERT, BEFORE, AFTER, DELETE = "insert", "update_preimage", "update_postimage",
 _FILE_ROWS = 100_000
 _FILE_BYTES = 32 * 1024 * 1024
 """A file holds about so much at most: less than what makes the writer of files begin another one."""
-UNBOUNDED = 1 << 40
+_UNBOUNDED = 1 << 40
+
+_END, MOVED = ".parquet", "-moved.parquet"
+"""How the names of files end: the rows that an update moved, as they are now, have the second one."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,11 @@ class FeedPlace:
 Write = Callable[[FeedPlace, Iterable[pa.Table]], tuple[WrittenFile, ...]]
 
 
+def together_by(key: str) -> str:
+    """What files have in common whose rows belong together."""
+    return key.removesuffix(MOVED).removesuffix(_END)
+
+
 def feed_writer(store: Store, now_ms: Callable[[], int]) -> Write:
     """Writes files of a feed to a store. They are never divided by size: their rows belong together."""
 
@@ -50,8 +59,9 @@ def feed_writer(store: Store, now_ms: Callable[[], int]) -> Write:
             store=store,
             new_key=place.new_key,
             now_ms=now_ms,
-            file_bytes=UNBOUNDED,
-            file_rows=UNBOUNDED,
+            file_bytes=_UNBOUNDED,
+            file_rows=_UNBOUNDED,
+            folders=False,
         )
 
     return write
@@ -152,8 +162,9 @@ class RowFeed:
     def _write_moved(self, old: pa.Table, new: pa.Table) -> None:
         assert self.place is not None, "checked by callers"
         key = self.place.new_key()
-        for kind, rows in ((BEFORE, old), (AFTER, new)):
-            place = replace(self.place, new_key=lambda: key)
+        moved = key.removesuffix(_END) + MOVED
+        for kind, rows, name in ((BEFORE, old, key), (AFTER, new, moved)):
+            place = replace(self.place, new_key=partial(str, name))
             self._files += self.write(place, [_typed(kind, rows)])
 
 

@@ -5,7 +5,7 @@ before the commit it is put together and written anew. What only adds files, or 
 no feed.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
 
@@ -19,10 +19,10 @@ from lakevilla.engines.row_feed import (
     CHANGE_TYPE,
     DELETE,
     INSERT,
-    UNBOUNDED,
-    FeedPlace,
     RowFeed,
     feed_schema,
+    feed_writer,
+    together_by,
 )
 from lakevilla.engines.row_groups import Groups, groups_of
 from lakevilla.formats.port import Snapshot
@@ -88,15 +88,9 @@ class _Feed:
 
     def _written(self, rows: pa.Table, examples: Groups, net: Sequence[Pair]) -> tuple[WrittenFile, ...]:
         """The files of what is left; `examples` has a row of each group."""
-        workspace, engine = self._workspace, self._workspace.engine
+        workspace = self._workspace
         target = workspace.target(replace(self._pinned, snapshot=self._snapshot))
-        target = replace(target, checks={}, file_bytes=UNBOUNDED, file_rows=UNBOUNDED)
-
-        def write(place: FeedPlace, pieces: Iterable[pa.Table]) -> tuple[WrittenFile, ...]:
-            to = replace(target, schema=place.schema, new_key=place.new_key)
-            return engine.append(to, pa.concat_tables(pieces)).added
-
-        feed = RowFeed(feed_place(workspace, target), write)
+        feed = RowFeed(feed_place(workspace, target), feed_writer(target.store, target.now_ms))
 
         def rows_of(wanted: Sequence[int]) -> pa.Table:
             return rows.take(pa.array(examples[list(wanted)], pa.int64()))
@@ -121,10 +115,10 @@ class _Feed:
             yield _Part(None, rows)
 
     def _parts_of_feed(self, after: Snapshot, change: Change) -> Iterator[_Part]:
-        # Files of one name belong together: they are those of updates that move rows to another partition.
-        files = sorted(self._pinned.table.feed_files(after, change.feed), key=_name)
+        # Files of one stem belong together: they are those of updates that move rows to another partition.
+        files = sorted(self._pinned.table.feed_files(after, change.feed), key=_stem)
         parts = zip(files, self._read(files, feed_schema(self._snapshot.schema)), strict=True)
-        for _, group in groupby(parts, key=lambda part: _name(part[0])):
+        for _, group in groupby(parts, key=lambda part: _stem(part[0])):
             rows = pa.concat_tables([piece for _, piece in group])
             old, new, gone, came = (
                 rows.filter(pc.equal(rows.column(CHANGE_TYPE), kind)).drop_columns([CHANGE_TYPE])
@@ -140,8 +134,8 @@ class _Feed:
         return workspace.engine.file_rows(replace(source, schema=schema), files)
 
 
-def _name(file: DataFile) -> str:
-    return file.key.rpartition("/")[2]
+def _stem(file: DataFile) -> str:
+    return together_by(file.key)
 
 
 def _pairs(part: _Part, numbers: Iterator[int]) -> Iterator[Pair]:
