@@ -3,7 +3,7 @@
 Such a file has the table's columns and `CHANGE_TYPE`. In one file the k-th row as it was before an update
 belongs to the k-th row as it is after it. An update that moves rows to another partition writes two files,
 whose names differ in `MOVED` alone. So the statements of a transaction can be put together to what they did
-in all. The files of all partitions lie side by side: deltalake does not find one whose path has to be decoded.
+in all. The files of all partitions lie side by side: deltalake finds none whose path has to be decoded.
 """
 
 from collections.abc import Callable, Iterable, Iterator
