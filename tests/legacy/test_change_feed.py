@@ -48,8 +48,8 @@ def by_us(lake: lv.Lake) -> Counter[Change]:
 
 
 def net(rows: Iterable[dict[str, Any]]) -> Counter[Change]:
-    """The changes, without rows that one version deletes and inserts as they were: so others tell of files
-    that went and came as a whole."""
+    """The changes, without rows that one version deletes and inserts unchanged: other readers show all rows
+    of files that were removed and added as a whole."""
     found = Counter(tuple(row[name] for name in COLUMNS) for row in rows)
     for version, kind, *rest in list(found):
         one, other = (version, "delete", *rest), (version, "insert", *rest)

@@ -67,7 +67,7 @@ def _change_of(before: DeltaSnapshot, entry: Commit) -> VersionChange:
     if entry.changes:
         feed = tuple(files_of(after, entry.changes))
         return VersionChange(change.version, change.txn, change.attempt, feed=feed)
-    # An action that says so of itself alone is no proof: rows that others moved are in both.
+    # Where only some actions say that they change data, the rows that they moved are on both sides.
     if not any(action.get("dataChange", True) for action in (*entry.removes, *entry.adds)):
         return change
     removed, added = tuple(_removed(before, entry.removes)), tuple(files_of(after, entry.adds))
