@@ -44,7 +44,7 @@ OWNER = "_lakevilla/owner.json"
 
 DATA_FILE = (
     r"(?:^|/)(?:part|vectors)-(?P<txn>[0-9a-f]{32})"
-    r"(?:-[^/]*\.(?:parquet|avro)|/deletion_vector_[0-9a-f-]{36}\.bin)$"
+    r"(?:-[^/]*\.(?:parquet|avro|puffin)|/deletion_vector_[0-9a-f-]{36}\.bin)$"
 )
 """The keys of data files, manifests and deletion vectors that LakeVilla wrote, as a pattern that Python and
 RE2 understand alike."""
@@ -103,6 +103,11 @@ def data_file(txn: str, unique: str) -> str:
 
 FEED_FOLDER = "_change_data/"
 """Where the files of a table's change data feed lie, below the table's root. Delta fixes the name."""
+
+
+def delete_file(txn: str, unique: str, suffix: str) -> str:
+    """The name of a file of deleted rows of an Iceberg table, which holds the transaction's id too."""
+    return f"part-{txn}-{unique}-deletes.{suffix}"
 
 
 def vector_folder(txn: str) -> str:

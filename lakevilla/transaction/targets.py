@@ -9,10 +9,12 @@ from lakevilla.tables.pinned import Pinned
 from lakevilla.transaction.workspace import Workspace
 
 
-def changing(workspace: Workspace, pinned: Pinned) -> Target:
-    """The target of a statement that changes rows."""
-    target = workspace.target(pinned)
-    return replace(target, feed=feed_place(workspace, target)) if pinned.snapshot.keeps_feed else target
+def changing(workspace: Workspace, pinned: Pinned, operation: str, has_feed: bool = True) -> Target:
+    """The target of a statement that changes rows; with `has_feed` files alone may not say which."""
+    target = workspace.target(pinned, operation)
+    if not has_feed or not pinned.snapshot.keeps_feed:
+        return target
+    return replace(target, feed=feed_place(workspace, target))
 
 
 def feed_place(workspace: Workspace, target: Target) -> FeedPlace:

@@ -9,11 +9,15 @@ VECTORS = "vectors"
 """Delta tables whose changes write deletion vectors."""
 FEEDS = "feeds"
 """The same, with a change data feed."""
+DELETES = "deletes"
+"""Iceberg tables whose changes write position delete files."""
 CATALOGED = "cataloged"
 """Iceberg, kept by a catalog."""
 
 METASTORE, REST = "metastore", "rest"
 """The catalogs (see `catalogs`)."""
+
+_MERGE_ON_READ = {VECTORS: DELTA, FEEDS: DELTA, DELETES: ICEBERG}
 
 _CATALOG_OF = {
     "lists": REST,
@@ -38,8 +42,8 @@ class Formats:
 
     @property
     def merge_on_read(self) -> bool:
-        """Whether clients make tables whose changes write deletion vectors."""
-        return self.name in (VECTORS, FEEDS)
+        """Whether clients make tables whose changes write deletion vectors or delete files."""
+        return self.name in _MERGE_ON_READ
 
     @property
     def has_feeds(self) -> bool:
@@ -52,7 +56,7 @@ class Formats:
         if self.has_catalogs:
             return DELTA if self.catalog_of(table) is None else CATALOGED
         if self.merge_on_read:
-            return DELTA
+            return _MERGE_ON_READ[self.name]
         if self.name != "mixed":
             return self.name
         return DELTA if sum(table.encode()) % 2 else ICEBERG
@@ -77,6 +81,6 @@ class Formats:
 
 GATHERED_OFTEN = {"commit.manifest.min-count-to-merge": "5"}
 
-FORMATS = {name: Formats(name) for name in (DELTA, VECTORS, FEEDS, ICEBERG, "mixed", CATALOGED)}
+FORMATS = {name: Formats(name) for name in (DELTA, VECTORS, FEEDS, ICEBERG, DELETES, "mixed", CATALOGED)}
 PLAIN = FORMATS[DELTA]
 """What seeds are played with unless another choice is made."""

@@ -190,7 +190,7 @@ class DeltaTable:
     def feed_files(self, snapshot: DeltaSnapshot, feed: Sequence[WrittenFile]) -> list[DataFile]:
         return feed_files(snapshot, feed)
 
-    def masks(self, snapshot: DeltaSnapshot) -> DeltaRowMasks | None:
+    def masks(self, snapshot: DeltaSnapshot, operation: str) -> DeltaRowMasks | None:  # noqa: ARG002
         return DeltaRowMasks(snapshot, self._environment) if wants_vectors(snapshot) else None
 
     def publish(self, base: DeltaSnapshot, change: Change, author: Author) -> Published | Taken:
