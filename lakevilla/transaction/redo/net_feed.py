@@ -106,12 +106,13 @@ class _Feed:
         if change.feed:
             yield from self._parts_of_feed(after, change)
             return
-        schema, gone = self._snapshot.schema, {file.identity for file in change.removed}
-        known = {file.identity: file for file in view.files(ANYTHING)}
-        came = [file for file in after.files(ANYTHING) if file.identity not in known]
-        for rows in self._read([file for name, file in known.items() if name in gone], schema):
+        before = {file.identity: file for file in view.files(ANYTHING)}
+        left = {file.identity: file for file in after.files(ANYTHING)}
+        gone = [file for name, file in before.items() if name not in left]
+        came = [file for name, file in left.items() if name not in before]
+        for rows in self._read(gone, self._snapshot.schema):
             yield _Part(rows, None)
-        for rows in self._read(came, schema):
+        for rows in self._read(came, self._snapshot.schema):
             yield _Part(None, rows)
 
     def _parts_of_feed(self, after: Snapshot, change: Change) -> Iterator[_Part]:
