@@ -153,8 +153,6 @@ class FileSet(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NoFiles:
-    """A commit that added nothing."""
-
     def matching(self, predicate: Predicate) -> tuple[str, ...]:  # noqa: ARG002 - the port's signature
         return ()
 
@@ -248,6 +246,7 @@ class Change:
     `metadata` and `protocol` belong to the format. A blind change appends and has read nothing. An inverse
     undoes a published change, so rules such as append-only do not apply to it. `once` is the batch that the
     version names as committed (negative: none). `replaces`: definition and rows are replaced as a whole.
+    `feed` are change data files, which say which rows changed where `added` and `removed` do not.
     """
 
     operation: str
@@ -262,6 +261,7 @@ class Change:
     inverse: bool = False
     once: Batch | None = None
     replaces: bool = False
+    feed: tuple[WrittenFile, ...] = ()
 
     @property
     def blind(self) -> bool:

@@ -27,6 +27,7 @@ EXAMPLES = f"""examples:
   lakevilla register ./lake orders s3://warehouse/orders
   lakevilla history s3://warehouse/bank accounts --option AWS_REGION=eu-central-1
   lakevilla history ./lake                         what was done to the lake, entry by entry
+  lakevilla changes ./lake accounts --since 41     the rows that changed after entry 41
   lakevilla tag ./lake month-end                   keep the lake as it is now under a name
   lakevilla restore ./lake --to month-end          bring all tables back, in one commit
   lakevilla export ./lake --at month-end --format duckdb
@@ -149,6 +150,7 @@ def build_parser() -> argparse.ArgumentParser:
             on_store(command(commands, "history", "list the versions of a table, or the entries of the lake"))
         )
     )
+    travel.define_changes(on_lake(command(commands, "changes", "show which rows of a table changed")))
     travel.define_tag(
         reporting(on_store(command(commands, "tag", "tag an instant of the lake, or list the tags")))
     )

@@ -17,6 +17,7 @@ import pyarrow as pa
 from lakevilla.lake import Lake
 from lakevilla.model import Features
 from sim.actors import isolated, isolated_relays, isolated_table_changes, table_changes
+from sim.actors.follower import check_followed
 from sim.actors.relays import Baton
 from sim.actors.session import Session
 from sim.checkers.history import History
@@ -264,6 +265,7 @@ def _audit(world: World, history: History, engine: EngineOf) -> Final:
             for table in present:
                 with lake.transaction(features) as tx:
                     final.see(table, tx.read(table).collect(), str(features))
+        final.violations += check_followed(lake, present, world.random.random())
         final.tags.update(table_changes.visible(lake))
         final.operations.append(isolated.transact(session, sure, partial(_look_at_all, present), "reader"))
 

@@ -29,7 +29,7 @@ from lakevilla.engines.summary_query import summary_of
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput
 from lakevilla.files.row_checks import as_read, together
-from lakevilla.model import Counts
+from lakevilla.model import Counts, DataFile
 from lakevilla.predicates import ANYTHING
 from lakevilla.progress import Reporter
 from lakevilla.sql.expressions.row_expressions import refuse_beyond_rows, refuse_in_merge
@@ -67,6 +67,10 @@ class LocalEngine:
             return None if None in counts else sum(count for count in counts if count is not None)
 
         return Result(plain, batches, rows)
+
+    def file_rows(self, source: Source, files: Sequence[DataFile]) -> Iterator[pa.Table]:
+        """The rows of each of these files in turn."""
+        return Scan(self._environment, source, files, source.schema).tables()
 
     def result(self, table: pa.Table) -> Result:
         """Rows that are there already."""
@@ -146,12 +150,12 @@ class LocalEngine:
                 pieces = matching(self._change(target, source, {}, now_ms), pieces, where)
 
             def rows() -> Iterator[pa.Table]:
-                yield from counted(pieces, count.add)
+                yield from change.feed.watched(counted(pieces, count.add))
                 yield from _surviving(change, where)
 
             added = write(target, rows())
         counts = Counts(inserted=count.rows, deleted=change.touched)
-        return Rewritten(added, tuple(change.removed), counts, tuple(change.masked))
+        return Rewritten(added, tuple(change.removed), counts, tuple(change.masked), change.feed.finish())
 
     def update(
         self,
@@ -197,7 +201,7 @@ class LocalEngine:
             change = self._change(target, watch.source(source), watch.sources(sources), now_ms)
             added = write(target, _surviving(change, where))
         counts = Counts(deleted=change.touched)
-        return Rewritten(added, tuple(change.removed), counts, tuple(change.masked))
+        return Rewritten(added, tuple(change.removed), counts, tuple(change.masked), change.feed.finish())
 
     def merge(
         self,

@@ -22,6 +22,7 @@ from lakevilla.transaction.commit.optimistic_commit import (
     settle_base,
 )
 from lakevilla.transaction.commit.parts import CommitParts
+from lakevilla.transaction.redo.net_feed import put_together
 from lakevilla.transaction.statements.effect import TableChange
 
 logger = logging.getLogger("lakevilla.transaction")
@@ -58,6 +59,8 @@ class QueuedCommit:
                 change = self._parts.operations.change(location)
                 if change is None:
                     return None
+            put_together(workspace, self._parts.operations)
+            change = self._parts.operations.change(location) or change
             workspace.uploads.finish()
             pinned = workspace.base(location)
             pending = TableChange(pinned, change)

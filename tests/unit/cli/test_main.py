@@ -26,6 +26,7 @@ COMMANDS = [
     "sync",
     "explain",
     "history",
+    "changes",
     "tag",
     "export",
     "status",

@@ -16,6 +16,7 @@ from lakevilla.formats.delta.log.actions import Metadata, Protocol
 from lakevilla.formats.delta.log.encode import (
     Action,
     add_action,
+    change_action,
     commit_info,
     metadata_action,
     protocol_action,
@@ -97,15 +98,16 @@ def _remember_enablement(metadata: Metadata, context: TableContext | None, in_co
 
 
 def _files(change: Change, metadata: Metadata, protocol: Protocol, now_ms: int) -> list[Action]:
-    """Removes before adds, as Spark orders them."""
+    """Removes before adds, as Spark orders them, then the changed rows."""
     data_change = _changes_data(change)
     removes = [remove_action(file.entry, now_ms=now_ms, data_change=data_change) for file in change.removed]
-    if not change.added:
+    if not change.added and not change.feed:
         return removes
     schema = to_arrow(metadata.schema_string, mapping_mode(protocol, metadata))
     partitions = {name: schema.field(name) for name in metadata.partition_columns}
     indexed = indexed_columns(schema, metadata.partition_columns, metadata.configuration)
-    return removes + [add_action(file, partitions, indexed, data_change=data_change) for file in change.added]
+    adds = [add_action(file, partitions, indexed, data_change=data_change) for file in change.added]
+    return removes + adds + [change_action(file, partitions) for file in change.feed]
 
 
 def _changes_data(change: Change) -> bool:
