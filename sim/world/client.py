@@ -15,13 +15,14 @@ from unittest.mock import patch
 
 from sim.world.bucket import EPOCH_MS, Bucket
 from sim.world.faults import Denial, Plan
-from sim.world.formats import PLAIN, Formats
+from sim.world.formats import DELETES, PLAIN, Formats
 from sim.world.row_engine import may_hold_row
 from sim.world.scheduler import Process, Scheduler, Ticket
 from sim.world.store import SimStore
 
 T = TypeVar("T")
 
+_IS_KEPT = "sim.world.row_engine.is_worth_keeping"
 _INLINE = "lakevilla.formats.delta.files.deletion_vectors.INLINE_BYTES"
 _MAY_HOLD = "lakevilla.settle.row_facts.may_hold"
 _VECTOR_OF_ONE_ROW = 34
@@ -164,6 +165,9 @@ class World:
         self._held.enter_context(patch(_MAY_HOLD, may_hold_row))
         if self.formats.merge_on_read:
             self._held.enter_context(patch(_INLINE, _VECTOR_OF_ONE_ROW))
+        if self.formats.name == DELETES:
+            # Most files of two or three rows would be rewritten. So they stay, also without any row left.
+            self._held.enter_context(patch(_IS_KEPT, lambda *_: True))
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -56,7 +56,7 @@ def footprint_of(before: IcebergSnapshot, after: IcebergSnapshot) -> Footprint:
 def footprint_of_change(before: IcebergSnapshot, change: Change) -> Footprint:
     """What a change would do that is not published."""
     after = preview(before, change)
-    added = {entry.path: entry for entry in entries_of(after, change)}
+    added = {after.unpublished(entry).identity: entry for entry in entries_of(after, change)}
     return _footprint(before, after, [file.identity for file in change.removed], added)
 
 
