@@ -22,6 +22,8 @@ BUGS: dict[str, Plant] = {}
 """Every bug by its name."""
 
 SUITES = {
+    "commit-that-shrinks-files-brings-no-rows": "recovery",
+    "later-vector-is-another-file": "recovery",
     "rows-that-were-read-are-not-tested": "recovery",
     "statement-does-not-wait-for-its-vectors": "recovery",
     "undone-file-comes-back-without-its-vector": "tables",
