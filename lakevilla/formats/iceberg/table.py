@@ -212,7 +212,7 @@ class IcebergTable:
         return footprint_of_change(base, change)
 
     def shrunk(self, base: IcebergSnapshot, change: Change) -> Mapping[str, Callable[[], Shrunk]]:  # noqa: ARG002
-        """Changes rewrite files."""
+        """None: conflicts of these tables are decided by whole files."""
         return {}
 
     def inverse(self, base: IcebergSnapshot, change: Change, author: Author) -> Change:  # noqa: ARG002
