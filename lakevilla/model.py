@@ -199,7 +199,7 @@ class Footprint:
 
     `txn` and `attempt` are the LakeVilla transaction and attempt that wrote it, None for any other client's
     commit. `summary` names it to people: operation, engine, time. `unreadable` says why nothing is known of
-    what it did: the version is damaged.
+    what it did: the version is damaged. `keeps_rows`: it rewrote files, and all rows are as before.
     """
 
     version: int
@@ -212,6 +212,7 @@ class Footprint:
     protocol_changed: bool
     dropped: bool = False
     unreadable: str = ""
+    keeps_rows: bool = False
 
     @staticmethod
     def of_damaged(version: int, reason: str) -> "Footprint":
@@ -392,9 +393,7 @@ class Counts:
         return Counts, (self.inserted, self.updated, self.deleted)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Counts):
-            return NotImplemented
-        return (self.inserted, self.updated, self.deleted) == (other.inserted, other.updated, other.deleted)
+        return self.__reduce__() == other.__reduce__() if isinstance(other, Counts) else NotImplemented
 
     def __hash__(self) -> int:
         return hash((self.inserted, self.updated, self.deleted))

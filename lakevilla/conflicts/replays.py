@@ -6,9 +6,9 @@ redone.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from lakevilla.conflicts.files import Hit, decide_conflict
+from lakevilla.conflicts.files import Hit, decide_conflict, follow
 from lakevilla.model import NO_FILES, Change, Footprint
 from lakevilla.predicates import ANYTHING
 
@@ -31,6 +31,7 @@ def decide_redo(change: Change, foreign: Iterable[Footprint], shifts: Iterable[S
         hit = decide_conflict(change, footprint)
         if hit is not None:
             return hit
+        change = replace(change, read=follow(change.read, footprint))
     for shift in shifts:
         if shift.restored and change.read.predicates:
             return Hit("an earlier statement of the transaction left rows that it had removed before")

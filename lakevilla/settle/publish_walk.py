@@ -81,7 +81,17 @@ def walk(
                 return PublishedAt(before or base, snapshot)
             case Taken(footprint=footprint) as taken:
                 # Before the version is understood: a client that is too old for it decides the same.
-                hit = decide_conflict(change, footprint)
+                hit = decide_in_walk(change, footprint)
                 if hit is not None:
                     return Refused(footprint, hit)
                 base = taken.snapshot
+
+
+def decide_in_walk(change: Change, theirs: Footprint) -> Hit | None:
+    """What keeps a decided change from being published past this commit.
+
+    Here a commit that keeps all rows is one like any other. Clients of releases that do not know the
+    difference may settle the same entry, and all must decide alike. It costs a redo only where another client
+    compacts a table between the slot and the publish.
+    """
+    return decide_conflict(change, replace(theirs, keeps_rows=False))

@@ -1,9 +1,8 @@
 """Which commit conflicted with a decided change: the walk of `publish_walk`, without writing."""
 
-from lakevilla.conflicts.files import decide_conflict
 from lakevilla.formats.port import Snapshot, Table
 from lakevilla.model import Change
-from lakevilla.settle.publish_walk import Refused
+from lakevilla.settle.publish_walk import Refused, decide_in_walk
 
 
 def refused_by(table: Table, base: Snapshot, change: Change, attempt: str) -> Refused | None:
@@ -11,7 +10,7 @@ def refused_by(table: Table, base: Snapshot, change: Change, attempt: str) -> Re
     for taken in table.since(base):
         if taken.footprint.attempt == attempt:
             return None
-        hit = decide_conflict(change, taken.footprint)
+        hit = decide_in_walk(change, taken.footprint)
         if hit is not None:
             return Refused(taken.footprint, hit)
     return None

@@ -57,6 +57,9 @@ class Redo:
         self.moves += 1
         self.halfway = True
         is_valid = conflict_of(self._operations, foreign) is None
+        for operation in self._operations:
+            for place, footprints in foreign.items():
+                operation.follow(place, footprints)
         self._move_to({place: between[place][-1].snapshot for place in foreign})
         replay = Replay(self._workspace, {} if is_valid else foreign, self._before_change)
         replay.run(self._operations)

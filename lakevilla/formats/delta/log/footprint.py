@@ -38,7 +38,16 @@ def footprint_of(commit: Commit, before: DeltaSnapshot) -> Footprint:
         metadata_changed=commit.metadata is not None,
         protocol_changed=commit.protocol is not None,
         dropped=notice is not None and notice.dropped,
+        keeps_rows=_keeps_rows(commit),
     )
+
+
+def _keeps_rows(commit: Commit) -> bool:
+    """Whether the entry only rewrites files, as its actions say (PROTOCOL.md, "Add File and Remove File")."""
+    files = (*commit.adds, *commit.removes)
+    if not files or commit.metadata is not None or commit.protocol is not None:
+        return False
+    return all(action.get("dataChange") is False for action in files)
 
 
 def _summary(commit: Commit) -> str:

@@ -5,14 +5,15 @@ from typing import Any
 
 from pyiceberg.types import PrimitiveType
 
-from lakevilla.formats.authorship import ENGINE
+from lakevilla.formats.authorship import ENGINE, OPTIMIZE
 from lakevilla.formats.iceberg.definition.specs import Spec
 from lakevilla.formats.iceberg.manifests.entries import Entry
 from lakevilla.formats.iceberg.metadata.document import Raw, current_snapshot
 from lakevilla.formats.iceberg.values import counted, to_bytes
 from lakevilla.model import Batch
 
-_REWRITES = ("OPTIMIZE",)
+REPLACE = "replace"
+"""The operation of a snapshot that rewrites files and keeps all rows."""
 _APP, _BATCH = "lakevilla.app", "lakevilla.batch"
 
 
@@ -84,8 +85,8 @@ def _summary(kind: Any, values: Sequence[Any]) -> dict[str, Any]:
 
 
 def _operation(operation: str, adds: bool, removes: bool) -> str:
-    if operation in _REWRITES:
-        return "replace"
+    if operation == OPTIMIZE:
+        return REPLACE
     if not removes:
         return "append"
     return "overwrite" if adds else "delete"
