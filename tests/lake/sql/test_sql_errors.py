@@ -38,7 +38,7 @@ MISTAKES = [
     ("SELECT name, sum(balance) FROM accounts", "name", "column 'name' must be in GROUP BY"),
     ("SELECT id FROM accounts JOIN accounts b ON accounts.id = b.id", "id", "ambiguous"),
     ("SHOW TABELS", "TABELS", "did you mean 'TABLES'?"),
-    ("OPTIMIZE accounts", "OPTIMIZE", "not supported"),
+    ("OPTIMIZE accounts ORDER BY id", "ORDER", "ZORDER BY"),
 ]
 
 

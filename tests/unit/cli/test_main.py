@@ -30,6 +30,7 @@ COMMANDS = [
     "export",
     "status",
     "recover",
+    "optimize",
     "vacuum",
     "doctor",
     "completion",
