@@ -1,8 +1,8 @@
 """The statement that rewrites groups of files with the rows that they have.
 
 It reads nothing that another commit could make untrue: whatever the rows are, they stay. So it conflicts only
-with commits that remove one of its files. When it is redone, groups of which a file is gone lose that file,
-and groups that are whole keep what was written for them.
+with commits that remove one of its files. When it is redone, a file that was removed drops out of its group,
+and groups that lost no file keep what was written for them.
 """
 
 from collections.abc import Mapping, Sequence

@@ -230,3 +230,16 @@ def test_wrong_call_is_refused_before_anything_is_written(
     with pytest.raises(lv.InvalidInput, match=words):
         call(lake)
     assert len(lake.history("t")) == 3
+
+
+def test_status_and_doctor_name_tables_that_need_it() -> None:
+    lake = lv.Lake("memory://", engine="local")
+    lake.create("t", "id BIGINT")
+    with lake.transaction(lv.R) as tx:
+        for n in range(50):
+            tx.append("t", [{"id": n}])
+    assert "50 files of less than 16 MiB" in lake.status().slow["t"]
+    assert "lake.optimize('t')" in str(lake.status())
+    assert any("lakevilla optimize" in check.advice for check in lake.doctor(probe=False).checks)
+    lake.optimize("t")
+    assert lake.status().slow == {}
