@@ -5,6 +5,7 @@ holds one window of files and one open file; with clustering it holds the rows o
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -13,12 +14,16 @@ import pyarrow.compute as pc
 from lakevilla.engines.arrow_writer import write
 from lakevilla.engines.port import Source, Target
 from lakevilla.environment import Environment
-from lakevilla.files.reader import read_files
+from lakevilla.files.reader import read_file
 from lakevilla.model import DataFile, WrittenFile
 
 Codes = np.ndarray[tuple[int], np.dtype[np.uint64]]
 
 _CODE_BITS = 64
+_WINDOW_BYTES = 64 * 1024 * 1024
+_WINDOW_FILES = 512
+_PART_FILES = 16
+"""So many files are read by one thread after another: to hand a small file to a thread costs more than it."""
 
 
 def rewrite_files(
@@ -65,7 +70,29 @@ def _codes(column: pa.ChunkedArray, bits: int) -> tuple[Codes, int]:
 
 
 def _rows(environment: Environment, source: Source, files: Sequence[DataFile]) -> Iterator[pa.Table]:
-    tables = read_files(environment, source.open, files, source.schema, source.partition_columns)
-    for file, rows in zip(files, tables, strict=True):
-        source.was_read(file)
-        yield rows
+    """The rows of the files in their order. Those of small files come together: every piece costs."""
+    for window in _windows(files):
+        parts = [window[start : start + _PART_FILES] for start in range(0, len(window), _PART_FILES)]
+        read = environment.fan_out([partial(_read, source, part) for part in parts])
+        for file in window:
+            source.was_read(file)
+        yield pa.concat_tables(read)
+
+
+def _read(source: Source, files: Sequence[DataFile]) -> pa.Table:
+    schema, columns = source.schema, source.partition_columns
+    return pa.concat_tables([read_file(*source.open(file), file, schema, columns) for file in files])
+
+
+def _windows(files: Sequence[DataFile]) -> Iterator[Sequence[DataFile]]:
+    """The files in groups that are read at once, bounded by bytes and by number."""
+    window: list[DataFile] = []
+    size = 0
+    for file in files:
+        if window and (size + file.size > _WINDOW_BYTES or len(window) == _WINDOW_FILES):
+            yield window
+            window, size = [], 0
+        window.append(file)
+        size += file.size
+    if window:
+        yield window

@@ -60,8 +60,8 @@ def optimize(view: LakeView, commit: Commit, name: str, options: OptimizeOptions
     snapshot.refuse_writes()
     where = condition(options.where)
     wanted = _wanted(snapshot, options)
-    selected = _selected(snapshot, where)
-    groups = plan(selected, wanted)
+    everything = snapshot.files(ANYTHING)
+    groups = plan(everything if where is None else _selected(snapshot, where), wanted)
     parameters = {
         "predicate": json.dumps([] if where is None else [spark_text(where)], ensure_ascii=False),
         "zOrderBy": json.dumps(list(wanted.order)),
@@ -73,11 +73,11 @@ def optimize(view: LakeView, commit: Commit, name: str, options: OptimizeOptions
         removed, added = removed + done.removed, added + done.added
         versions += [] if done.version is None else [done.version]
         skipped += done.skipped
-    after = view.catalog.pin(name, view.meter).snapshot if versions else snapshot
+    after = view.catalog.pin(name, view.meter).snapshot.files(ANYTHING) if versions else everything
     return OptimizeReport(
         pinned.ref.name,
-        before=_files_of(snapshot),
-        after=_files_of(after),
+        before=_total(file.size for file in everything),
+        after=_total(file.size for file in after),
         removed=removed,
         added=added,
         versions=tuple(versions),
@@ -166,9 +166,7 @@ def _size(text: str) -> int:
     return 0 if found is None else int(found[1]) * _UNITS[found[2].lower()]
 
 
-def _selected(snapshot: Snapshot, where: exp.Expr | None) -> Sequence[DataFile]:
-    if where is None:
-        return snapshot.files(ANYTHING)
+def _selected(snapshot: Snapshot, where: exp.Expr) -> Sequence[DataFile]:
     if where.find(exp.Query):
         raise InvalidInput("the condition of OPTIMIZE cannot hold a subquery")
     resolve = columns_in(snapshot.schema)
@@ -176,10 +174,6 @@ def _selected(snapshot: Snapshot, where: exp.Expr | None) -> Sequence[DataFile]:
         if resolve(column) is None:
             raise unknown_column(column.name, snapshot.schema.names)
     return snapshot.files(predicate_of(where, resolve))
-
-
-def _files_of(snapshot: Snapshot) -> Files:
-    return _total(file.size for file in snapshot.files(ANYTHING))
 
 
 def _total(sizes: Iterable[int]) -> Files:

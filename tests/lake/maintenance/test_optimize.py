@@ -1,6 +1,8 @@
 """Optimize: fewer files and the same rows, in no reader's and no appender's way."""
 
+from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 from deltalake import DeltaTable
 
 import lakevilla as lv
+from lakevilla.transaction.redo.replay import Replay
 from lakevilla.transaction.statements.compaction import Compaction
 from lakevilla.transaction.statements.statement import Statement
 
@@ -230,6 +233,45 @@ def test_wrong_call_is_refused_before_anything_is_written(
     with pytest.raises(lv.InvalidInput, match=words):
         call(lake)
     assert len(lake.history("t")) == 3
+
+
+@pytest.mark.long
+@FORMATS
+def test_many_writers_lose_nothing_and_are_redone_once_for_each_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each writer increments rows of its own, some in files that are rewritten just then."""
+    writers, turns = 8, 6
+    lake = lv.Lake(tmp_path, engine="local")
+    lake.create("t", "id BIGINT, v BIGINT")
+    for id in range(writers):
+        lake.append("t", [{"id": id, "v": 0}])
+    by_compactions: Counter[tuple[str, str]] = Counter()
+    redo = Replay._redo
+
+    def noted(self: Replay, operation: Any, location: str, hit: Any) -> None:
+        if operation.name != "OPTIMIZE" and "OPTIMIZE" in hit.winner.summary:
+            by_compactions[self._workspace.txn, hit.winner.txn] += 1
+        redo(self, operation, location, hit)
+
+    monkeypatch.setattr(Replay, "_redo", noted)
+
+    def write(id: int) -> None:
+        mine = lv.Lake(tmp_path, engine="local")
+        for turn in range(turns):
+            mine.sql(f"UPDATE t SET v = v + 1 WHERE id = {id}")
+            mine.append("t", [{"id": 1000 + writers * turn + id, "v": 1}])
+
+    with ThreadPoolExecutor(writers) as pool:
+        working = [pool.submit(write, id) for id in range(writers)]
+        while not all(one.done() for one in working):
+            lake.optimize("t")
+        for one in working:
+            one.result()
+    rows = {row[0]: row[1] for row in lake.read("t").collect()}
+    assert lake.read("t").count() == len(rows) == writers * (turns + 1)
+    assert [rows[id] for id in range(writers)] == [turns] * writers
+    assert max(by_compactions.values(), default=0) <= 1
 
 
 def test_status_and_doctor_name_tables_that_need_it() -> None:
