@@ -72,13 +72,13 @@ class Lake(Verbs, Upkeep):
     - `credentials` is a callable that returns fresh credentials whenever the store needs them.
     - `features` are the features of every transaction that picks none, and of the lake's own methods.
     - `default_format` is the format of new tables that name none, `"delta"` or `"iceberg"`. With
-      `merge_on_read=True`, changes of new Delta tables write deletion vectors, which not every client reads.
+      `merge_on_read=True`, changes of new tables delete rows where they are, which not every client reads.
     - `catalogs` are PyIceberg's options of catalogs that keep Iceberg tables, by the catalog's name. For
       other catalogs PyIceberg's own configuration applies.
     - `lease_seconds` is the lease time: a client counts as dead after its lease did not change for so long.
       All clients of a lake should use the same value.
-    - `progress` is called with a `Progress` a few times a second, while a statement of the local engine takes
-      longer than a second.
+    - `progress` is called with a `Progress` a few times a second, while a statement takes longer than a
+      second.
     - `store` and `environment` are for tests.
     """
 
@@ -303,6 +303,7 @@ class Lake(Verbs, Upkeep):
 
         All tables of one query are read at one instant, the newest one when Spark analyses the query, or
         `at`, which is as in `lake.tag`. To attach again under the same name replaces the lake or the instant.
+        The name cannot be that of another catalog or schema of the session.
         A session that is left out is the one that the lake would use.
         """
         self._choice.attach(spark, name, partial(self._attached, at))

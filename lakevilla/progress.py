@@ -13,7 +13,10 @@ from typing import Literal
 
 from lakevilla.environment import Environment
 
-Unit = Literal["bytes", "rows"]
+Unit = Literal["bytes", "rows", "tasks"]
+
+Measure = Callable[[], tuple[int, int | None]]
+"""Gives how much is done and of how much, for work that is counted elsewhere."""
 
 SILENT_SECONDS = 1.0
 """Work that is done within this time is not reported."""
@@ -24,10 +27,11 @@ REPORT_SECONDS = 0.2
 class Progress:
     """How far one piece of work has come.
 
-    `what` names it, such as `UPDATE accounts`; `done` of `total` is in `unit`: bytes of data files that were
-    read, or rows that were written. `total` is None if it is not known. `seconds` is the time since its
-    start, and `seconds_left` an estimate of the rest; None if there is none. `finished` is True for the last
-    report, also if the work failed.
+    `what` names it, such as `UPDATE accounts`; `done` of `total` is in `unit`: on the local engine bytes of
+    data files that were read, or rows that were written; on Spark tasks of the stages that it has begun,
+    which become more. `total` is None if it is not known. `seconds` is the time since its start, and
+    `seconds_left` an estimate of the rest; None if there is none. `finished` is True for the last report,
+    also if the work failed.
     """
 
     what: str
@@ -52,9 +56,12 @@ class Progress:
 class Work:
     """One piece of work. `expect` and `add` may be called from any thread."""
 
-    def __init__(self, what: str, unit: Unit, total: int | None, began: float) -> None:
+    def __init__(
+        self, what: str, unit: Unit, total: int | None, began: float, measure: Measure | None = None
+    ) -> None:
         self._what, self._unit, self._began = what, unit, began
         self._done, self._total = 0, total
+        self._measure = measure
         self._shown = False
         self._lock = Lock()
 
@@ -74,6 +81,8 @@ class Work:
             if not (self._shown if finished else now - self._began >= SILENT_SECONDS):
                 return None
             self._shown = True
+            if self._measure is not None:
+                self._done, self._total = self._measure()
             total = None if self._total is None else max(self._total, self._done)
             return Progress(self._what, self._done, total, self._unit, now - self._began, finished)
 
@@ -101,9 +110,12 @@ class Reporter:
         return self._callback is not None
 
     @contextmanager
-    def work(self, what: str, unit: Unit, total: int | None = None) -> Iterator[Work]:
-        """Report a piece of work while the block runs. An error of the callback is raised at its end."""
-        work = Work(what, unit, total, self._environment.elapsed())
+    def work(
+        self, what: str, unit: Unit, total: int | None = None, measure: Measure | None = None
+    ) -> Iterator[Work]:
+        """Report a piece of work while the block runs; `measure` is asked for each report. An error of the
+        callback is raised at its end."""
+        work = Work(what, unit, total, self._environment.elapsed(), measure)
         if self._callback is None:
             yield work
             return

@@ -24,6 +24,7 @@ from sim.outside import steered
 from sim.planted import batches as planted_batches
 from sim.planted import cataloged as planted_cataloged
 from sim.planted import commits as planted
+from sim.planted import deletes as planted_deletes
 from sim.planted import iceberg as planted_iceberg
 from sim.planted import isolation as planted_isolation
 from sim.planted import losses as planted_losses
@@ -50,6 +51,7 @@ BUGS = {
     **planted_batches.BUGS,
     **planted_vectors.BUGS,
     **planted_optimize.BUGS,
+    **planted_deletes.BUGS,
 }
 WORLDS: dict[str, tuple[Callable[[EngineOf, Formats], None], Callable[..., Report]]] = {
     "tables": (tables.images, tables.play),

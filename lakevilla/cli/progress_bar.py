@@ -59,9 +59,9 @@ def text_of(progress: Progress, width: int) -> str:
 
 
 def amount(count: int, unit: str) -> str:
-    """Rows with commas, bytes in the largest unit that leaves a number above 1."""
-    if unit == "rows":
-        return f"{count:,} row{'' if count == 1 else 's'}"
+    """Rows and tasks with commas, bytes in the largest unit that leaves a number above 1."""
+    if unit != "bytes":
+        return f"{count:,} {unit.removesuffix('s') if count == 1 else unit}"
     size, step = float(count), 0
     while size >= 1000 and step < len(_UNITS) - 1:
         size, step = size / 1000, step + 1

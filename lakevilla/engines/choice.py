@@ -98,5 +98,10 @@ def _spark(options: EngineOptions) -> Engine:
             "engine='spark' needs PySpark: pip install 'lakevilla[spark]', or use engine='local'"
         ) from error
     return SparkEngine(
-        options.environment, options.spark, options.storage_options, options.credentials, options.url
+        options.environment,
+        options.spark,
+        options.storage_options,
+        options.credentials,
+        options.url,
+        options.reporter,
     )

@@ -20,12 +20,13 @@ class NoAnswer(CommitUnknown):
     """The write that decides a version went unanswered, and what is there does not show that it applied."""
 
 
-def create_version(store: Store, key: str, data: bytes, version: int, txn: str) -> bytes | None:
-    """None if we created the object that makes this version, else the one that is there: perhaps our own."""
+def create_version(store: Store, key: str, data: bytes, version: int, txn: str) -> Created | bytes:
+    """Created if we created the object that makes this version, else the one that is there: perhaps our
+    own."""
     try:
         answer = store.create(key, data)
         if isinstance(answer, Created):
-            return None
+            return answer
         if answer.found is not None:
             return answer.found.data
     except Ambiguous as ambiguous:

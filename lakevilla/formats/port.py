@@ -124,11 +124,11 @@ S = TypeVar("S", bound=Snapshot)
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The change is version `snapshot.version` of the table. `before` is the version that it builds on; None
-    if that is the base."""
+    """The change is this version, on `before` (None: on the base). `doubtful`: see `Created`."""
 
     snapshot: Snapshot
     before: Snapshot | None = None
+    doubtful: bool = False
 
 
 class CatalogRefusal(Unsupported):
@@ -277,8 +277,9 @@ class FormatTable(Protocol[S]):
         `properties` its own stay, and its comment."""
         ...
 
-    def masks(self, snapshot: S) -> RowMasks | None:
-        """How changes of rows spare the files that they are in; None if the table wants files rewritten."""
+    def masks(self, snapshot: S, operation: str) -> RowMasks | None:
+        """How a change of rows (UPDATE, DELETE, MERGE, or WRITE for an overwrite) spares the files that they
+        are in; None if the table wants files rewritten."""
         ...
 
     def publish(self, base: S, change: Change, author: Author) -> Published | Taken:

@@ -22,7 +22,10 @@ FORMATS = {"delta": LOG, "iceberg": "metadata/"}
 MARKS = {"delta": (LOG,), "iceberg": ("metadata/v", "metadata/0")}
 """How keys begin by which a table of each format is found: metadata files are `v<N>` or `<N>-<id>`."""
 
-MERGE_ON_READ = {"delta": {"delta.enableDeletionVectors": "true"}}
+MERGE_ON_READ = {
+    "delta": {"delta.enableDeletionVectors": "true"},
+    "iceberg": {f"write.{verb}.mode": "merge-on-read" for verb in ("update", "delete", "merge")},
+}
 """The properties by which changes of rows spare the files of a table, of the formats that have such."""
 
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakevilla.errors import Corrupt, InvalidInput, Unsupported
+from lakevilla.formats.port import Snapshot
 from lakevilla.formats.registry import FORMATS
 from lakevilla.maintenance.file_listing import list_files, tables_below, without
 from lakevilla.maintenance.instants import Kept
@@ -89,6 +90,9 @@ class DroppedFolders:
             return "it was changed within the retention"
         if location in self.kept.versions:
             return "instants of the lake that are kept need it"
+        newest = _newest(self.view, location) if files.num_rows else None
+        if newest is not None and head is not None and not _was_dropped(newest, head):
+            return "another table is in it, which this lake has not dropped"
         return ""
 
     def _doom(self, head: Head, locations: Sequence[str]) -> Head:
@@ -118,13 +122,25 @@ class DroppedFolders:
 
 def own_retention_ms(view: LakeView, location: str) -> int:
     """The retention of a dropped table, by what is left of it."""
+    newest = _newest(view, location)
+    return DEFAULT_MS if newest is None else max(newest.retention_ms, FLOOR_MS)
+
+
+def _newest(view: LakeView, location: str) -> Snapshot | None:
+    """The newest version of the table that is in a dropped folder; None if none can be read."""
     found = view.catalog.format_at(location, view.meter)
     if found is None:
-        return DEFAULT_MS
+        return None
     try:
-        newest = view.catalog.open(TableRef("", location, found), view.meter).latest()
+        return view.catalog.open(TableRef("", location, found), view.meter).latest()
     except (Unsupported, Corrupt, InvalidInput) as error:
         # An earlier run may have been interrupted in the middle of the log.
-        logger.info("the retention of %s is not known, taken for the default: %s", location, error)
-        newest = None
-    return DEFAULT_MS if newest is None else max(newest.retention_ms, FLOOR_MS)
+        logger.info("the table that was in %s cannot be read any more: %s", location, error)
+        return None
+
+
+def _was_dropped(newest: Snapshot, head: Head) -> bool:
+    """Whether the log says that this lake has dropped the table. Another client may have made a table in the
+    folder since, or have deleted the log before the drop."""
+    notice = newest.coordination.notice
+    return notice is not None and notice.dropped and notice.lake == head.lake

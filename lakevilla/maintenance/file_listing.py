@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -66,6 +67,32 @@ def store_now_ms(store: Store, environment: Environment) -> int:
     if meta is None:
         raise Unavailable(f"{store.url}/{key} was written and cannot be found: is the store consistent?")
     return min(environment.now_ms(), meta.modified_ms)
+
+
+@dataclass(frozen=True)
+class RunBegin:
+    """When a run of vacuum began, by its client's clocks.
+
+    All ages are those of this moment. For a client that is suspended after it settled all decided entries, or
+    decided which instants are kept, the retention would pass meanwhile for what later entries and these
+    instants need.
+    """
+
+    environment: Environment
+    is_dry: bool
+    now_ms: int
+    elapsed: float
+
+    @staticmethod
+    def now(environment: Environment, is_dry: bool) -> "RunBegin":
+        return RunBegin(environment, is_dry, environment.now_ms(), environment.elapsed())
+
+    def by(self, store: Store) -> int:
+        """This moment by a store's clock, or earlier. A dry run writes nothing, and goes by its own clock."""
+        environment = self.environment
+        now_ms = environment.now_ms() if self.is_dry else store_now_ms(store, environment)
+        passed_ms = int((environment.elapsed() - self.elapsed) * 1000)
+        return now_ms - max(0, passed_ms, environment.now_ms() - self.now_ms)
 
 
 def _chunks(metas: Iterable[Meta]) -> Iterator[list[Meta]]:

@@ -13,7 +13,6 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput, Unavailable, Unsupported
 from lakevilla.formats.catalogs import NotConfigured
 from lakevilla.formats.needed_files import References
@@ -21,7 +20,7 @@ from lakevilla.formats.port import Published, Snapshot, Table
 from lakevilla.formats.registry import FORMATS
 from lakevilla.maintenance.dropped import DroppedFolders, own_retention_ms
 from lakevilla.maintenance.expired_logs import delete_log_files
-from lakevilla.maintenance.file_listing import data_files, list_files, store_now_ms, tables_below
+from lakevilla.maintenance.file_listing import RunBegin, data_files, list_files, tables_below
 from lakevilla.maintenance.instants import Kept, find_leftovers, keep_instants
 from lakevilla.maintenance.queue_survey import LakeView, settle_all, survey_queues, unsettled
 from lakevilla.maintenance.reports import DroppedVacuum, Files, Leftovers, TableVacuum, VacuumReport
@@ -36,7 +35,7 @@ from lakevilla.maintenance.retention import (
 )
 from lakevilla.maintenance.transactions import Dead, Transactions
 from lakevilla.markers.survey import survey
-from lakevilla.model import Author, TableRef
+from lakevilla.model import Author, Change, TableRef
 from lakevilla.settle.places import owner_of
 from lakevilla.store import keys
 from lakevilla.store.port import Store
@@ -44,6 +43,11 @@ from lakevilla.tables.pinned import Pinned
 from lakevilla.transaction.instants.sync import sync
 
 BATCH = 1000
+OCCUPY = "VACUUM"
+"""The operation of a version without changes, which takes a number (`Vacuum._occupy_next`)."""
+AWAKE_MS = 2 * HOUR_MS
+"""A client commits within an hour after it has found the newest version, unless it is suspended; and clocks
+differ."""
 
 Progress = Callable[[str], None]
 
@@ -62,6 +66,7 @@ class VacuumOptions:
 
 def vacuum(view: LakeView, name: str | None, options: VacuumOptions, progress: Progress) -> VacuumReport:
     """Vacuum one table, or the whole lake."""
+    begin = RunBegin.now(view.environment, options.dry_run)
     if not options.dry_run:
         # To roll back a commit that is half published adds the files again that it removed.
         settle_all(view)
@@ -70,10 +75,10 @@ def vacuum(view: LakeView, name: str | None, options: VacuumOptions, progress: P
     waiting = {queued.seen.marker.txn for queued in survey_queues(view).live}
     busy = frozenset(waiting.union(unsettled(view)))
     transactions = Transactions(view.store, view.environment, view.leases, busy)
-    now_ms = _now_ms(view.store, view.environment, options)
+    now_ms = begin.by(view.store)
     since_ms = now_ms - (options.retention_ms or _shortest_ms(view, name, options.dropped))
     kept = keep_instants(view, since_ms, options.dry_run)
-    run = Vacuum(view, transactions, options, progress, now_ms, kept)
+    run = Vacuum(view, transactions, options, progress, begin, now_ms, kept)
     if name is not None:
         return run.run_table(name)
     return replace(run.run(), horizon=kept.horizon, leftovers=_clean_log(view, kept, since_ms, options))
@@ -119,7 +124,7 @@ class _OutOfReach(Exception):
 
 
 class Vacuum:
-    """One run. `lake_now_ms` is the time by the store of the lake's root, `kept` what instants need."""
+    """One run. `lake_now_ms` is its `begin` by the store of the lake's root, `kept` what instants need."""
 
     def __init__(
         self,
@@ -127,6 +132,7 @@ class Vacuum:
         transactions: Transactions,
         options: VacuumOptions,
         progress: Progress,
+        begin: RunBegin,
         lake_now_ms: int,
         kept: Kept,
     ) -> None:
@@ -137,6 +143,7 @@ class Vacuum:
         self._transactions = transactions
         self._options = options
         self._progress = progress
+        self._begin = begin
         self._lake_now_ms = lake_now_ms
         self._kept = kept
 
@@ -174,7 +181,7 @@ class Vacuum:
     def _table(self, pinned: Pinned) -> TableVacuum:
         ref, store = pinned.ref, self._catalog.store_of(pinned.ref.location, self._meter)
         self._refuse_foreign(ref, store)
-        now_ms = _now_ms(store, self._environment, self._options)
+        now_ms = self._begin.by(store)
         # In this order, see `retention`.
         everything = list_files(store)
         newest = pinned.table.latest()
@@ -190,11 +197,12 @@ class Vacuum:
         old = files.filter(pc.less(files.column("modified_ms"), now_ms - retention_ms))
         also = self._kept.versions_at(self._catalog.real_place, ref.location)
         newest = self._without_past(pinned.table, newest, now_ms - retention_ms, also)
+        occupy = partial(self._occupy_next, pinned.table, newest, now_ms - retention_ms)
         references = pinned.table.references(newest, now_ms - retention_ms, also)
         unneeded = old.filter(pc.invert(references.needed(_keys(old))))
         found = sort_files(unneeded, references.removed(_keys(unneeded)))
         report = TableVacuum(ref.name, newest.version, retention_ms / HOUR_MS)
-        report = self._files(report, found, store, references)
+        report = self._files(report, found, store, references, occupy)
         # Last: the entries say which files were removed.
         log = pinned.table.expired_log(newest, now_ms, retention_ms, also)
         if not self._options.dry_run:
@@ -229,16 +237,41 @@ class Vacuum:
                 return newest
             if self._options.dry_run:
                 return table.preview(newest, change)
-            # A commit without a slot never builds on one that may still be rolled back.
-            self._view.catalog.settle_up_to(newest.coordination.slot, self._view.meter)
-            txn = self._environment.new_id()
-            done = table.publish(newest, change, Author(txn, txn, self._environment.new_id()))
-            newest = done.snapshot
-            if isinstance(done, Published):
-                table.maintain(newest)
+            newest = self._publish(table, newest, change)
         return newest
 
-    def _files(self, report: TableVacuum, found: Sorted, store: Store, references: References) -> TableVacuum:
+    def _publish(self, table: Table, newest: Snapshot, change: Change) -> Snapshot:
+        """Try to publish a change of ours as the next version: that version, whichever client made it."""
+        # A commit without a slot never builds on one that may still be rolled back.
+        self._view.catalog.settle_up_to(newest.coordination.slot, self._view.meter)
+        txn = self._environment.new_id()
+        done = table.publish(newest, change, Author(txn, txn, self._environment.new_id()))
+        if isinstance(done, Published):
+            table.maintain(done.snapshot)
+        return done.snapshot
+
+    def _occupy_next(self, table: Table, newest: Snapshot, since_ms: int) -> None:
+        """Take the number that the client of a transaction whose uploads are deleted may be about to create:
+        it fell asleep after it had found the newest version, before the retention. When it wakes up it meets
+        another version, and looks for its uploads.
+
+        Nothing is needed where a later version has that number, where a slot has to decide, and where the
+        number is held by a marker.
+        """
+        coordination = newest.coordination
+        if coordination.exclusive or coordination.markers_in_log:
+            return
+        if table.written().get(newest.version, 0) < since_ms + AWAKE_MS:
+            self._publish(table, newest, Change(OCCUPY))
+
+    def _files(
+        self,
+        report: TableVacuum,
+        found: Sorted,
+        store: Store,
+        references: References,
+        occupy: Callable[[], None],
+    ) -> TableVacuum:
         """Delete the files that may go."""
         txns = pc.unique(found.orphans.column("txn")).to_pylist()
         since_ms = self._lake_now_ms - int(report.retention_hours * HOUR_MS)
@@ -246,6 +279,8 @@ class Vacuum:
         ended = of_transactions(found.orphans, (one.txn for one in dead))
         orphans, undecided = found.orphans.filter(ended), found.orphans.filter(pc.invert(ended))
         foreign = found.foreign if self._options.foreign else found.foreign.slice(0, 0)
+        if orphans.num_rows and not self._options.dry_run:
+            occupy()
         doomed = pa.concat_tables([found.expired, orphans.drop_columns(["txn"]), foreign])
         spared = self._delete(report.table, store, _keys(doomed).to_pylist(), references)
         if not self._options.dry_run:
@@ -310,11 +345,6 @@ class Vacuum:
         root = f"{real_place(location)}/"
         below = {place.removeprefix(root) for place in places if place.startswith(root)}
         return {f"{unquote(folder) if root.startswith('file:') else folder}/" for folder in below}
-
-
-def _now_ms(store: Store, environment: Environment, options: VacuumOptions) -> int:
-    # A dry run writes nothing, so it goes by our own clock.
-    return environment.now_ms() if options.dry_run else store_now_ms(store, environment)
 
 
 def _keys(files: pa.Table) -> pa.Array:

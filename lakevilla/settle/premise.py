@@ -85,7 +85,8 @@ class Premise:
             now, read = self._environment.elapsed(), self.passed()
             if read is not None:
                 raise Overtaken(read)
-            self._since = now
+            # Other clients may have cleaned up the logs of its tables, whether it is settled or not.
+            self._since, self.found = now, True
 
     def passed(self) -> ReadHead | None:
         """HEAD, if it has come past the entry; LakeRecreated if it is another lake's."""
@@ -160,7 +161,8 @@ class _Guarded:
         self._table.renew_hint(snapshot)
 
     def _confirm(self, version: int, put: str | None) -> None:
-        """Confirm what we have published, or delete it again because its number had been used."""
+        """Confirm what was published, or delete it again because its number had been used. An entry that
+        another client published for the same commit stays: that client deletes it when it confirms it."""
         if not self._premise.found and not self._premise.is_old:
             return
         try:
@@ -170,7 +172,7 @@ class _Guarded:
             raise
         places = () if read is None else {ref.location for ref in read.head.tables.values()}
         orphaned = read is not None and self._ref.location not in places
-        used = self._table.retract(version, put, orphaned)
+        used = self._table.retract(version, put, orphaned) or self._table.is_stale(version)
         if read is not None:
             raise Overtaken(read)
         if used:

@@ -27,15 +27,22 @@ def bind(tree: exp.Expr, parameters: Mapping[str, Any]) -> exp.Expr:
     unused = set(parameters)
     for placeholder in list(tree.find_all(exp.Placeholder)):
         name = placeholder.name
-        if not name:
-            raise InvalidInput("parameters need names: write :name, not ?")
+        if name in ("", "?"):
+            raise _at("?", "parameters need names: write :name, not ?")
         if name not in parameters:
-            raise InvalidInput(f"missing value for parameter :{name}")
+            raise _at(f":{name}", f"missing value for parameter :{name}")
         unused.discard(name)
         _replace(placeholder, parameters[name])
     if unused:
         raise InvalidInput(f"unknown parameter :{', :'.join(sorted(unused))}: the statement does not use it")
     return tree
+
+
+def _at(fragment: str, what: str) -> InvalidInput:
+    """The error about a piece of the text."""
+    error = InvalidInput(what)
+    error.fragment = fragment
+    return error
 
 
 @dataclass(frozen=True)

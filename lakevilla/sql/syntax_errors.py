@@ -19,9 +19,16 @@ STATEMENTS = (
 )
 """The words that statements start with."""
 
+_REGISTER = (
+    "{} is not supported: tables of Delta and Iceberg are taken in as they are, by "
+    "lake.register(name, location) or lakevilla register"
+)
 _LATER = {
-    "CONVERT": "CONVERT is not supported: tables of Delta and Iceberg are taken in as they are, by "
-    "lake.register(name, location) or lakevilla register",
+    "CONVERT": _REGISTER.format("CONVERT"),
+    "REGISTER": _REGISTER.format("REGISTER"),
+    "ATTACH": _REGISTER.format("ATTACH"),
+    "IMPORT": _REGISTER.format("IMPORT"),
+    "CALL": _REGISTER.format("CALL"),
     "RELEASE": "RELEASE SAVEPOINT is not supported, nor needed: the same name again moves a savepoint",
     "USE": "USE is not supported, because a lake has no current schema: write schema.table, and SET for the "
     "settings of a session",
@@ -46,6 +53,7 @@ _KEYWORDS = (
     *("THEN", "PARTITIONED", "AND", "OR", "BETWEEN", "DISTINCT", "OVER", "PARTITION"),
 )
 _NEVER_TWICE = frozenset(("SELECT", "FROM", "WHERE", "GROUP", "ORDER", "HAVING", "JOIN", "INTO", "VALUES"))
+_CLAUSES = (TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.HAVING)
 _NAME_FOLLOWS = ("TABLE", "COLUMN", "TO", "CONSTRAINT", "EXISTS", "VIEW", ".", "USING")
 _DEFINITIONS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "CREATE": (
@@ -71,12 +79,18 @@ _DEFINITIONS: Mapping[str, tuple[tuple[str, ...], str]] = {
 """The keywords of definitions, and how they are written."""
 _OF_OTHERS = frozenset(
     (
-        *("ANALYZE", "ATTACH", "CACHE", "CALL", "CLEAR", "COMMENT", "COPY", "DETACH", "EXPORT", "GRANT"),
-        *("IMPORT", "INSTALL", "LIST", "LOAD", "LOCK", "MSCK", "PRAGMA", "REFRESH", "REPAIR", "REPLACE"),
+        *("ANALYZE", "CACHE", "CLEAR", "COMMENT", "COPY", "DETACH", "EXPORT", "GRANT"),
+        *("INSTALL", "LIST", "LOAD", "LOCK", "MSCK", "PRAGMA", "REFRESH", "REPAIR", "REPLACE"),
         *("REVOKE", "SUMMARIZE", "TABLE", "UNCACHE", "UNLOCK", "UPSERT"),
     )
 )
 """How statements of Spark and of other databases start that are not understood here."""
+TYPES = (
+    *("BOOLEAN", "TINYINT", "SMALLINT", "INT", "INTEGER", "BIGINT", "LONG", "FLOAT", "REAL", "DOUBLE"),
+    *("DECIMAL", "NUMERIC", "STRING", "VARCHAR", "CHAR", "BINARY", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ"),
+    *("ARRAY", "MAP", "STRUCT"),
+)
+"""The names of types, for suggestions."""
 _TOKEN = re.compile(r"<Token token_type: \S+, text: (?P<text>.*?), line: .*")
 _MISSING = re.compile(r"Required keyword: '(?P<key>\w+)' missing for .*\.(?P<node>\w+)'?>")
 
@@ -106,7 +120,14 @@ def unread_definition(tokens: Sequence[Token], text: str) -> LakeVillaError:
     usage = _DEFINITIONS[kind][1] if kind in _DEFINITIONS else ""
     what = f"SQL syntax error: this {kind} cannot be read"
     error = InvalidInput(f"{what}; write {usage}" if usage else what)
-    return misspelt_definition(tokens, text) or _at(error, tokens[0], text)
+    if (misspelt := misspelt_definition(tokens, text)) is not None:
+        return misspelt
+    words = _DEFINITIONS.get(kind, ((), ""))[0]
+    for index, (before, token) in enumerate(pairwise(tokens), 1):
+        # A type stands behind the name of a column.
+        if before.text.upper() not in words and (unknown := _unknown_type(tokens, index)) is not None:
+            return _at(unknown, token, text)
+    return _at(error, tokens[0], text)
 
 
 def misspelt_definition(tokens: Sequence[Token], text: str) -> LakeVillaError | None:
@@ -129,10 +150,14 @@ def misspelt_definition(tokens: Sequence[Token], text: str) -> LakeVillaError | 
 
 
 def refuse_doubled(tokens: Sequence[Token], text: str) -> None:
-    """InvalidInput for a keyword that stands twice: the grammar takes some of them for names."""
+    """InvalidInput for a keyword that stands twice, and for a comma in front of a clause: the grammar takes
+    some of them for names, and passes over the comma."""
     for before, token in pairwise(tokens):
         word = token.text.upper()
         quoted = TokenType.IDENTIFIER in (token.token_type, before.token_type)
+        if before.token_type == TokenType.COMMA and token.token_type in _CLAUSES:
+            error = InvalidInput(f"SQL syntax error: nothing follows the comma before {word}")
+            raise _at(error, before, text)
         if word in _NEVER_TWICE and word == before.text.upper() and not quoted:
             raise _at(InvalidInput(f"SQL syntax error: {word} stands here twice"), token, text)
 
@@ -148,6 +173,8 @@ def syntax_error(error: ParseError, tokens: Sequence[Token], text: str) -> LakeV
     guess = _misspelt(tokens[: index + 1])
     hint = "" if guess is None else f"; {did_you_mean(guess.text.upper(), _KEYWORDS).replace(chr(39), '')}"
     found = guess or place
+    if (unknown := _unknown_type(tokens, index)) is not None:
+        return _at(unknown, place, text)
     return _at(InvalidInput(f"SQL syntax error: {what} {found.text!r}{hint}"), found, text)
 
 
@@ -169,13 +196,30 @@ def _misspelt(tokens: Sequence[Token]) -> Token | None:
     return None
 
 
+def _unknown_type(tokens: Sequence[Token], index: int) -> InvalidInput | None:
+    """The error for a word that stands where a type does and nearly is one: behind the name of a column, or
+    behind AS in a CAST."""
+    token, before = tokens[index], tokens[max(index - 1, 0)]
+    defines = tokens[0].text.upper() in ("CREATE", "ALTER") and before.text not in ("(", ",")
+    casts = before.text.upper() == "AS" and any(one.text.upper().endswith("CAST") for one in tokens[:index])
+    word = token.text.upper()
+    if not (defines or casts) or not word.isidentifier() or word in TYPES:
+        return None
+    hint = did_you_mean(word, TYPES).replace(chr(39), "")
+    return InvalidInput(f"unknown type {token.text!r}; {hint}") if hint else None
+
+
 def _sentence(description: str) -> str:
     """The parser's description without its own words."""
     if description.startswith("Expecting "):
         return f"expected {description.removeprefix('Expecting ')} near"
     missing = _MISSING.search(description)
     if missing is not None:
-        return f"{missing['node'].upper()} is not complete near"
+        if missing["node"] == "Whens":
+            return "MERGE needs WHEN MATCHED or WHEN NOT MATCHED near"
+        # Other nodes are not called as the user calls them.
+        word = missing["node"].upper()
+        return f"{word} is not complete near" if word in _KEYWORDS else "something is missing near"
     if description.startswith("Expected ") and (found := _TOKEN.search(description)) is not None:
         return f"{description[: found.start()].removesuffix(' but got ').lower()}, found"
     return "unexpected"

@@ -44,7 +44,7 @@ OWNER = "_lakevilla/owner.json"
 
 DATA_FILE = (
     r"(?:^|/)(?:part|vectors)-(?P<txn>[0-9a-f]{32})"
-    r"(?:-[^/]*\.(?:parquet|avro)|/deletion_vector_[0-9a-f-]{36}\.bin)$"
+    r"(?:-[^/]*\.(?:parquet|avro|puffin)|/deletion_vector_[0-9a-f-]{36}\.bin)$"
 )
 """The keys of data files, manifests and deletion vectors that LakeVilla wrote, as a pattern that Python and
 RE2 understand alike."""
@@ -99,6 +99,11 @@ def txn_of(key: str) -> str | None:
 def data_file(txn: str, unique: str) -> str:
     """The name of a data file: it holds the transaction's id, so that vacuum knows whose it was."""
     return f"part-{txn}-{unique}.parquet"
+
+
+def delete_file(txn: str, unique: str, suffix: str) -> str:
+    """The name of a file of deleted rows of an Iceberg table, which holds the transaction's id too."""
+    return f"part-{txn}-{unique}-deletes.{suffix}"
 
 
 def vector_folder(txn: str) -> str:

@@ -22,9 +22,16 @@ def check_table_name(name: str) -> str:
         raise InvalidInput(f"the name of a table must be text; found {name!r}")
     fault = _fault(name)
     if fault:
-        hint = f"{_to_register(name)}; " if "/" in name else ""
-        raise InvalidInput(f"{name[:80]!r} cannot be the name of a table: it {fault}; {hint}{_RULE}")
+        advice = _to_register(name) + ("" if _is_path(name) else f"; {_RULE}") if "/" in name else _RULE
+        error = InvalidInput(f"{name[:80]!r} cannot be the name of a table: it {fault}; {advice}")
+        error.fragment = name
+        raise error
     return name
+
+
+def _is_path(name: str) -> bool:
+    """Whether this cannot be meant as the name of a table."""
+    return name[0] in "/~" or "://" in name or name.partition(".")[0].casefold() in _OF_TABLES + _OF_FILES
 
 
 def _to_register(name: str) -> str:

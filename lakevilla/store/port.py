@@ -39,9 +39,14 @@ class Meta:
 
 @dataclass(frozen=True, slots=True)
 class Created:
-    """The object did not exist, and now it is ours."""
+    """The object did not exist, and now it is ours.
+
+    `doubtful` says that an earlier try went unanswered: ours may have been there before, and been deleted by
+    another client.
+    """
 
     etag: str
+    doubtful: bool = False
 
 
 @dataclass(frozen=True, slots=True)

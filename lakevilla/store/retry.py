@@ -98,12 +98,12 @@ class Retrying:
     def create(self, key: str, data: bytes) -> Created | Exists:
         budget = self._budget()
         answer = self._write(key, budget, lambda: self._store.create(key, data))
-        if isinstance(answer, Created):
-            return answer
         doubtful = budget.doubtful
+        if isinstance(answer, Created):
+            return Created(answer.etag, doubtful)
         found = self._read_back(key, budget)
         if found is not None and found.data == data:
-            return Created(found.etag)
+            return Created(found.etag, doubtful)
         if found is None and doubtful:
             # The client that deleted it may have deleted ours: to create it again could revive what was
             # ended.

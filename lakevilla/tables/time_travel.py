@@ -27,8 +27,8 @@ def pin_earlier(newest: Pinned, wanted: TableName) -> Pinned | None:
     if wanted.version is not None:
         if wanted.version > last:
             raise InvalidInput(
-                f"version {wanted.version} is not available: the transaction sees versions of "
-                f"{wanted.name!r} up to {last}; a later one can be read in a new transaction",
+                f"unknown version {wanted.version} of table {wanted.name!r}: the newest that the transaction "
+                f"sees is {last}; versions that were committed since need a new transaction",
                 table=wanted.name,
                 version=wanted.version,
             )

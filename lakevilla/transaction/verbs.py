@@ -99,7 +99,8 @@ class Verbs(ABC):
             )
         run = showing(text, partial(run_statement, statement=parsed))
         tables, blind = named_by(parsed), isinstance(parsed, Insert) and dml.is_blind(parsed)
-        return self._run(
+        # Names are looked up before the statement runs.
+        return showing(text, self._run)(
             Statement(run, text, parameters, defines=defines, ordered=ordered, tables=tables, blind=blind)
         )
 

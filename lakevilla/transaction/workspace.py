@@ -371,8 +371,9 @@ class Workspace:
 
         return table_source(pinned, note, self.uploads.wait_for)
 
-    def target(self, pinned: Pinned) -> Target:
-        """Where a statement on this table writes; refuses tables that we must not write."""
+    def target(self, pinned: Pinned, operation: str = "") -> Target:
+        """Where a statement on this table writes; refuses tables that we must not write. `operation` is what
+        changes rows that are there, as `FormatTable.masks` has it."""
         snapshot, store = pinned.snapshot, self.catalog.store_of(pinned.ref.location, self.meter)
         snapshot.refuse_writes()
         return Target(
@@ -383,7 +384,7 @@ class Workspace:
             new_key=self.new_key(pinned.table.data_folder),
             now_ms=self.environment.now_ms,
             checks={name: parse_expression(text) for name, text in snapshot.checks.items()},
-            merge_on_read=pinned.table.masks(snapshot) is not None,
+            merge_on_read=bool(operation) and pinned.table.masks(snapshot, operation) is not None,
         )
 
     def new_key(self, folder: str) -> Callable[[], str]:

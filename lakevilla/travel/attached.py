@@ -43,11 +43,11 @@ class Attached:
 
     def read(
         self, name: str, query: int, version: str | None, microseconds: int | None
-    ) -> tuple[Any, str] | None:
-        """A table as the engine gives it, and a text that no other version and no other table has; None if
-        there is none of this name. Queries have numbers: what has the same one is read at one instant."""
+    ) -> tuple[Any, dict[str, Any]] | None:
+        """A table as the engine gives it, and what is known of it (see `_facts`); None if there is none of
+        this name. Queries have numbers: what has the same one is read at one instant."""
         found = self._find(name, query, version, microseconds)
-        return None if found is None else (self._engine.read(found[0]), found[1])
+        return None if found is None else (self._engine.read(found[0]), self._facts(found[1]))
 
     def source(self, name: str) -> Source | None:
         """The table with its files, for one query."""
@@ -56,7 +56,7 @@ class Attached:
 
     def _find(
         self, name: str, query: int, version: str | None, microseconds: int | None
-    ) -> tuple[Source, str] | None:
+    ) -> tuple[Source, Pinned] | None:
         number = _number(version)
         at_ms = None if microseconds is None else microseconds // 1000
         workspace = self._workspace(query)
@@ -65,7 +65,20 @@ class Attached:
             if workspace.find(name) is None:
                 return None
             pinned = workspace.pin(TableName(name, number, at_ms))
-            return workspace.source(pinned, keeps_files=True), self._identity(pinned)
+            return workspace.source(pinned, keeps_files=True), pinned
+
+    def _facts(self, pinned: Pinned) -> dict[str, Any]:
+        """An `id` that no other version and no other table has, the columns with their comments, and the
+        properties as Spark calls them."""
+        snapshot = pinned.snapshot
+        about = {"provider": pinned.ref.format, "location": pinned.ref.location}
+        if snapshot.comment:
+            about["comment"] = snapshot.comment
+        return {
+            "id": self._identity(pinned),
+            "columns": snapshot.schema,
+            "properties": {**snapshot.properties, **about},
+        }
 
     def _identity(self, pinned: Pinned) -> str:
         """The place is part of it, because a copied table has the same id."""

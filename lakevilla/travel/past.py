@@ -197,7 +197,7 @@ class _PastWorkspace(Workspace):
     def names(self) -> list[str]:
         return self._past.tables()
 
-    def target(self, pinned: Pinned) -> Target:  # noqa: ARG002
+    def target(self, pinned: Pinned, operation: str = "") -> Target:  # noqa: ARG002
         raise self._past.refuse()
 
     def new_key(self, folder: str) -> Callable[[], str]:  # noqa: ARG002

@@ -34,10 +34,10 @@ class Damage:
         self._deletes = [(write.at, write.client, write.key) for write in writes if write.data is None]
 
     def is_torn(self, name: str) -> bool:
-        return any(_is_of(root, name) for root in self.torn)
+        return any(is_of(root, name) for root in self.torn)
 
     def is_spoiled(self, name: str) -> bool:
-        return any(_is_of(root, name) for root in self._spoiled)
+        return any(is_of(root, name) for root in self._spoiled)
 
     def may_be_half(self, op: Operation) -> bool:
         """Whether no client could complete what this operation did, or roll it back."""
@@ -50,7 +50,7 @@ class Damage:
     def _was_deleted(self, name: str, until: float) -> bool:
         folders = [folder for at, folder in self._notes.wrecks if at <= until]
         folders += [FAR for at in self._notes.renewals if at <= until]
-        return any(folder == LAKE or _is_of(folder, name) for folder in folders)
+        return any(folder == LAKE or is_of(folder, name) for folder in folders)
 
     def explains(self, op: Operation) -> bool:
         """Whether an operation may have met a log that contradicts itself: its table's folder was deleted, a
@@ -70,7 +70,7 @@ class Damage:
         during = [
             root for root, since, until in self._taken_back if op.invoked <= until and op.completed >= since
         ]
-        return any(_is_of(root, name) for root in during for name in _names(op))
+        return any(is_of(root, name) for root in during for name in _names(op))
 
 
 def _names(op: Operation) -> tuple[str, ...]:
@@ -88,6 +88,6 @@ def _root(location: str) -> str:
     return location.removeprefix(URL) if "://" in location else f"{LAKE}/{location}"
 
 
-def _is_of(root: str, name: str) -> bool:
+def is_of(root: str, name: str) -> bool:
     """Whether a table of this name may lie there: a name that was used before gets a folder of its own."""
     return any(root == folder or root.startswith(f"{folder}-") for folder in folders_of(name))

@@ -15,7 +15,7 @@ from sim.checkers.history import History, Operation
 from sim.checkers.lives.lives import Lives
 from sim.checkers.lives.retention import Keeping
 from sim.checkers.tables.rows import Rows
-from sim.outside.damage import Damage
+from sim.outside.damage import Damage, is_of
 from sim.outside.session import AGAIN, Notes, folders_of, home_of
 from sim.world.bucket import Bucket
 
@@ -29,7 +29,7 @@ def judge(bucket: Bucket, history: History, notes: Notes, *, may_tear: bool = Tr
     operations = {op.txn: op for op in history.operations if op.txn is not None and op.value is not None}
     values = {op.value for op in history.operations if op.action == "stranger"}
     hopeless = frozenset(op.txn for op in history.operations if op.txn and _is_hopeless(op))
-    lives = Lives(operations, values, hopeless)
+    lives = Lives(operations, values, hopeless, is_of)
     keeping = Keeping(lives, "sim://bucket", {txn: home_of(op.client) for txn, op in operations.items()})
     for write in bucket.writes:
         keeping.see(write)

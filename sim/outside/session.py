@@ -136,8 +136,16 @@ class Obedient(Session):
             if state == "aborted" or (state == "undecided" and AGAIN in advice):
                 self.end(op, "failed", f"{told}; told {state}: {advice}")
                 return
-            if "lake.resume" in advice and steps is not None and self._resume(op, told, steps):
-                return
+            if "lake.resume" not in advice or steps is None:
+                continue
+            try:
+                if self._resume(op, told, steps):
+                    return
+            except Torn as failure:
+                # It may be that of a table that a statement would read.
+                if failure.transaction == op.txn:
+                    self.end(op, "torn", f"{told}; resumed: {failure}")
+                    return
         self.end(op, "unknown", told)
 
     def _resume(self, op: Operation, told: str, steps: Sequence[Step]) -> bool:

@@ -66,7 +66,6 @@ def look_back(session: Obedient, random: Random) -> None:
 def check_tag(session: Obedient, name: str) -> None:
     notes, expected = session.notes, session.notes.tags[session.root, name]
     for table, rows in expected.items():
-        deleted = notes.was_deleted(table, notes.tagged_at[session.root, name])
         try:
             found = read_rows(session.lake.at(tag=name).read(table))
         except CALM_ERRORS as error:
@@ -75,7 +74,9 @@ def check_tag(session: Obedient, name: str) -> None:
                 notes.problems.append(f"the tag {name} of {table} cannot be read: {error}")
             continue
         except LakeVillaError as error:
-            # A lake that does not own the table keeps nothing of it from its owner's vacuum.
+            # A folder may have been deleted while it was read. A lake that does not own the table keeps
+            # nothing of it from its owner's vacuum.
+            deleted = notes.was_deleted(table, notes.tagged_at[session.root, name])
             if not deleted and not notes.was_cleaned(table) and session.root == LAKE:
                 what = f"{type(error).__name__}: {error}"
                 notes.problems.append(f"the tag {name} of {session.root} does not show {table}: {what}")

@@ -16,7 +16,7 @@ from lakevilla.formats.iceberg.log.next_version import make_next
 from lakevilla.formats.iceberg.log.publish import upload
 from lakevilla.formats.iceberg.log.versions import Log, Made, Version
 from lakevilla.formats.iceberg.manifests.cache import Manifest
-from lakevilla.formats.iceberg.manifests.entries import ADDED, DELETED, EXISTING, Entry
+from lakevilla.formats.iceberg.manifests.entries import ADDED, DATA, DELETED, EXISTING, Entry
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
 from lakevilla.formats.port import Published, Taken
 from lakevilla.model import Author, Change
@@ -33,7 +33,6 @@ _ROOM = "lakevilla.formats.iceberg"
 _WORK = f"{_ROOM}.log.next_version._Work"
 
 _begin = next_version._Work.__init__
-_naming = next_version._Work._naming
 _write = next_version._Work._write
 _metadata_after = versions.metadata_after
 _newest = FileLog.newest
@@ -92,17 +91,17 @@ def manifests_of_all_attempts_have_one_name(txn: str, unique: str, number: int) 
 
 @_bug(f"{_WORK}._rewritten")
 def rewritten_manifest_forgets_files_that_stay(
-    self: Any, manifest: Manifest, gone: set[str], fresh: Iterable[Any]
+    self: Any, manifest: Manifest, gone: set[Any], fresh: Iterable[Any]
 ) -> Manifest:
-    statuses = [(entry, DELETED) for entry in manifest.entries or () if entry.path in gone]
-    return _write(self, manifest.record["partition_spec_id"], [*fresh, *statuses])
+    statuses = [(entry, DELETED) for entry in manifest.entries or () if entry.name in gone]
+    return _write(self, manifest.record["partition_spec_id"], [*fresh, *statuses], manifest.content)
 
 
 @_bug(f"{_WORK}._write")
-def files_that_stay_are_written_as_new(self: Any, spec_id: int, statuses: Any) -> Manifest:
+def files_that_stay_are_written_as_new(self: Any, spec_id: int, statuses: Any, content: int) -> Manifest:
     """They get the snapshot's numbers, and deletes that came before do not apply to them any more."""
     fresh = [(_unnumbered(e), ADDED) if status == EXISTING else (e, status) for e, status in statuses]
-    return _write(self, spec_id, fresh)
+    return _write(self, spec_id, fresh, content)
 
 
 def _unnumbered(entry: Entry) -> Entry:
@@ -119,13 +118,10 @@ def gathered_manifests_are_forgotten(self: Any, manifests: list[Manifest]) -> li
 def _removed_file_in_no_manifest() -> Iterator[None]:
     """A removed file that is in no manifest is skipped, and there is no check for conflicts by files."""
 
-    def naming(self: Any, paths: Iterable[str]) -> list[Manifest]:
-        manifests = [manifest for manifest in self._living() if manifest.is_data]
-        self._base.reader.load(manifests)
-        known = {entry.path for manifest in manifests for entry in manifest.entries or ()}
-        return _naming(self, set(paths) & known)
+    def find(self: Any, _files: Any) -> None:
+        self._base.reader.load(self._living(DATA))
 
-    with COMMON["conflict-check-forgets-removed-files"](), patch(f"{_WORK}._naming", naming):
+    with COMMON["conflict-check-forgets-removed-files"](), patch(f"{_WORK}._find", find):
         yield
 
 

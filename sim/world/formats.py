@@ -7,11 +7,15 @@ from typing import Any
 DELTA, ICEBERG = "delta", "iceberg"
 VECTORS = "vectors"
 """Delta tables whose changes write deletion vectors."""
+DELETES = "deletes"
+"""Iceberg tables whose changes write position delete files."""
 CATALOGED = "cataloged"
 """Iceberg, kept by a catalog."""
 
 METASTORE, REST = "metastore", "rest"
 """The catalogs (see `catalogs`)."""
+
+_MERGE_ON_READ = {VECTORS: DELTA, DELETES: ICEBERG}
 
 _CATALOG_OF = {
     "lists": REST,
@@ -36,8 +40,8 @@ class Formats:
 
     @property
     def merge_on_read(self) -> bool:
-        """Whether clients make tables whose changes write deletion vectors."""
-        return self.name == VECTORS
+        """Whether clients make tables whose changes write deletion vectors or delete files."""
+        return self.name in _MERGE_ON_READ
 
     def of(self, table: str) -> str:
         """The format of a table. In a mixed world about half of the names have each; in one with catalogs
@@ -45,7 +49,7 @@ class Formats:
         if self.has_catalogs:
             return DELTA if self.catalog_of(table) is None else CATALOGED
         if self.merge_on_read:
-            return DELTA
+            return _MERGE_ON_READ[self.name]
         if self.name != "mixed":
             return self.name
         return DELTA if sum(table.encode()) % 2 else ICEBERG
@@ -68,6 +72,6 @@ class Formats:
 
 GATHERED_OFTEN = {"commit.manifest.min-count-to-merge": "5"}
 
-FORMATS = {name: Formats(name) for name in (DELTA, VECTORS, ICEBERG, "mixed", CATALOGED)}
+FORMATS = {name: Formats(name) for name in (DELTA, VECTORS, ICEBERG, DELETES, "mixed", CATALOGED)}
 PLAIN = FORMATS[DELTA]
 """What seeds are played with unless another choice is made."""

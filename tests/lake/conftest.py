@@ -3,7 +3,7 @@
 Tests marked `formats("delta", "iceberg")` run once with each of these formats, with all but one of them in
 `make test-long`; those without run on Delta.
 With `mixed` every other table is an Iceberg table; with `vectors` they are Delta tables whose changes write
-deletion vectors.
+deletion vectors, with `deletes` Iceberg tables whose changes write delete files.
 """
 
 from itertools import cycle
@@ -33,8 +33,10 @@ def table_format(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
         formats = cycle(["delta", "iceberg"])
         turns_taken = property(lambda _: next(formats), lambda _, __: None)
         monkeypatch.setattr(Catalog, "default_format", turns_taken, raising=False)
-    elif name == "vectors":
+    elif name in ("vectors", "deletes"):
         monkeypatch.setitem(lv.Lake.__init__.__kwdefaults__, "merge_on_read", True)
+        if name == "deletes":
+            monkeypatch.setitem(lv.Lake.__init__.__kwdefaults__, "default_format", "iceberg")
     else:
         monkeypatch.setitem(lv.Lake.__init__.__kwdefaults__, "default_format", name)
     return name

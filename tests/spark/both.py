@@ -52,11 +52,22 @@ def _filled(merge_on_read: bool) -> "tempfile.TemporaryDirectory[str]":
 
 
 class Both:
-    """One lake on the local engine and its twin on Spark; their changes may write deletion vectors."""
+    """One lake on the local engine and its twin on Spark; their changes may delete rows where they
+    are."""
 
-    def __init__(self, folder: Path, spark: Any, merge_on_read: bool = False) -> None:
+    def __init__(
+        self, folder: Path, spark: Any, merge_on_read: bool = False, table_format: str = "delta"
+    ) -> None:
         for name in ("local", "spark"):
-            shutil.copytree(_filled(merge_on_read).name, folder / name)
+            if table_format == "iceberg":
+                # An Iceberg table knows where it lies: a copy is read only.
+                fill(
+                    lv.Lake(
+                        folder / name, engine="local", merge_on_read=merge_on_read, default_format="iceberg"
+                    )
+                )
+            else:
+                shutil.copytree(_filled(merge_on_read).name, folder / name)
         self.local = lv.Lake(folder / "local", engine="local")
         self.spark = lv.Lake(folder / "spark", spark=spark)
         # What Spark wrote, seen without Spark.

@@ -18,6 +18,13 @@ _START_SECONDS = 60
 @contextmanager
 def interrupted(session: Any, folder: Path) -> Iterator[Any]:
     """Rows that two tasks take long to make; work with them, which Ctrl-C must end when a task has begun."""
+    with interrupting(folder) as sleep, pytest.raises(KeyboardInterrupt):
+        yield session.range(0, 4, 1, 2).mapInArrow(sleep, "id bigint")
+
+
+@contextmanager
+def interrupting(folder: Path) -> Iterator[Any]:
+    """A function for `mapInArrow` that takes long; Ctrl-C comes when a task has begun it."""
     begun = folder / "begun"
 
     def sleep(batches: Any) -> Any:
@@ -32,10 +39,8 @@ def interrupted(session: Any, folder: Path) -> Iterator[Any]:
             time.sleep(0.05)
         os.kill(os.getpid(), signal.SIGINT)
 
-    rows = session.range(0, 4, 1, 2).mapInArrow(sleep, "id bigint")
     other = Thread(target=interrupt)
     other.start()
-    with pytest.raises(KeyboardInterrupt):
-        yield rows
+    yield sleep
     other.join()
     assert begun.exists(), "no task began"

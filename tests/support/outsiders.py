@@ -154,8 +154,10 @@ OUTSIDERS: Mapping[str, Outsider] = {
     "delta": DeltaRs(),
     "vectors": DeltaRsWithVectors(),
     "iceberg": PyIceberg(),
+    "deletes": PyIceberg(),
 }
-"""By the format of their tables; `vectors` are Delta tables with deletion vectors."""
+"""By the format of their tables; `vectors` are Delta tables with deletion vectors, `deletes` Iceberg tables
+with position deletes."""
 
 
 def _until_it_commits(write: Callable[[], object]) -> None:

@@ -17,13 +17,14 @@ from lakevilla.engines.local.masking_merge import MaskingMerge
 from lakevilla.engines.local.merge import Merge
 from lakevilla.engines.local.point_lookup import literals_of, point_of, point_query
 from lakevilla.engines.local.result import Result
-from lakevilla.engines.local.rows import checked, column_of, counted, new_rows, qualifiers
+from lakevilla.engines.local.rows import checked, column_of, new_rows, qualifiers
 from lakevilla.engines.local.scan import Scan, load
 from lakevilla.engines.local.translation.queries.queries import Queries
 from lakevilla.engines.local.translation.queries.scope import Relation
 from lakevilla.engines.local.translation.types.typed import Typed
-from lakevilla.engines.local.watch import length_of, reading, writing
+from lakevilla.engines.local.watch import reading, writing
 from lakevilla.engines.port import MergeClauses, Rewritten, Source, Target
+from lakevilla.engines.row_counts import counted, length_of
 from lakevilla.engines.summary_query import summary_of
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput

@@ -4,7 +4,7 @@ A statement's text is built around one SELECT whose columns are the table's, by 
 constraints are asked of those columns in the same pass.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -84,13 +84,6 @@ def checked(
     fields = [pa.field(output.name, output.type) for output in rows.outputs]
     columns = [as_type(piece.column(i), output.type) for i, output in enumerate(rows.outputs)]
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))
-
-
-def counted(pieces: Iterable[pa.Table], add: Callable[[int], None]) -> Iterator[pa.Table]:
-    """The pieces, their rows counted on the way."""
-    for piece in pieces:
-        add(piece.num_rows)
-        yield piece
 
 
 def column_of(schema: pa.Schema, name: str) -> str:

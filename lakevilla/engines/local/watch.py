@@ -1,6 +1,6 @@
 """How far a statement has come: which of the files that it chose were read, or how many rows were written."""
 
-from collections.abc import Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from threading import Lock
@@ -67,8 +67,3 @@ def writing(reporter: Reporter, what: str, reads: bool) -> Iterator[Watch]:
     """Report the files that an INSERT reads; the rows that it writes if it reads none."""
     with reporter.work(what, "bytes" if reads else "rows", 0 if reads else None) as work:
         yield Watch(work, counts_rows=not reads)
-
-
-def length_of(data: object) -> int | None:
-    """How many rows data has that is all there; None if it is not known without reading it."""
-    return len(data) if isinstance(data, Sized) and not isinstance(data, str | bytes | Mapping) else None

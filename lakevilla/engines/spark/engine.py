@@ -5,14 +5,15 @@ them is planned.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec
+from functools import partial, wraps
+from typing import Any, Concatenate, ParamSpec, TypeAlias
 
 import pyarrow as pa
 from sqlglot import exp
 
 from lakevilla.engines import data as arrow
 from lakevilla.engines.port import MergeClauses, Rewritten, Source, Target
+from lakevilla.engines.row_counts import counted, length_of
 from lakevilla.engines.spark import data as given
 from lakevilla.engines.spark import types
 from lakevilla.engines.spark.change.assignment import Value
@@ -37,21 +38,29 @@ from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput
 from lakevilla.files.row_checks import together
 from lakevilla.model import Counts, DataFile, WrittenFile
+from lakevilla.progress import Reporter
 from lakevilla.sql.expressions.row_expressions import refuse_beyond_rows, refuse_in_merge
 
 P = ParamSpec("P")
 
 
-def _stoppable(
-    change: "Callable[Concatenate[SparkEngine, P], Rewritten]",
-) -> "Callable[Concatenate[SparkEngine, P], Rewritten]":
-    """A change that Ctrl-C ends, wherever it is, and whose failures are ours."""
+Changing: TypeAlias = Callable[Concatenate[Any, Target, P], Rewritten]
 
-    def run(self: "SparkEngine", /, *args: P.args, **kwargs: P.kwargs) -> Rewritten:
-        with explained():
-            return self._session.run(lambda: change(self, *args, **kwargs))
 
-    return wraps(change)(run)
+def _stoppable(what: str) -> Callable[[Changing[P]], Changing[P]]:
+    """A change that Ctrl-C ends, wherever it is, whose progress is reported as what it does to its target,
+    and whose failures are ours."""
+
+    def wrapped(change: Changing[P]) -> Changing[P]:
+        def run(self: Any, target: Target, /, *args: P.args, **kwargs: P.kwargs) -> Rewritten:
+            with explained():
+                work = partial(change, self, target, *args, **kwargs)
+                done: Rewritten = self._session.run(work, f"{what} {target.name}")
+            return done
+
+        return wraps(change)(run)
+
+    return wrapped
 
 
 class SparkEngine:
@@ -64,9 +73,11 @@ class SparkEngine:
         storage_options: Mapping[str, str] | None = None,
         credentials: Callable[..., Any] | None = None,
         url: str = "",
+        reporter: Reporter | None = None,
     ) -> None:
         self._environment = environment
-        self._session = Session(environment, session, url)
+        self._reporter = reporter or Reporter(None, environment)
+        self._session = Session(environment, session, url, self._reporter)
         self._access = Access(dict(storage_options or {}), credentials)
         self._writer = Writer(self._session, self._access)
 
@@ -81,7 +92,8 @@ class SparkEngine:
     def read(self, source: Source) -> Any:
         """The table as a DataFrame."""
         with explained():
-            return explaining(self._reader().table(source))
+            frame = self._session.fetch(lambda: self._reader().table(source))
+        return self._answering(frame, f"reading {source.name}")
 
     def result(self, table: pa.Table) -> Any:
         return given.frame_of(self._session(), table)
@@ -89,10 +101,16 @@ class SparkEngine:
     def query(self, query: exp.Query, sources: Mapping[str, Source], now_ms: int) -> Any:
         """A SELECT as a DataFrame: analysed now, run when rows are asked for. What statistics answer is noted
         as read now, and needs no job."""
-        with explained(), self._statement(sources, now_ms) as opened:
-            frame = opened.run(opened.text(query))
+
+        def analysed() -> Any:
+            with self._statement(sources, now_ms) as opened:
+                frame = opened.run(opened.text(query))
             known = summary_of(query, sources, certain)
-            return explaining(frame if known is None else given.row_of(self._session(), known, frame.schema))
+            return frame if known is None else given.row_of(self._session(), known, frame.schema)
+
+        with explained():
+            frame = self._session.fetch(analysed)
+        return self._answering(frame, f"reading {', '.join(sources)}" if sources else "SELECT")
 
     def columns_of(self, query: exp.Query, sources: Mapping[str, Source], now_ms: int) -> pa.Schema:
         """The columns that a SELECT gives: the text is analysed, and not run."""
@@ -114,7 +132,7 @@ class SparkEngine:
         done = self._given(target, data, None)
         return Rewritten(done.added, (), Counts(inserted=done.counts[1]))
 
-    @_stoppable
+    @_stoppable("INSERT INTO")
     def insert(
         self,
         target: Target,
@@ -143,7 +161,7 @@ class SparkEngine:
             done = self._writer.write(target, rows, rows_in(frame), spread=True)
         return Rewritten(done.added, (), Counts(inserted=done.counts[1]))
 
-    @_stoppable
+    @_stoppable("overwriting")
     def overwrite(
         self, target: Target, source: Source, data: object, where: exp.Expr | None, now_ms: int
     ) -> Rewritten:
@@ -155,7 +173,7 @@ class SparkEngine:
         counts = Counts(inserted=new.counts[1], deleted=gone.counts.deleted)
         return Rewritten(new.added + gone.added, gone.removed, counts, gone.masked)
 
-    @_stoppable
+    @_stoppable("UPDATE")
     def update(
         self,
         target: Target,
@@ -169,7 +187,7 @@ class SparkEngine:
         with self._statement(sources, now_ms) as opened:
             return self._change(opened, target, source).update(set, where)
 
-    @_stoppable
+    @_stoppable("DELETE FROM")
     def delete(
         self,
         target: Target,
@@ -182,7 +200,7 @@ class SparkEngine:
         with self._statement(sources, now_ms) as opened:
             return self._change(opened, target, source).delete(where)
 
-    @_stoppable
+    @_stoppable("MERGE INTO")
     def merge(
         self,
         target: Target,
@@ -221,11 +239,18 @@ class SparkEngine:
         """Write rows given as data, by name: a frame as store assignment has it, others without loss."""
         if not given.is_frame(data):
             if not target.checks and where is None:
-                return self._writer.write_here(target, arrow.batches_of(data, target.schema))
+                return self._written_here(target, data)
             data = self._frame(data, target.schema)
         frame = self._bound(data)
         with explained():
-            return self._session.run(lambda: self._given_frame(target, frame, where))
+            what = f"INSERT INTO {target.name}"
+            return self._session.run(lambda: self._given_frame(target, frame, where), what)
+
+    def _written_here(self, target: Target, data: object) -> Done:
+        """Rows of this process, which need no job."""
+        batches = arrow.batches_of(data, target.schema)
+        with self._reporter.work(f"INSERT INTO {target.name}", "rows", length_of(data)) as work:
+            return self._writer.write_here(target, counted(batches, work.add))
 
     def _given_frame(self, target: Target, frame: Any, where: exp.Expr | None) -> Done:
         with self._statement({}, target.now_ms()) as opened:
@@ -241,6 +266,10 @@ class SparkEngine:
         known = arrow.schema_of(data) if schema is None else schema
         pieces = list(arrow.batches_of(data, known))
         return given.frame_of(self._session(), together(pieces, known))
+
+    def _answering(self, frame: Any, what: str) -> Any:
+        """The frame, whose actions Ctrl-C ends, are reported, and fail with our exceptions."""
+        return explaining(frame, partial(self._session.fetch, what=what))
 
     def _reader(self) -> Reader:
         return Reader(self._session(), self._access, self._environment)

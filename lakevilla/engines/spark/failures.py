@@ -39,6 +39,8 @@ _USERS = (
     SparkRuntimeException,
 )
 
+Run = Callable[[Callable[[], Any]], Any]
+"""Runs an action, perhaps in another thread."""
 
 _OURS = re.compile(r"lakevilla\.errors\.(\w+): (.*)")
 LOST_FILE = "LakeVilla does not know the data file that Spark reads as "
@@ -73,6 +75,7 @@ _ACTIONS = (
     *("corr", "cov", "crosstab", "freqItems"),
 )
 _EXPLAINING = "_lakevilla_explains"
+_RUN = "_lakevilla_run"
 _END = object()
 
 
@@ -117,11 +120,12 @@ def stopped() -> InvalidInput:
     )
 
 
-def explaining(frame: Any) -> Any:
-    """The frame, whose actions fail with our exceptions; so do those of frames that are made of it. Its
-    other methods fail as PySpark has them fail."""
+def explaining(frame: Any, run: Run) -> Any:
+    """The frame, whose actions are run by `run` and fail with our exceptions; so do those of frames that are
+    made of it. Its other methods fail as PySpark has them fail."""
     kind: Any = type(frame)
     frame.__class__ = _explaining(kind)
+    setattr(frame, _RUN, run)
     return frame
 
 
@@ -131,9 +135,14 @@ def _explaining(kind: type) -> type:
 
     def explains(action: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(action)
-        def run(*args: Any, **kwargs: Any) -> Any:
+        def run(frame: Any, /, *args: Any, **kwargs: Any) -> Any:
+            def work() -> Any:
+                # Here and around it: what is quiet is so in its thread.
+                with explained():
+                    return action(frame, *args, **kwargs)
+
             with explained():
-                return _followed(action(*args, **kwargs))
+                return _followed(getattr(frame, _RUN)(work), frame)
 
         return run
 
@@ -154,8 +163,8 @@ def _explaining(kind: type) -> type:
 
     def follows(method: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(method)
-        def run(*args: Any, **kwargs: Any) -> Any:
-            return _followed(method(*args, **kwargs))
+        def run(frame: Any, /, *args: Any, **kwargs: Any) -> Any:
+            return _followed(method(frame, *args, **kwargs), frame)
 
         return run
 
@@ -170,11 +179,11 @@ def _explaining(kind: type) -> type:
     return type(kind.__name__, (kind,), {**own, **methods})
 
 
-def _followed(made: Any) -> Any:
-    """What a method gave: a frame, or grouped rows, whose actions explain themselves, too."""
+def _followed(made: Any, of: Any) -> Any:
+    """What a method of this frame gave: a frame, or grouped rows, whose actions explain themselves, too."""
     kind = type(made)
     known = _is_frame(kind) or (kind.__name__ == "GroupedData" and kind.__module__.startswith("pyspark.sql"))
-    return explaining(made) if known and not hasattr(kind, _EXPLAINING) else made
+    return explaining(made, getattr(of, _RUN)) if known and not hasattr(kind, _EXPLAINING) else made
 
 
 def _is_frame(kind: type) -> bool:

@@ -182,7 +182,7 @@ class DeltaTable:
             new_id=self._environment.new_id,
         )
 
-    def masks(self, snapshot: DeltaSnapshot) -> DeltaRowMasks | None:
+    def masks(self, snapshot: DeltaSnapshot, operation: str) -> DeltaRowMasks | None:  # noqa: ARG002
         return DeltaRowMasks(snapshot, self._environment) if wants_vectors(snapshot) else None
 
     def publish(self, base: DeltaSnapshot, change: Change, author: Author) -> Published | Taken:

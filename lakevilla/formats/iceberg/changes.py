@@ -12,14 +12,30 @@ from lakevilla.formats.iceberg.manifests.entries import Entry
 from lakevilla.formats.iceberg.metadata.document import Raw
 from lakevilla.formats.iceberg.metadata.summaries import newest_batch
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
-from lakevilla.formats.iceberg.written import decode_entry, encode_entry, entry_of, removed_entry
+from lakevilla.formats.iceberg.written import (
+    decode_added,
+    decode_masked,
+    encode_added,
+    encode_masked,
+    entry_of,
+    removed_entry,
+)
 from lakevilla.model import Change, DataFile, ReadSet, WrittenFile
 from lakevilla.predicates import ANYTHING
 
 _FORMAT = "iceberg"
 
-_GROWING = ("schemas", "last-column-id", "partition-specs", "last-partition-id", "sort-orders")
-"""Parts of the metadata that only grow: an id is never used twice."""
+_GROWING = (
+    "format-version",
+    "last-sequence-number",
+    "next-row-id",
+    "schemas",
+    "last-column-id",
+    "partition-specs",
+    "last-partition-id",
+    "sort-orders",
+)
+"""Parts of the metadata that only grow: an id is never used twice, and no version of the format given up."""
 
 
 def preview(base: IcebergSnapshot, change: Change) -> IcebergSnapshot:
@@ -41,14 +57,13 @@ def inverse(base: IcebergSnapshot, change: Change) -> Change:
     Schemas and specs that it added stay, unused: manifests refer to them. Rows that came after the table was
     replaced do not fit its old columns: they prevent the inverse.
     """
-    raw = _with(base.raw, change)
-    layout = base.layout_of(raw)
+    after = preview(base, change)
     back = {key: base.raw[key] for key in change.metadata or () if key in base.raw and key not in _GROWING}
     return Change(
         operation="ROLLBACK",
         parameters={"of": change.operation},
         added=tuple(_written(removed_entry(file), file.key) for file in change.removed),
-        removed=tuple(_live(entry_of(file, layout, raw), file.key) for file in change.added),
+        removed=tuple(after.unpublished(entry) for entry in entries_of(after, change)),
         metadata=back if change.metadata is not None else None,
         read=ReadSet((ANYTHING,)) if change.replaces else ReadSet(),
         inverse=True,
@@ -60,14 +75,18 @@ def encode_change(base: IcebergSnapshot, change: Change) -> dict[str, Any]:
     """A change as a JSON object."""
     raw = _with(base.raw, change)
     layout = base.layout_of(raw)
+    gone = {file.key for file in change.removed}
     record: dict[str, Any] = {
         "format": _FORMAT,
         "operation": change.operation,
         "parameters": dict(change.parameters),
         "metrics": dict(change.metrics),
-        "added": [{"key": file.key, **encode_entry(entry_of(file, layout, raw))} for file in change.added],
+        "added": [
+            encode_added(file.key, entry_of(file, layout, raw), stays=file.key in gone)
+            for file in change.added
+        ],
         "removed": [
-            {"key": file.key, "identity": file.identity, **encode_entry(removed_entry(file))}
+            {"key": file.key, "identity": file.identity, **encode_masked(removed_entry(file))}
             for file in change.removed
         ],
     }
@@ -83,9 +102,9 @@ def decode_change(record: Mapping[str, Any]) -> Change:
             operation=str(record["operation"]),
             parameters={str(name): str(value) for name, value in record["parameters"].items()},
             metrics={str(name): int(value) for name, value in record["metrics"].items()},
-            added=tuple(_written(decode_entry(file), str(file["key"])) for file in record["added"]),
+            added=tuple(_written(decode_added(file), str(file["key"])) for file in record["added"]),
             removed=tuple(
-                _live(decode_entry(file), str(file["key"]), str(file["identity"]))
+                _live(decode_masked(file), str(file["key"]), str(file["identity"]))
                 for file in record["removed"]
             ),
             metadata=dict(record["metadata"]) if "metadata" in record else None,
@@ -104,5 +123,5 @@ def _written(entry: Entry, key: str) -> WrittenFile:
     return WrittenFile(key, entry.size, entry.rows, {}, {}, 0, entry=entry)
 
 
-def _live(entry: Entry, key: str, identity: str | None = None) -> DataFile:
-    return DataFile(key, identity or entry.path, entry.size, entry.rows, {}, entry=entry, format=entry.format)
+def _live(entry: Entry, key: str, identity: str) -> DataFile:
+    return DataFile(key, identity, entry.size, entry.rows, {}, entry=entry, format=entry.format)

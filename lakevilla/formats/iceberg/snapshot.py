@@ -22,7 +22,7 @@ from lakevilla.formats.iceberg.deletes.scope import DeleteIndex
 from lakevilla.formats.iceberg.log.authorship import newest
 from lakevilla.formats.iceberg.log.versions import Keeper, Version
 from lakevilla.formats.iceberg.manifests.cache import Locate, Manifest, Manifests, unwritten
-from lakevilla.formats.iceberg.manifests.entries import Entry
+from lakevilla.formats.iceberg.manifests.entries import Entry, Mask
 from lakevilla.formats.iceberg.manifests.file_pruning import matching
 from lakevilla.formats.iceberg.manifests.manifest_pruning import worth_reading
 from lakevilla.formats.iceberg.metadata import document
@@ -33,6 +33,9 @@ from lakevilla.formats.properties import EXCLUSIVE, is_true, markers_in_log
 from lakevilla.model import DataFile, Partitioning
 from lakevilla.predicates import ANYTHING, NOTHING, Predicate
 from lakevilla.pruning import Summary
+
+_IN_CATALOGS = 2
+"""The newest format that PyIceberg writes to catalogs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +89,7 @@ class IcebergSnapshot:
         """The version after this one if a change were published: nothing is written."""
         version = replace(self.at, number=self.at.next_number, raw=raw, published=False)
         gone = frozenset(removed)
-        kept = tuple(entry for entry in self.added if entry.path not in gone)
+        kept = tuple(entry for entry in self.added if self.unpublished(entry).identity not in gone)
         hidden = self.hidden | gone
         whole = self.manifests
         return IcebergSnapshot(
@@ -170,6 +173,12 @@ class IcebergSnapshot:
                 f"cannot write to the table at {self.context.root}: its metadata names another location, "
                 f"{self.raw['location']}, where other clients would look for new files. Write to it there"
             )
+        if self.at.keeper is Keeper.CATALOG and document.format_version(self.raw) > _IN_CATALOGS:
+            raise Unsupported(
+                f"cannot write to the table at {self.context.root}: it is of Iceberg's format "
+                f"{document.format_version(self.raw)} and in a catalog, and PyIceberg, which reaches the "
+                "catalog, writes formats 1 and 2 only"
+            )
         refuse_write(self.raw)
 
     @lazy_property
@@ -185,7 +194,8 @@ class IcebergSnapshot:
 
     @property
     def has_deletes(self) -> bool:
-        return any(not manifest.is_data and not manifest.is_empty for manifest in self.manifests)
+        unpublished = any(entry.masks for entry in self.added)
+        return unpublished or any(not m.is_data and not m.is_empty for m in self.manifests)
 
     def formats(self) -> frozenset[str]:
         found: frozenset[str] = frozenset()
@@ -218,10 +228,10 @@ class IcebergSnapshot:
     def files(self, predicate: Predicate = ANYTHING) -> list[DataFile]:
         found: list[DataFile] = []
         for manifest in self._loaded(predicate):
-            files = self._files_of(manifest, predicate)
+            files = map(self.data_file, self._matching(manifest, predicate))
             found += [file for file in files if file.identity not in self.hidden]
         for manifest in unwritten(self.added):
-            found += self._files_of(manifest, predicate)
+            found += map(self.unpublished, self._matching(manifest, predicate))
         return found
 
     def summary(self, predicate: Predicate, unless: Predicate, columns: Sequence[str]) -> Summary | None:
@@ -245,21 +255,35 @@ class IcebergSnapshot:
         return data
 
     @lazy_property
-    def deletes(self) -> DeleteIndex | None:
-        """Which rows are deleted; None if none are."""
+    def deletes(self) -> DeleteIndex:
+        """Which rows are deleted, without what is not published."""
         manifests = [m for m in self.manifests if not m.is_data and not m.is_empty]
         self.reader.load(manifests)
         entries = [entry for manifest in manifests for entry in manifest.entries or ()]
-        return DeleteIndex(entries, self.context.locate, self.layout, self.context.kept) if entries else None
+        return DeleteIndex(entries, self.context.locate, self.layout, self.context.kept)
 
-    def _files_of(self, manifest: Manifest, predicate: Predicate) -> Iterator[DataFile]:
+    def _matching(self, manifest: Manifest, predicate: Predicate) -> Iterator[Entry]:
         entries = manifest.entries or ()
         for at in np.flatnonzero(matching(manifest, predicate, self.layout)):
-            yield self.data_file(entries[int(at)])
+            yield entries[int(at)]
 
     def data_file(self, entry: Entry) -> DataFile:
         """A live file as engines see it."""
-        file = DataFile(
+        if self.deletes.is_empty:
+            return self._file(entry)
+        found = self.deletes.masks(entry)
+        masks = tuple(Mask(self.places.key_of(mask.path), mask) for mask in found)
+        return self.unpublished(replace(entry, masks=masks) if masks else entry)
+
+    def unpublished(self, entry: Entry) -> DataFile:
+        """The same of a file that a change brings, whose own deletes are those that it comes with."""
+        file, deletes = self._file(entry), self.deletes.of(entry, entry.masks)
+        if deletes is None:
+            return file
+        return replace(file, identity=f"{entry.path}#{deletes.identity}", deletes=deletes)
+
+    def _file(self, entry: Entry) -> DataFile:
+        return DataFile(
             key=self.places.key_of(entry.path),
             identity=entry.path,
             size=entry.size,
@@ -268,9 +292,3 @@ class IcebergSnapshot:
             entry=entry,
             format=entry.format,
         )
-        deletes = None
-        if self.deletes is not None and entry.sequence >= 0:
-            deletes = self.deletes.of(entry)
-        if deletes is None:
-            return file
-        return replace(file, identity=f"{entry.path}#{deletes.identity}", deletes=deletes)

@@ -27,7 +27,9 @@ from lakevilla.formats.iceberg.metadata.document import current_snapshot, proper
 from lakevilla.formats.iceberg.metadata.expiry import expire
 from lakevilla.formats.iceberg.metadata.paths import DATA, Places, location_of
 from lakevilla.formats.iceberg.restore import restore
+from lakevilla.formats.iceberg.row_masks import IcebergRowMasks, wants_deletes
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot, TableContext
+from lakevilla.formats.iceberg.written import keys_of
 from lakevilla.formats.identity import (
     Expired,
     confirm_published,
@@ -150,6 +152,10 @@ class IcebergTable:
         change = alter(snapshot.raw, action)
         if self._log.keeper is Keeper.CATALOG and markers_in_log(properties(change.metadata)):
             raise Unsupported(NO_MARKERS)
+        if self._log.keeper is Keeper.CATALOG and "format-version" in change.metadata:
+            raise Unsupported(
+                "LakeVilla does not upgrade tables in catalogs: let another client of the catalog do that"
+            )
         return change
 
     def replace(
@@ -162,8 +168,9 @@ class IcebergTable:
     ) -> Change:
         return replace_definition(snapshot.raw, schema, partition_by, properties, comment)
 
-    def masks(self, snapshot: IcebergSnapshot) -> None:
-        """Files are rewritten, see docs/iceberg.md."""
+    def masks(self, snapshot: IcebergSnapshot, operation: str) -> IcebergRowMasks | None:
+        wanted = wants_deletes(snapshot, operation)
+        return IcebergRowMasks(snapshot, self._environment) if wanted else None
 
     def publish(self, base: IcebergSnapshot, change: Change, author: Author) -> Published | Taken:
         looked_at = self.look(base)
@@ -229,10 +236,10 @@ class IcebergTable:
         return self._log.has(snapshot.at)
 
     def missing(self, files: Sequence[WrittenFile], published: IcebergSnapshot | None = None) -> list[str]:
-        keys = [file.key for file in files]
+        keys = [key for file in files for key in keys_of(file)]
         if published is not None:
             keys += published.metadata_keys()
-        return missing(self._environment, keys, self._place)
+        return missing(self._environment, list(dict.fromkeys(keys)), self._place)
 
     def retract(self, version: int, put: str | None, orphaned: bool = False, displaced: bool = False) -> bool:
         if not (orphaned or displaced) and self._is_intact_alone(version):

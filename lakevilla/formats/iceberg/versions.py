@@ -28,6 +28,8 @@ def metadata_after(
         return after
     after["snapshots"] = [*(raw.get("snapshots") or ()), snapshot]
     after["current-snapshot-id"] = snapshot["snapshot-id"]
+    if "first-row-id" in snapshot:
+        after["next-row-id"] = snapshot["first-row-id"] + snapshot["added-rows"]
     after["snapshot-log"] = [
         *history_of(after["snapshots"], raw.get("snapshot-log") or ()),
         {"snapshot-id": snapshot["snapshot-id"], "timestamp-ms": snapshot["timestamp-ms"]},

@@ -1,12 +1,13 @@
 """Files of a change as entries of manifests, and their form in a transaction's record."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from lakevilla.encoding import decode_value, encode_value
 from lakevilla.errors import Corrupt
 from lakevilla.formats.iceberg.definition.layout import Layout
-from lakevilla.formats.iceberg.manifests.entries import DATA, Entry
+from lakevilla.formats.iceberg.manifests.entries import DATA, Entry, Mask
 from lakevilla.formats.iceberg.manifests.metrics import metrics
 from lakevilla.formats.iceberg.metadata.document import Raw, properties
 from lakevilla.formats.iceberg.metadata.paths import recorded_path
@@ -47,7 +48,14 @@ def entry_of(file: WrittenFile, layout: Layout, raw: Raw) -> Entry:
         "upper_bounds": _pairs(found.upper),
     }
     partition = tuple(file.partition.get(field.name) for field in layout.default.fields)
-    return _entry(record, layout.default.id, partition, NEW, NEW, 0)
+    return entry_from(record, layout.default.id, partition)
+
+
+def keys_of(file: WrittenFile) -> list[str]:
+    """The keys of all files that a file of a change needs: its own, and those of the deletes that concern it
+    alone."""
+    masks = file.entry.masks if isinstance(file.entry, Entry) else ()
+    return [file.key, *(mask.key for mask in masks)]
 
 
 def removed_entry(file: DataFile) -> Entry:
@@ -57,12 +65,40 @@ def removed_entry(file: DataFile) -> Entry:
     return file.entry
 
 
-def encode_entry(entry: Entry) -> dict[str, Any]:
+def encode_added(key: str, entry: Entry, *, stays: bool) -> dict[str, Any]:
+    """A file that a change brings. `stays` says that the change takes it away too, with other deletes.
+
+    Clients that know of no deletes in changes must not take such a file for one without: they find none of
+    the members of an entry."""
+    if not (stays or entry.masks):
+        return {"key": key, **_encode_entry(entry)}
+    return {"key": key, "masked": encode_masked(entry)}
+
+
+def decode_added(record: Mapping[str, Any]) -> Entry:
+    """The entry of such an object; Corrupt if it is malformed."""
+    return decode_masked(record.get("masked", record))
+
+
+def encode_masked(entry: Entry) -> dict[str, Any]:
+    """An entry with the deletes that concern it alone."""
+    masks = [{"key": mask.key, **_encode_entry(mask.entry)} for mask in entry.masks]
+    return {**_encode_entry(entry), **({"masks": masks} if masks else {})}
+
+
+def decode_masked(record: Mapping[str, Any]) -> Entry:
+    """The entry of such an object; Corrupt if it is malformed."""
+    masks = tuple(Mask(str(mask["key"]), _decode_entry(mask)) for mask in record.get("masks", ()))
+    return replace(_decode_entry(record), masks=masks)
+
+
+def _encode_entry(entry: Entry) -> dict[str, Any]:
     """An entry as a JSON object, with all that a snapshot needs to take the file in."""
     kept = {name: value for name, value in entry.file.items() if name not in _TOLD and value is not None}
     return {
         "path": entry.path,
         "format": entry.format,
+        **({} if entry.content == DATA else {"content": entry.content}),
         "spec": entry.spec_id,
         "partition": encode_value(entry.partition),
         "rows": entry.rows,
@@ -73,12 +109,11 @@ def encode_entry(entry: Entry) -> dict[str, Any]:
     }
 
 
-def decode_entry(record: Mapping[str, Any]) -> Entry:
-    """The entry of such an object; Corrupt if it is malformed."""
+def _decode_entry(record: Mapping[str, Any]) -> Entry:
     try:
         sequence, file_sequence, snapshot_id = map(int, record["numbers"])
         file = {
-            "content": DATA,
+            "content": int(record.get("content", DATA)),
             "file_path": str(record["path"]),
             "file_format": str(record["format"]).upper(),
             "record_count": int(record["rows"]),
@@ -87,21 +122,22 @@ def decode_entry(record: Mapping[str, Any]) -> Entry:
             **{name: decode_value(value) for name, value in record["rest"].items()},
         }
         partition = tuple(decode_value(record["partition"]))
-        return _entry(file, int(record["spec"]), partition, sequence, file_sequence, snapshot_id)
+        return entry_from(file, int(record["spec"]), partition, sequence, file_sequence, snapshot_id)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise Corrupt(f"the record of a file is malformed: {error!r}") from error
 
 
-def _entry(
+def entry_from(
     file: Mapping[str, Any],
     spec_id: int,
     partition: tuple[Any, ...],
-    sequence: int,
-    file_sequence: int,
-    snapshot_id: int,
+    sequence: int = NEW,
+    file_sequence: int = NEW,
+    snapshot_id: int = 0,
 ) -> Entry:
+    """The entry of a file, by default of a new one, from its record by the names of Iceberg's spec."""
     return Entry(
-        content=DATA,
+        content=file["content"],
         path=file["file_path"],
         format=file["file_format"].lower(),
         spec_id=spec_id,

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from lakevilla.display import Report
 from lakevilla.errors import LakeVillaError, Unavailable, Unsupported
 
 State = Literal["ok", "note", "warning", "problem"]
@@ -29,9 +30,9 @@ class Check:
     tables: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
-    """What `lake.doctor` found. It prints as text for people."""
+@dataclass(frozen=True, slots=True, repr=False)
+class Diagnosis(Report):
+    """What `lake.doctor` found. It shows itself as text for people."""
 
     checks: tuple[Check, ...] = ()
 
@@ -39,9 +40,6 @@ class Diagnosis:
     def healthy(self) -> bool:
         """Whether no check found a problem. Warnings and notes may be there."""
         return all(check.state != "problem" for check in self.checks)
-
-    def __str__(self) -> str:
-        return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
         for check in self.checks:

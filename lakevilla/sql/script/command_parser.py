@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any
 
 from lakevilla.errors import InvalidInput, Unsupported
 from lakevilla.sql.script import commands as c
-from lakevilla.sql.script.lexer import first_word
+from lakevilla.sql.script.lexer import Lexeme, first_word
 from lakevilla.sql.script.optimize import optimize
 from lakevilla.sql.script.options import option
 from lakevilla.sql.script.places import point_at
@@ -17,7 +18,8 @@ _BEGIN = (
     "BEGIN [TRANSACTION] [ISOLATION LEVEL SERIALIZABLE | SNAPSHOT] [WITH (features = 'R,CT,I', slack = 0)]"
 )
 _AT = "AT (SEQ => 12), AT (TAG => 'x') or AT (TIMESTAMP => '2026-01-31 12:00')"
-_AT_CLAUSE = re.compile(r"\bAT\s*\(\s*(?:SEQ|TAG|TIMESTAMP)\s*=", re.IGNORECASE)
+_AT_CLAUSE = re.compile(r"\bAT\s*\(\s*(?:(?:SEQ|TAG|TIMESTAMP)\s*=|\w+\s*=>)", re.IGNORECASE)
+_KINDS = ("SEQ", "TAG", "TIMESTAMP")
 _READ = ("SELECT", "WITH", "VALUES", "FROM", "SHOW", "DESCRIBE", "DESC", "TABLE", "(", "")
 
 
@@ -159,7 +161,7 @@ def _tag(piece: Piece, parameters: Mapping[str, Any]) -> c.TagInstant:
     reader = Reader(piece, f"TAG name, or TAG name {_AT}")
     reader.expect("TAG")
     name = reader.joined("the name of a tag")
-    at = None if reader.at_end else _instant(reader, parameters)
+    at = None if reader.at_end else _instant(reader, piece, parameters)
     reader.end()
     return c.TagInstant(name, at)
 
@@ -212,7 +214,8 @@ def _restore(piece: Piece, parameters: Mapping[str, Any]) -> c.Restore:  # noqa:
         case "TAG":
             found = c.Restore(table, at=c.Instant(tag=reader.joined("the name of a tag")))
         case _:
-            found = c.Restore(table, at=c.Instant(time=reader.name("a time in quotes")))
+            moment = reader.next("a time in quotes")
+            found = c.Restore(table, at=c.Instant(time=_time(piece, moment, moment.value)))
     reader.end()
     return found
 
@@ -222,10 +225,10 @@ def _at_query(piece: Piece, parameters: Mapping[str, Any]) -> c.AtQuery | None:
     lexemes = piece.lexemes
     places = [
         i
-        for i, lexeme in enumerate(lexemes[:-2])
+        for i, lexeme in enumerate(lexemes[:-3])
         if lexeme.word == "AT"
         and lexemes[i + 1].text == "("
-        and lexemes[i + 2].word in ("SEQ", "TAG", "TIMESTAMP")
+        and (lexemes[i + 2].word in _KINDS or lexemes[i + 3].text == "=>")
     ]
     if not places:
         return None
@@ -237,15 +240,15 @@ def _at_query(piece: Piece, parameters: Mapping[str, Any]) -> c.AtQuery | None:
         )
         raise point_at(error, piece.text, at.start - piece.start, at.end - piece.start)
     clause = Piece(piece.text, piece.start, lexemes[places[0] :])
-    instant = _instant(Reader(clause, _AT), parameters)
+    instant = _instant(Reader(clause, _AT), clause, parameters)
     return c.AtQuery(piece.text[: at.start - piece.start].rstrip(), instant)
 
 
-def _instant(reader: Reader, parameters: Mapping[str, Any]) -> c.Instant:
+def _instant(reader: Reader, piece: Piece, parameters: Mapping[str, Any]) -> c.Instant:
     """AT (SEQ => n | TAG => 'x' | TIMESTAMP => '...'); the value may be a parameter."""
     reader.expect("AT")
     reader.expect("(")
-    kind = reader.take_one("SEQ", "TAG", "TIMESTAMP")
+    kind = reader.take_one(*_KINDS)
     if not kind:
         reader.fail("expected SEQ, TAG or TIMESTAMP")
     reader.expect("=>")
@@ -260,7 +263,16 @@ def _instant(reader: Reader, parameters: Mapping[str, Any]) -> c.Instant:
         if not value.isdecimal():
             raise InvalidInput(f"SEQ is the number of an entry (see SHOW HISTORY), found {value!r}")
         return c.Instant(seq=int(value))
-    return c.Instant(tag=value) if kind == "TAG" else c.Instant(time=value)
+    return c.Instant(tag=value) if kind == "TAG" else c.Instant(time=_time(piece, lexeme, value))
+
+
+def _time(piece: Piece, lexeme: Lexeme, value: str) -> datetime:
+    """A time; what else a text may name, such as a tag, is not one."""
+    try:
+        return datetime.fromisoformat(value)
+    except ValueError:
+        error = InvalidInput(f"{value!r} is not a time: write '2026-01-31 12:00'")
+        raise point_at(error, piece.text, lexeme.start - piece.start, lexeme.end - piece.start) from None
 
 
 _RULES: dict[str, Callable[[Piece, Mapping[str, Any]], c.Command | None]] = {

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 
@@ -11,7 +12,7 @@ class Instant:
 
     seq: int | None = None
     tag: str | None = None
-    time: str | None = None
+    time: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

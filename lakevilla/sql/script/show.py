@@ -22,6 +22,7 @@ from lakevilla.sql.words.suggestions import did_you_mean
 WORDS = frozenset({"SHOW", "DESCRIBE", "DESC"})
 """The words that these statements start with."""
 
+_SCHEMAS = ("SCHEMAS", "DATABASES", "NAMESPACES")
 _STYLES = ("EXTENDED", "FORMATTED", "DETAIL", "HISTORY")
 _KINDS = (
     *("TABLES", "VIEWS", "COLUMNS", "CREATE TABLE", "TBLPROPERTIES", "HISTORY", "TRANSACTIONS", "TAGS"),
@@ -44,9 +45,10 @@ def _describe(piece: Piece) -> Statement:
     if named[2 + bool(style) :][:1] == [True]:
         reader.take("TABLE")
     table = reader.table()
+    limit = reader.number("a number of versions") if style == "HISTORY" and reader.take("LIMIT") else None
     reader.end()
     if style == "HISTORY":
-        return DescribeHistory(table)
+        return DescribeHistory(table, limit)
     return DescribeDetail(table) if style == "DETAIL" else Describe(table, extended=bool(style))
 
 
@@ -55,7 +57,9 @@ def _show(piece: Piece) -> Statement:
     rule = _RULES.get(kind)
     if rule is not None:
         return rule(piece)
-    hint = did_you_mean(kind, _KINDS, f"there are {', '.join(f'SHOW {one}' for one in _KINDS)}")
+    others = f"there are {', '.join(f'SHOW {one}' for one in _KINDS)}"
+    schemas = "SELECT schema_name FROM information_schema.schemata lists the schemas"
+    hint = schemas if kind in _SCHEMAS else did_you_mean(kind, _KINDS, others)
     error = Unsupported(f"{' '.join(['SHOW', kind]).strip()} is not supported: {hint}")
     last = piece.lexemes[1] if len(piece.lexemes) > 1 else piece.lexemes[0]
     raise point_at(error, piece.text, last.start - piece.start, last.end - piece.start)

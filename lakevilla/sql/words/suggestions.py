@@ -23,7 +23,11 @@ def did_you_mean(
 def unknown_column(name: str, names: Sequence[str], table: str = "", kind: str = "column") -> InvalidInput:
     """The error for a column that does not exist; `names` are those that do."""
     listed = ", ".join(map(repr, names[:_LISTED])) + (", ..." if len(names) > _LISTED else "")
-    hint = did_you_mean(name.rpartition(".")[2], names, f"available: {listed}" if names else "")
+    qualifier, _, last = name.rpartition(".")
+    hint = did_you_mean(last, names, f"available: {listed}" if names else "")
+    if qualifier and last.casefold() in map(str.casefold, names):
+        # Another table of the statement has it.
+        hint = f"{qualifier!r} has no column {last!r}"
     where = f" in table {table!r}" if table else ""
     error = InvalidInput(f"unknown {kind} {name!r}{where}" + (f"; {hint}" if hint else ""), column=name)
     error.unknown = name

@@ -163,7 +163,11 @@ class Premises:
         snapshot, table = published.snapshot, pending.pinned.table
         # A marker held the number of a version that was filled.
         if not snapshot.coordination.markers_in_log and table.retract(snapshot.version, author.put):
-            raise self._unanswered or _gone(pending, f"log entries from {snapshot.version} on")
+            entries = f"log entries from {snapshot.version} on"
+            if self._unanswered is not None or published.doubtful:
+                # The first copy may have been published, and its log entry is one of those.
+                raise self._unanswered or _unknown(pending, author, snapshot.version, entries)
+            raise _gone(pending, entries)
         added = pending.change.added
         # The lease comes first: a vacuum that has not taken hold of the transaction yet finds it and stops,
         # and one that has may be about to delete.
@@ -282,6 +286,18 @@ def _is_needed(table: Table, files: Sequence[str]) -> bool:
 def moved_to(pending: TableChange, base: Snapshot) -> TableChange:
     """The change on a later version that was reached by following the log."""
     return replace(pending, pinned=replace(pending.pinned, snapshot=base))
+
+
+def _unknown(pending: TableChange, author: Author, version: int, what: str) -> CommitUnknown:
+    name = pending.pinned.ref.name
+    return CommitUnknown(
+        f"the outcome of transaction {author.txn} is unknown: the store did not answer when it was sent as "
+        f"version {version} of {name!r}, and {what} were cleaned up while its client was suspended. Look at "
+        "the data before you run it again",
+        table=name,
+        transaction=author.txn,
+        version=version,
+    )
 
 
 def _gone(pending: TableChange, what: str) -> Conflict:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lakevilla.errors import Unsupported
 from lakevilla.formats.authorship import OPTIMIZE
 from lakevilla.model import Change, Counts, DataFile, WrittenFile
 from lakevilla.predicates import ANYTHING
@@ -56,6 +57,7 @@ class Compaction:
         pinned = workspace.pin_target(self._name)
         live = {file.identity: file for file in pinned.snapshot.files(ANYTHING)}
         groups = [files for group in self._groups if (files := _left_of(group, live))]
+        _refuse_row_ids(self._name, groups)
         self._forget_other_shapes(pinned)
         reuses = any(_group_of(files) in self._written for files in groups)
         self._write(workspace, pinned, groups)
@@ -93,6 +95,17 @@ def _left_of(group: Group, live: Mapping[str, DataFile]) -> tuple[DataFile, ...]
     """The files of a group that are still there. One that is left of several is as good as it was."""
     left = tuple(live[identity] for identity in group if identity in live)
     return left if len(left) > 1 or len(left) == len(group) else ()
+
+
+def _refuse_row_ids(name: str, groups: Sequence[Sequence[DataFile]]) -> None:
+    """A row keeps its id when its file is rewritten (Iceberg's spec, "Row Lineage"), and we write no ids."""
+    entries = (file.entry for files in groups for file in files)
+    if any(getattr(entry, "file", {}).get("first_row_id") is not None for entry in entries):
+        raise Unsupported(
+            f"cannot optimize table {name!r}: it is of Iceberg's format 3, in which rows keep their ids when "
+            "their files are rewritten, and LakeVilla writes no ids. Use Spark's rewrite_data_files",
+            table=name,
+        )
 
 
 def _group_of(files: Sequence[DataFile]) -> Group:

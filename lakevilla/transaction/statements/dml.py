@@ -112,7 +112,8 @@ def update(
         raise InvalidInput(f"UPDATE of table {name!r} sets no column", table=name)
     pinned = workspace.pin_target(name)
     sources = workspace.sources(tables_of(*assigned.values(), where))
-    target, source = workspace.target(pinned), _called(workspace.source(pinned, keeps_files=False), alias)
+    target = workspace.target(pinned, "UPDATE")
+    source = _called(workspace.source(pinned, keeps_files=False), alias)
     written = workspace.engine.update(target, source, assigned, where, sources, workspace.now_ms)
     return _effect(workspace, pinned, "UPDATE", _predicate(where), written, target)
 
@@ -121,7 +122,8 @@ def delete(workspace: Workspace, name: str, where: exp.Expr | None, alias: str |
     """DELETE FROM name WHERE where."""
     pinned = workspace.pin_target(name)
     sources = workspace.sources(tables_of(where))
-    target, source = workspace.target(pinned), _called(workspace.source(pinned, keeps_files=False), alias)
+    target = workspace.target(pinned, "DELETE")
+    source = _called(workspace.source(pinned, keeps_files=False), alias)
     written = workspace.engine.delete(target, source, where, sources, workspace.now_ms)
     return _effect(workspace, pinned, "DELETE", _predicate(where), written, target)
 
@@ -135,7 +137,7 @@ def merge(
     # Where rows match and nothing is done to them, it still matters that they are there.
     always = any(clause.condition is None for clause in clauses.matched)
     source = workspace.source(pinned, keeps_files=bool(clauses.not_matched) and not always)
-    target = workspace.target(pinned)
+    target = workspace.target(pinned, "MERGE")
     written = workspace.engine.merge(target, source, using, clauses, sources, workspace.now_ms)
     return _effect(workspace, pinned, "MERGE", _predicate(clauses.on), written, target)
 
@@ -170,7 +172,7 @@ def _overwrite(
     if where is None:
         # All rows are replaced, also those of a concurrent append: that is a conflict.
         source.files(ANYTHING)
-    target = workspace.target(wider or pinned)
+    target = workspace.target(wider or pinned, "WRITE")
     written = workspace.engine.overwrite(target, source, data, where, workspace.now_ms)
     parameters = {"mode": "Overwrite", **_predicate(where)}
     return _effect(workspace, pinned, "WRITE", parameters, written, target)
@@ -185,7 +187,7 @@ def _effect(
     target: Target | None = None,
 ) -> Effect:
     """What the statement did. `target` is where it wrote, unless it only appended."""
-    masks = None if target is None else pinned.table.masks(pinned.snapshot)
+    masks = None if target is None else pinned.table.masks(pinned.snapshot, operation)
     masked = Masked()
     if target is not None and masks is not None:
         masked = masks.write(done.masked, target.store, workspace.txn)

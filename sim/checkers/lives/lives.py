@@ -10,7 +10,7 @@ whose files were not there. Nothing here knows the code that it judges.
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from pathlib import PurePosixPath
@@ -47,10 +47,15 @@ class SentWrite(TimedWrite, Protocol):
 class Lives:
     """Walks the writes in the order in which they applied. `operations` are those with transactions, by
     their ids; `values` what strangers appended; `hopeless` transactions whose clients were told that they
-    woke up too late to take their entries back."""
+    woke up too late to take their entries back; `is_of` says whether a folder may be that of a table with
+    this name."""
 
     def __init__(
-        self, operations: Mapping[str, Operation], values: set[int], hopeless: frozenset[str] = frozenset()
+        self,
+        operations: Mapping[str, Operation],
+        values: set[int],
+        hopeless: frozenset[str] = frozenset(),
+        is_of: Callable[[str, str], bool] = lambda root, name: True,  # noqa: ARG005
     ) -> None:
         self.lives: list[Life] = []
         self.done: Counter[tuple[int, str]] = Counter()
@@ -62,6 +67,7 @@ class Lives:
         self._found: list[tuple[str, int, str]] = []
         self._stale: dict[str, tuple[str, str]] = {}
         self._hopeless = hopeless
+        self._is_of = is_of
         self._operations = operations
         self._values = values
         self._objects: dict[str, bytes] = {}
@@ -272,12 +278,15 @@ class Lives:
             if rows == before and attempt.removesuffix(INVERSE) in life.empty:
                 return "", None
             for name, changes in op.value.items():
-                if self._taken_back(op, name, changes, before) == rows:
+                is_of = self._is_of(life.root, name)
+                if is_of and self._taken_back(op, name, changes, before) == rows:
                     return "", (op.number, name, -1)
             return f"takes operation {op.number} back, and has {_difference(before, rows)}", None
         is_empty = not (commit.adds or commit.removes or commit.redefines)
-        # Several tables may be restored to equal rows: each is done once.
-        for name, changes in sorted(op.value.items(), key=lambda item: self.done[op.number, item[0]]):
+        # Several tables may be restored to equal rows.
+        for name, changes in op.value.items():
+            if not self._is_of(life.root, name):
+                continue
             if after(changes, before) == rows and not (is_empty and _restores(changes)):
                 self._before[op.number, name] = before
                 return "", (op.number, name, 1)

@@ -5,7 +5,7 @@ within the last day, or to one that a tagged instant of the table's own lake nam
 dropped within a day stay. Of a Delta table's log an entry or a checkpoint may be deleted if it is older than
 a day, and these versions can be read without it, and those of every instant from the lake's horizon on. For
 the global log: HEAD goes from one entry to the next and stays the same lake's; an entry that is not settled
-is never deleted.
+is never deleted, but by its own client if the lake that it was made for was deleted before it was written.
 """
 
 import json
@@ -39,6 +39,8 @@ class _Lake:
     """When each entry was decided, and the versions on which its changes of tables were validated."""
     txns: dict[int, str] = field(default_factory=dict)
     """The transaction of each entry."""
+    made_for: dict[int, str] = field(default_factory=dict)
+    """The id of the lake that each entry names."""
 
     def unsettled(self) -> set[str]:
         """The transactions of the entries that HEAD has not come to."""
@@ -70,6 +72,8 @@ class Keeping:
         self._lakes: dict[str, _Lake] = {}
         self._owners: dict[str, str] = {}
         """The id of the lake that a table belongs to, by the table's folder."""
+        self._ended: set[str] = set()
+        """The ids of lakes whose folder was deleted."""
 
     @property
     def violations(self) -> list[str]:
@@ -98,14 +102,15 @@ class Keeping:
         if write.data is None:
             slot = _SLOT.match(key)
             if write.client == WRECKER:
-                self.cut_short |= self._lakes.pop(name).unsettled()
-            elif slot and (lake.head is None or int(slot["seq"]) > lake.head["seq"]):
+                self._end(self._lakes.pop(name))
+            elif slot and self._is_unsettled(lake, int(slot["seq"])):
                 self._blame(write.client, f"deletes entry {slot['seq']} of {name}, which is not settled")
             return
         if slot := _SLOT.match(key):
             entry = json.loads(write.data)
             lake.bases[int(slot["seq"])] = write.at, _bases(entry.get("change", {}))
             lake.txns[int(slot["seq"])] = entry.get("txn", "")
+            lake.made_for[int(slot["seq"])] = entry.get("lake", "")
         if lake.heads.see(key, write.data) or key != _HEAD:
             return
         before, lake.head = lake.head, lake.heads.unpack(write.data)
@@ -119,6 +124,18 @@ class Keeping:
             self._blame(write.client, f"HEAD of {name} is at {head['seq']} after {before and before['seq']}")
         if before is not None and head["lake"] != before["lake"]:
             self._blame(write.client, f"HEAD of {name} is another lake's")
+
+    def _end(self, lake: _Lake) -> None:
+        self.cut_short |= lake.unsettled()
+        if lake.head is not None:
+            self._ended.add(lake.head["lake"])
+
+    def _is_unsettled(self, lake: _Lake, seq: int) -> bool:
+        """Whether HEAD has still to come to this entry. It never comes to one of a lake that was deleted."""
+        made_for = lake.made_for.get(seq)
+        if made_for in self._ended and (lake.head is None or lake.head["lake"] != made_for):
+            return False
+        return lake.head is None or seq > lake.head["seq"]
 
     def _see_torn(
         self, write: SentWrite, name: str, entry: tuple[float, dict[str, _Base]], torn: set[str]

@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 import lakevilla as lv
 from lakevilla.sql.parser import parse
 from lakevilla.sql.statements import Query
-from tests.conformance.engines.choice import VECTORS
+from tests.conformance.engines.choice import DELETES, VECTORS
 from tests.conformance.engines.comparison import difference
 from tests.conformance.engines.tables import TABLES
 
@@ -69,7 +69,7 @@ def fill(lake: lv.Lake, formats: str) -> None:
 
 def made_as(formats: str) -> str:
     """The format of tables that are made without naming one."""
-    return "delta" if formats in ("mixed", VECTORS) else formats
+    return {"mixed": "delta", VECTORS: "delta", DELETES: "iceberg"}.get(formats, formats)
 
 
 class Twins:
@@ -79,7 +79,7 @@ class Twins:
         self._folder, self._session = folder, session
         self._formats = formats
         for name in ("local", "spark"):
-            fill(lv.Lake(folder / name, engine="local", merge_on_read=formats == VECTORS), formats)
+            fill(lv.Lake(folder / name, engine="local", merge_on_read=formats in (VECTORS, DELETES)), formats)
             # An Iceberg table knows where it lies, so each lake has a copy of its own to come back from.
             shutil.copytree(folder / name, folder / f"{name}-first")
         self._open()
@@ -93,7 +93,7 @@ class Twins:
     def _open(self) -> None:
         options: dict[str, Any] = {
             "default_format": made_as(self._formats),
-            "merge_on_read": self._formats == VECTORS,
+            "merge_on_read": self._formats in (VECTORS, DELETES),
         }
         self.local = lv.Lake(self._folder / "local", engine="local", **options)
         self.spark = lv.Lake(self._folder / "spark", spark=self._session, **options)

@@ -16,9 +16,11 @@ FORMATS = ("delta", "iceberg", "mixed")
 """Of all tables, or of every second one."""
 VECTORS = "vectors"
 """Delta tables whose changes write deletion vectors: for statements that change rows."""
+DELETES = "deletes"
+"""Iceberg tables whose changes write delete files, for the same."""
 _ALL = SEEDS in os.environ
 _TURNS = ("delta", "iceberg", "delta", "mixed")
-_CHANGING_TURNS = ("delta", VECTORS, "iceberg", VECTORS, "mixed")
+_CHANGING_TURNS = ("delta", VECTORS, "iceberg", DELETES, "mixed")
 
 
 def some(step: int) -> pytest.MarkDecorator:
@@ -28,7 +30,7 @@ def some(step: int) -> pytest.MarkDecorator:
 
 def chosen(statements: Mapping[str, Sequence[str]], changing: bool = False) -> list[Any]:
     """Of statements by topic: the formats of the tables and the text, for tests with `twins` and `text`."""
-    formats = (*FORMATS, VECTORS) if changing else FORMATS
+    formats = (*FORMATS, VECTORS, DELETES) if changing else FORMATS
     turns = _CHANGING_TURNS if changing else _TURNS
     every = [(f"{topic}-{n}", text) for topic, texts in statements.items() for n, text in enumerate(texts)]
     if _ALL:

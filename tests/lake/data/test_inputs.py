@@ -192,3 +192,10 @@ def test_lone_surrogate_is_refused_wherever_text_is_given(lake: lv.Lake, place: 
         SURROGATES[place](lake)
     assert lake.tables() == ["t"]
     assert rows(lake, "SELECT * FROM t") == []
+
+
+def test_column_that_one_side_of_a_merge_lacks_is_named_with_that_side() -> None:
+    lake = lv.Lake("memory://", engine="local")
+    lake.create("t", "id BIGINT")
+    with pytest.raises(lv.InvalidInput, match=r"unknown column 'target.idd'; 'target' has no column 'idd'"):
+        lake.merge("t", [{"idd": 1}], on=["idd"], matched="delete")

@@ -78,7 +78,8 @@ def test_history_is_a_list_that_shows_a_table(lake: lv.Lake) -> None:
 
 
 def test_reports_show_the_text_that_they_print(lake: lv.Lake) -> None:
-    for report in (lake.status(), lake.explain(), lake.recover(), lake.vacuum()):
+    diagnosis = lake.doctor(probe=False, files=False)
+    for report in (lake.status(), lake.explain(), lake.recover(), lake.vacuum(), diagnosis):
         assert repr(report) == str(report)
         assert report._repr_html_().startswith("<pre>")
 

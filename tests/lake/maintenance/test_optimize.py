@@ -12,6 +12,9 @@ import pytest
 from deltalake import DeltaTable
 
 import lakevilla as lv
+from lakevilla.model import DataFile
+from lakevilla.predicates import ANYTHING
+from lakevilla.sql.statements import TableName
 from lakevilla.transaction.redo.replay import Replay
 from lakevilla.transaction.statements.compaction import Compaction
 from lakevilla.transaction.statements.statement import Statement
@@ -32,23 +35,14 @@ def rows_of(lake: lv.Lake) -> list[Any]:
     return rows
 
 
+def live_files(lake: lv.Lake) -> list[DataFile]:
+    with lake.transaction() as tx:
+        return list(tx._workspace.pin(TableName("t")).snapshot.files(ANYTHING))
+
+
 def identities(lake: lv.Lake) -> list[str]:
     """The files of `t`, as its log knows them."""
-    with lake.transaction() as tx:
-        files = tx._workspace.pin(_named("t")).snapshot.files(_anything())
-        return [file.identity for file in files]
-
-
-def _named(name: str) -> Any:
-    from lakevilla.sql.statements import TableName
-
-    return TableName(name)
-
-
-def _anything() -> Any:
-    from lakevilla.predicates import ANYTHING
-
-    return ANYTHING
+    return [file.identity for file in live_files(lake)]
 
 
 @FORMATS
@@ -103,6 +97,25 @@ def test_deleted_rows_leave_the_files(tmp_path: Path) -> None:
     assert lake.optimize("t", target_size=100).removed.count == 1
     assert DeltaTable(str(tmp_path / "t")).count() == 940
     assert rows_of(lake)[0] == {"id": 60}
+
+
+def test_delete_files_leave_an_iceberg_table_with_their_data_files() -> None:
+    lake = lv.Lake("memory://", engine="local", merge_on_read=True)
+    lake.create("t", pa.table({"id": list(range(200))}), format="iceberg")
+    lake.sql("DELETE FROM t WHERE id < 30")
+    assert [f.deletes is None for f in live_files(lake)] == [False]
+    assert lake.optimize("t").removed.count == 1
+    assert [f.deletes is None for f in live_files(lake)] == [True]
+    assert (lake.read("t").count(), rows_of(lake)[0]) == (170, {"id": 30})
+
+
+def test_table_whose_rows_have_ids_is_refused_before_anything_is_written() -> None:
+    lake = lv.Lake("memory://", engine="local")
+    lake.create("t", [{"id": 1}], format="iceberg", properties={"format-version": "3"})
+    lake.append("t", [{"id": 2}])
+    with pytest.raises(lv.Unsupported, match="rows keep their ids"):
+        lake.optimize("t")
+    assert len(lake.history("t")) == 2
 
 
 def test_append_only_table_is_optimized_for_no_row_goes(tmp_path: Path) -> None:

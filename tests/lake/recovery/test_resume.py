@@ -23,7 +23,7 @@ from tests.support.left_open import (
 )
 from tests.support.outsiders import OUTSIDERS
 
-pytestmark = pytest.mark.formats("delta", "vectors", "iceberg")
+pytestmark = pytest.mark.formats("delta", "vectors", "iceberg", "deletes")
 
 
 @pytest.fixture

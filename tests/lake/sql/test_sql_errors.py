@@ -7,7 +7,9 @@ import pytest
 import lakevilla as lv
 from tests.lake.sql.misspelt import COLUMNS, KEYWORDS, SETUP, check_column
 
-INTERNAL = re.compile(r"\b[ctinx]\d+\b|sqlglot|duckdb|WatchedCounts|TokenType|<class|SQLSTATE", re.IGNORECASE)
+INTERNAL = re.compile(
+    r"\b[ctinx]\d+\b|Whens|sqlglot|duckdb|WatchedCounts|TokenType|<class|SQLSTATE", re.IGNORECASE
+)
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +41,23 @@ MISTAKES = [
     ("SELECT id FROM accounts JOIN accounts b ON accounts.id = b.id", "id", "ambiguous"),
     ("SHOW TABELS", "TABELS", "did you mean 'TABLES'?"),
     ("OPTIMIZE accounts ORDER BY id", "ORDER", "ZORDER BY"),
+    ("REGISTER t '/data/t'", "REGISTER", "lake.register(name, location)"),
+    ("CALL system.register_table('t', '/data/t')", "CALL", "lake.register(name, location)"),
+    ("SELECT * FROM delta.`/data/t`", "delta.`/data/t", "lake.register('t', '/data/t')"),
+    ("SELECT * FROM '/data/x.y/t'", "/data/x.y/t", "lake.register('t', '/data/x.y/t')"),
+    ("SELECT 1 +", "+", "something is missing near"),
+    ("MERGE INTO accounts USING accounts s ON 1 = 1", "1", "MERGE needs WHEN MATCHED"),
+    ("SELECT id, FROM accounts", ",", "nothing follows the comma before FROM"),
+    ("CREATE TABLE t (id BIGIT)", "BIGIT", "unknown type 'BIGIT'; did you mean BIGINT?"),
+    ("ALTER TABLE accounts ADD COLUMN x STRNG", "STRNG", "did you mean STRING?"),
+    ("SELECT CAST(id AS INTT) FROM accounts", "INTT", "unknown type 'INTT'; did you mean INT?"),
+    ("SELECT * FROM accounts WHERE id = ?", "?", "parameters need names"),
+    ("SELECT * FROM accounts WHERE id = :x", ":x", "missing value for parameter :x"),
+    ("SELECT * FROM accounts AT (SEK => 1)", "SEK", "expected SEQ, TAG or TIMESTAMP"),
+    ("SELECT * FROM accounts AT (TIMESTAMP => 'today')", "'today'", "is not a time"),
+    ("SELECT * FROM accounts AT (TIMESTAMP => '3')", "'3'", "is not a time"),
+    ("RESTORE LAKE TO TIMESTAMP AS OF 'eom'", "'eom'", "is not a time"),
+    ("SHOW SCHEMAS", "SCHEMAS", "information_schema.schemata"),
 ]
 
 

@@ -15,7 +15,7 @@ from lakevilla.store.open import open_store
 from tests.support.hooked import Hooked
 from tests.support.outsiders import OUTSIDERS
 
-pytestmark = pytest.mark.formats("delta", "vectors", "iceberg", "mixed")
+pytestmark = pytest.mark.formats("delta", "vectors", "iceberg", "deletes", "mixed")
 each = pytest.mark.formats("delta", "iceberg")
 
 BOTH = lv.R | lv.CT

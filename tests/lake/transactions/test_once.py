@@ -17,7 +17,7 @@ from tests.support.hooked import Hooked
 from tests.support.left_open import OPTIONS, store_all
 from tests.support.outsiders import OUTSIDERS
 
-pytestmark = pytest.mark.formats("delta", "vectors", "iceberg", "mixed")
+pytestmark = pytest.mark.formats("delta", "vectors", "iceberg", "deletes", "mixed")
 each = pytest.mark.formats("delta", "iceberg")
 
 PICKS = [lv.CT, lv.I, lv.R | lv.CT, lv.CT | lv.I, lv.R | lv.CT | lv.I]

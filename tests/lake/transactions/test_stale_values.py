@@ -7,7 +7,7 @@ import pytest
 
 import lakevilla as lv
 
-pytestmark = pytest.mark.formats("delta", "vectors", "iceberg")
+pytestmark = pytest.mark.formats("delta", "vectors", "iceberg", "deletes")
 
 BOTH = lv.R | lv.CT
 

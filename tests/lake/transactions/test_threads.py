@@ -12,7 +12,7 @@ import pytest
 import lakevilla as lv
 from lakevilla.transaction.transaction import Transaction
 
-pytestmark = pytest.mark.formats("delta", "vectors", "iceberg")
+pytestmark = pytest.mark.formats("delta", "vectors", "iceberg", "deletes")
 
 SCHEMA = pa.schema({"id": pa.int64(), "v": pa.int64()})
 

@@ -13,7 +13,7 @@ from lakevilla.maintenance import instants
 from tests.support.iceberg_files import FilesCatalog
 from tests.support.outsiders import OUTSIDERS
 
-pytestmark = pytest.mark.formats("delta", "vectors", "iceberg", "mixed")
+pytestmark = pytest.mark.formats("delta", "vectors", "iceberg", "deletes", "mixed")
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_columns_come_back_too(lake: lv.Lake) -> None:
 def test_other_clients_see_what_was_restored(lake: lv.Lake, tmp_path: Path, table_format: str) -> None:
     spoil(lake)
     lake.restore(tag="good")
-    if table_format == "iceberg":
+    if table_format in ("iceberg", "deletes"):
         found = FilesCatalog().load_table(str(tmp_path / "a")).scan().to_arrow().to_pylist()
     else:
         found = OUTSIDERS["vectors"].rows(tmp_path / "a")

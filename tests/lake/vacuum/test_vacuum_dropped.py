@@ -1,5 +1,6 @@
 """Vacuum of dropped tables while clients restore them, and of tables that belong to another lake."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -195,6 +196,29 @@ def test_dropped_folder_whose_table_belongs_to_another_lake_is_kept(tmp_path: Pa
     report = ours.vacuum(dry_run=False, dropped=True)
     assert [bool(folder.kept) for folder in report.dropped] == [True]
     assert _ids(_open(tmp_path / "b", clock), "t") == [1]
+
+
+@pytest.mark.formats("delta", "iceberg")
+@pytest.mark.parametrize("deleted", ["before the drop", "after the drop"])
+def test_dropped_folder_in_which_another_client_made_a_table_is_kept(
+    tmp_path: Path, clock: Days, deleted: str
+) -> None:
+    ours, theirs = _open(tmp_path / "a", clock), _open(tmp_path / "b", clock)
+    for lake, number in ((ours, 1), (theirs, 2)):
+        lake.create("t", "id BIGINT")
+        lake.append("t", [{"id": number}])
+    ours.create("z", "id BIGINT")
+    folder = tmp_path / "a" / "t"
+    for act in ("delete", "drop") if deleted == "before the drop" else ("drop", "delete"):
+        if act == "drop":
+            _open(tmp_path / "a", clock).drop("t")
+        else:
+            shutil.rmtree(folder)
+    shutil.copytree(tmp_path / "b" / "t", folder, ignore=shutil.ignore_patterns("_lakevilla"))
+    clock.pass_days(30)
+    (found,) = ours.vacuum(dry_run=False, dropped=True).dropped
+    assert found.kept == "another table is in it, which this lake has not dropped"
+    assert list(folder.rglob("part-*.parquet"))
 
 
 @pytest.mark.parametrize("place", ["x", "x/deep"])

@@ -93,6 +93,28 @@ def test_instants_within_the_retention_stay_readable_and_older_ones_are_said_to_
     assert "kept from entry" in str(report)
 
 
+@pytest.mark.parametrize("placed", ["a", "b"])
+def test_instants_since_the_horizon_stay_readable_if_vacuum_is_suspended(
+    lake: lv.Lake, clock: Days, tmp_path: Path, placed: str
+) -> None:
+    """It has decided which instants are kept, and continues with a table a month later."""
+    seqs = [_set(lake, value) for value in range(3)]
+    store = Hooked(open_store(str(tmp_path), OPTIONS, environment=clock))
+
+    def sleep(kind: str, key: str) -> None:
+        if kind == "put" and key.startswith(f"{placed}/_lakevilla/probe"):
+            store.hook = None
+            seqs.extend(_set(lake, value) for value in range(3, 6))
+            clock.pass_days(30)
+
+    store.hook = sleep
+    report = _open(tmp_path, clock, store).vacuum(dry_run=False)
+    assert store.hook is None
+    assert report.horizon <= seqs[0]
+    for value, seq in enumerate(seqs):
+        assert _values(_open(tmp_path, clock).at(seq=seq)) == (value, value)
+
+
 def test_tagged_instant_stays_readable_for_ever_and_goes_when_the_tag_goes(
     lake: lv.Lake, clock: Days, store: Store
 ) -> None:

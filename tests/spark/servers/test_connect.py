@@ -302,6 +302,25 @@ print(type(lake.read("t")).__module__, lake.read("t").count())
 """
 
 
+@pytest.mark.long
+def test_slow_work_of_the_server_reports_its_tasks(remote: Any, tmp_path: Path) -> None:
+    told: list[lv.Progress] = []
+
+    def slowly(batches: Any) -> Any:
+        time.sleep(2)
+        yield from batches
+
+    lake = lv.Lake(tmp_path, spark=remote, progress=told.append)
+    lake.create("t", remote.range(0, 6, 1, 6).mapInArrow(slowly, "id bigint"))
+    assert lake.read("t").count() == 6
+    mine = [one for one in told if one.what == "INSERT INTO t"]
+    assert {one.unit for one in mine} == {"tasks"}
+    assert [one.finished for one in mine] == [False] * (len(mine) - 1) + [True]
+    assert mine[-1].total is not None
+    assert mine[-1].total >= 6
+    assert 0 < mine[-1].done <= mine[-1].total
+
+
 def test_server_that_the_environment_names_is_used(server: Server, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(tmp_path)],

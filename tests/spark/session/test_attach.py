@@ -144,12 +144,47 @@ def test_change_through_the_catalog_is_refused(lake: lv.Lake, session: Any, text
     assert (lake.tables(), lake.read("orders").count()) == (["orders", "sales.items"], 2)
 
 
-def test_name_of_another_catalog_is_refused(lake: lv.Lake, session: Any) -> None:
+def test_name_of_another_catalog_or_schema_is_refused(lake: lv.Lake, session: Any) -> None:
     session.conf.set("spark.sql.catalog.taken", "org.example.Catalog")
-    for name in ("taken", "spark_catalog", "a b", "", 5):
+    for name in ("taken", "spark_catalog", "a b", "", 5, "default", "Default", "session"):
         with pytest.raises(lv.InvalidInput):
             lake.attach(session, name)  # type: ignore[arg-type] # a number is not a name
-    assert session.conf.get("spark.sql.catalog.a b", None) is None
+        assert session.conf.get(f"spark.sql.catalog.{name}", None) in (None, "org.example.Catalog")
+
+
+def test_namespaces_are_listed_and_used(lake: lv.Lake, session: Any) -> None:
+    lake.create("Sales.eu.gains", "id BIGINT")
+    lake.create("stock.goods", "id BIGINT")
+    assert rows(session, "SHOW NAMESPACES IN lake") == [("Sales",), ("stock",)]
+    assert rows(session, "SHOW NAMESPACES IN lake.sales") == [("Sales.eu",)]
+    assert rows(session, "SHOW NAMESPACES IN lake.stock") == []
+    assert session.catalog.databaseExists("lake.stock")
+    assert not session.catalog.databaseExists("lake.nothing")
+    session.sql("USE lake.stock")
+    assert rows(session, "SELECT count(*) FROM goods") == [(0,)]
+    assert rows(session, "SELECT count(*) FROM lake.sales.eu.gains") == [(0,)]
+    for text in ("USE lake.nothing", "SHOW NAMESPACES IN lake.nothing"):
+        with pytest.raises(AnalysisException, match="SCHEMA_NOT_FOUND"):
+            session.sql(text).collect()
+    session.sql("USE spark_catalog.default")
+    for text in ("CREATE NAMESPACE lake.made", "DROP NAMESPACE lake.stock"):
+        with pytest.raises((AnalysisException, UnsupportedOperationException), match="for reading"):
+            session.sql(text)
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_comments_and_properties_are_shown(lake: lv.Lake, session: Any, format: str) -> None:
+    lake.sql(
+        f"CREATE TABLE told (id BIGINT COMMENT 'of the shop', `a b` STRING COMMENT 'it\\'s', plain INT) "
+        f"USING {format} COMMENT 'what was told' TBLPROPERTIES ('owner.team' = 'x')"
+    )
+    lake.append("told", [{"id": 1, "a b": "y", "plain": 2}])
+    columns = [("id", "bigint", "of the shop"), ("a b", "string", "it's"), ("plain", "int", None)]
+    assert rows(session, "DESCRIBE lake.told") == columns
+    assert rows(session, "SELECT plain, `a b` FROM lake.told WHERE id = 1") == [(2, "y")]
+    extended = {row[0]: row[1] for row in rows(session, "DESCRIBE EXTENDED lake.told")}
+    assert (extended["Comment"], extended["Provider"]) == ("what was told", format)
+    assert rows(session, "SHOW TBLPROPERTIES lake.told ('owner.team')") == [("owner.team", "x")]
 
 
 def test_lake_of_its_own_session_reads_what_is_attached(lake: lv.Lake, session: Any) -> None:

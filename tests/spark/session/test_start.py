@@ -147,11 +147,12 @@ def test_long_job_shows_progress_on_a_terminal_until_ctrl_c_ends_it(tmp_path: Pa
             start_new_session=True,
         )
     with ended(process):
-        told = read_until(ours, "/ 4]")
+        told = read_until(ours, "of 4 tasks")
         begun, _, progress = told.partition("\n")
         assert begun.strip() == "Starting Spark ..."
         assert "\n" not in progress
-        assert "[Stage " in progress
+        assert "INSERT INTO t" in progress
+        assert "[Stage " not in progress, "Spark's own bar as well"
         os.killpg(process.pid, signal.SIGINT)
         told += read_until(ours, None)
         out, _ = process.communicate(timeout=WAIT_SECONDS)

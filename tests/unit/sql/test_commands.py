@@ -1,5 +1,6 @@
 """Statements of a session and of the lake, from text to values."""
 
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from lakevilla.model import Features
 from lakevilla.sql.script import commands as c
 from lakevilla.sql.script.command_parser import command
 
+NEW_YEAR = c.Instant(time=datetime(2026, 1, 1))
 ALL = Features.R | Features.CT | Features.I
 
 
@@ -51,10 +53,16 @@ ALL = Features.R | Features.CT | Features.I
         ("RESTORE TABLE db.t TO VERSION AS OF 3", c.Restore("db.t", 3)),
         ("RESTORE TABLE t TO TAG month-end", c.Restore("t", at=c.Instant(tag="month-end"))),
         ("RESTORE LAKE TO SEQ 4", c.Restore(None, at=c.Instant(seq=4))),
-        ("RESTORE LAKE TO TIMESTAMP AS OF '2026-01-31'", c.Restore(None, at=c.Instant(time="2026-01-31"))),
+        (
+            "RESTORE LAKE TO TIMESTAMP AS OF '2026-01-01'",
+            c.Restore(None, at=NEW_YEAR),
+        ),
         ("SELECT * FROM t AT (SEQ => 5);", c.AtQuery("SELECT * FROM t", c.Instant(seq=5))),
         ("SHOW TABLES AT (TAG => 'x')", c.AtQuery("SHOW TABLES", c.Instant(tag="x"))),
-        ("SELECT 1 at (timestamp => '2026-01-01')", c.AtQuery("SELECT 1", c.Instant(time="2026-01-01"))),
+        (
+            "SELECT 1 at (timestamp => '2026-01-01')",
+            c.AtQuery("SELECT 1", NEW_YEAR),
+        ),
         ("SELECT 1", None),
         ("SHOW TABLES", None),
         ("SHOW HISTORY FOR t", None),

@@ -234,6 +234,7 @@ def test_other_statements() -> None:
     assert parse("DESCRIBE TABLE t") == Describe("t")
     assert parse("DESC HISTORY db.t") == DescribeHistory("db.t")
     assert parse("SHOW HISTORY FOR db.t LIMIT 3") == DescribeHistory("db.t", 3)
+    assert parse("DESCRIBE HISTORY db.t LIMIT 3") == DescribeHistory("db.t", 3)
     assert parse("DESCRIBE EXTENDED t") == parse("DESC FORMATTED `t`") == Describe("t", extended=True)
     assert parse("DESCRIBE DETAIL db.t") == DescribeDetail("db.t")
     assert parse("SHOW COLUMNS IN t") == ShowColumns("t")

@@ -48,6 +48,17 @@ def test_create_hit_by_one_fault_is_ours(inner: Store, fault: Fault) -> None:
     assert isinstance(inner.replace("k", b"next", created.etag), Replaced)
 
 
+@pytest.mark.parametrize("fault", [Fault.FAILS, Fault.LOST])
+def test_create_after_an_unanswered_try_is_doubtful(inner: Store, fault: Fault) -> None:
+    """The first copy may have been there, and been deleted."""
+    created = retrying(inner, nth({1: fault})).create("k", b"ours")
+    assert isinstance(created, Created)
+    assert created.doubtful
+    plain = retrying(inner, nth({})).create("other", b"ours")
+    assert isinstance(plain, Created)
+    assert not plain.doubtful
+
+
 @pytest.mark.parametrize("fault", [None, *Fault])
 def test_create_of_a_taken_key_is_never_ours(inner: Store, fault: Fault | None) -> None:
     inner.put("k", b"theirs")

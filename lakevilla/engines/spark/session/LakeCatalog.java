@@ -1,6 +1,8 @@
 import java.lang.ref.WeakReference;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.HashSet;
+import java.util.Map;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
@@ -15,6 +17,7 @@ import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.SQLContext;
 import org.apache.spark.sql.catalyst.analysis.AnalysisContext;
 import org.apache.spark.sql.catalyst.analysis.AnalysisContext$;
+import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
@@ -26,6 +29,8 @@ import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.Dataset$;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.NamespaceChange;
+import org.apache.spark.sql.connector.catalog.SupportsNamespaces;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCapability;
@@ -56,7 +61,7 @@ import scala.runtime.AbstractFunction0;
  * that DataFrame, and its rows are the scan. So files are pruned and read as everywhere, and executors see Spark's own
  * classes alone. Compiled in the driver by Janino, which knows no lambdas and little of generics.
  */
-public class LakeCatalog implements TableCatalog {
+public class LakeCatalog implements TableCatalog, SupportsNamespaces {
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final AtomicLong QUERIES = new AtomicLong();
 
@@ -101,6 +106,71 @@ public class LakeCatalog implements TableCatalog {
     return found;
   }
 
+  public String[][] listNamespaces() {
+    return inside(new String[0]);
+  }
+
+  public String[][] listNamespaces(String[] namespace) throws NoSuchNamespaceException {
+    loadNamespaceMetadata(namespace);
+    return inside(namespace);
+  }
+
+  public Map loadNamespaceMetadata(String[] namespace) throws NoSuchNamespaceException {
+    if (namespace.length > 0 && !folders().contains(String.join(".", namespace).toLowerCase())) {
+      throw new NoSuchNamespaceException(namespace);
+    }
+    return new HashMap();
+  }
+
+  public void createNamespace(String[] namespace, Map metadata) {
+    throw readOnly();
+  }
+
+  public void alterNamespace(String[] namespace, NamespaceChange[] changes) {
+    throw readOnly();
+  }
+
+  public boolean dropNamespace(String[] namespace, boolean cascade) {
+    throw readOnly();
+  }
+
+  /** The namespaces directly inside of this one. */
+  private String[][] inside(String[] namespace) {
+    String begin = namespace.length == 0 ? "" : String.join(".", namespace).toLowerCase() + ".";
+    List found = new ArrayList();
+    JsonNode all = allFolders();
+    for (int i = 0; i < all.size(); i++) {
+      String[] parts = parts((JsonNode) all.get(i));
+      if (parts.length == namespace.length + 1 && String.join(".", parts).toLowerCase().startsWith(begin)) {
+        found.add(parts);
+      }
+    }
+    return (String[][]) found.toArray(new String[0][]);
+  }
+
+  private Set folders() {
+    Set found = new HashSet();
+    JsonNode all = allFolders();
+    for (int i = 0; i < all.size(); i++) {
+      found.add(String.join(".", parts((JsonNode) all.get(i))).toLowerCase());
+    }
+    return found;
+  }
+
+  private JsonNode allFolders() {
+    ObjectNode asked = JSON.createObjectNode();
+    asked.put("folders", true);
+    return read((String) ask(asked));
+  }
+
+  private static String[] parts(JsonNode folder) {
+    String[] parts = new String[folder.size()];
+    for (int i = 0; i < parts.length; i++) {
+      parts[i] = ((JsonNode) folder.get(i)).asText();
+    }
+    return parts;
+  }
+
   public Table loadTable(Identifier ident) throws NoSuchTableException {
     return load(ident, JSON.createObjectNode());
   }
@@ -141,7 +211,7 @@ public class LakeCatalog implements TableCatalog {
     if (found == null) {
       throw new NoSuchTableException(ident);
     }
-    return new LakeTable(name + "." + table, (Dataset) found._1(), (String) found._2());
+    return new LakeTable(name + "." + table, (Dataset) found._1(), read((String) found._2()));
   }
 
   /** A Dataset with the id of its version, or a text. What went wrong comes as a text that begins with "!". */
@@ -184,12 +254,12 @@ public class LakeCatalog implements TableCatalog {
 class LakeTable implements SupportsRead {
   private final String name;
   private final Dataset frame;
-  private final String id;
+  private final JsonNode facts;
 
-  LakeTable(String name, Dataset frame, String id) {
+  LakeTable(String name, Dataset frame, JsonNode facts) {
     this.name = name;
     this.frame = frame;
-    this.id = id;
+    this.facts = facts;
   }
 
   /**
@@ -197,7 +267,7 @@ class LakeTable implements SupportsRead {
    * same. So the id is that of the version: what is cached answers for its own version, not for newer ones or another lake.
    */
   public String id() {
-    return id;
+    return facts.get("id").asText();
   }
 
   public String name() {
@@ -205,7 +275,23 @@ class LakeTable implements SupportsRead {
   }
 
   public StructType schema() {
-    return frame.schema();
+    StructField[] fields = frame.schema().fields();
+    StructField[] commented = new StructField[fields.length];
+    for (int i = 0; i < fields.length; i++) {
+      JsonNode comment = facts.get("comments").get(fields[i].name());
+      commented[i] = comment == null ? fields[i] : fields[i].withComment(comment.asText());
+    }
+    return new StructType(commented);
+  }
+
+  public Map properties() {
+    Map found = new HashMap();
+    Iterator each = facts.get("properties").properties().iterator();
+    while (each.hasNext()) {
+      Map.Entry entry = (Map.Entry) each.next();
+      found.put(entry.getKey(), ((JsonNode) entry.getValue()).asText());
+    }
+    return found;
   }
 
   public Set capabilities() {

@@ -5,6 +5,7 @@ what the catalog answers.
 """
 
 import json
+from collections.abc import Mapping
 from threading import Lock
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
@@ -12,9 +13,10 @@ from weakref import WeakKeyDictionary
 from lakevilla.engines.spark.session.connect import is_connect
 from lakevilla.engines.spark.session.jvm import compiled, driver_side
 from lakevilla.errors import InvalidInput, LakeVillaError, Unsupported
+from lakevilla.files.column_mapping import COMMENT
 
 _CLASS = "LakeCatalog"
-_OF_SPARK = ("spark_catalog", "system", "global_temp")
+_OF_SPARK = ("spark_catalog", "system", "global_temp", "session", "builtin")
 _compiling = Lock()
 _classes: "WeakKeyDictionary[Any, Any]" = WeakKeyDictionary()
 
@@ -28,9 +30,10 @@ class Tables(Protocol):
 
     def read(
         self, name: str, query: int, version: str | None, microseconds: int | None
-    ) -> tuple[Any, str] | None:
-        """A table as a DataFrame, and a text that no other version and no other table has; None if there is
-        none of this name. All tables of one query are read at one instant."""
+    ) -> tuple[Any, dict[str, Any]] | None:
+        """A table as a DataFrame, and what is known of it: an `id` that no other version and no other table
+        has, its `columns` as an Arrow schema, and `properties`. None if there is none of this name. All
+        tables of one query are read at one instant."""
         ...
 
 
@@ -47,6 +50,11 @@ def attach(session: Any, name: str, tables: Tables) -> None:
     known = session.conf.get(setting, None)
     if known not in (None, _CLASS) or name.lower() in _OF_SPARK:
         raise InvalidInput(f"the session has another catalog {name!r}: attach the lake by another name")
+    if known is None and session._jsparkSession.sessionState().catalog().databaseExists(name):
+        raise InvalidInput(
+            f"a lake cannot be attached as {name!r}: the session has a schema of this name, whose tables the "
+            "catalog would hide; attach the lake by another name"
+        )
     session.conf.set(setting, _CLASS)
     try:
         _class(session).attach(session._jsparkSession, name, _Answers(session, tables))
@@ -77,9 +85,11 @@ class _Answers:
         try:
             if "list" in wanted:
                 return json.dumps(_inside(wanted["list"], self._tables.names()))
+            if "folders" in wanted:
+                return json.dumps(_folders(self._tables.names()))
             version, moment = wanted.get("version"), wanted.get("microseconds")
             found = self._tables.read(wanted["table"], wanted["query"], version, moment)
-            return None if found is None else self._pair(found[0]._jdf, found[1])
+            return None if found is None else self._pair(found[0]._jdf, _told(found[1]))
         except LakeVillaError as error:
             return f"!{error}"
 
@@ -87,8 +97,25 @@ class _Answers:
         implements = ("java.util.function.Function",)
 
 
+def _told(facts: Mapping[str, Any]) -> str:
+    """What is known of a table, with the comments of its columns."""
+    metadata = {field.name: field.metadata or {} for field in facts["columns"]}
+    comments = {name: about[COMMENT].decode() for name, about in metadata.items() if COMMENT in about}
+    return json.dumps({"id": facts["id"], "properties": facts["properties"], "comments": comments})
+
+
 def _inside(folder: str, names: list[str]) -> list[str]:
     """The last parts of the names in this namespace."""
     begin = f"{folder}." if folder else ""
     inside = [name[len(begin) :] for name in names if name.casefold().startswith(begin.casefold())]
     return [name for name in inside if "." not in name]
+
+
+def _folders(names: list[str]) -> list[list[str]]:
+    """Every namespace that has tables or namespaces, by its parts; in the spelling that comes first."""
+    found: dict[str, list[str]] = {}
+    for name in sorted(names):
+        parts = name.split(".")[:-1]
+        for length in range(1, len(parts) + 1):
+            found.setdefault(".".join(parts[:length]).casefold(), parts[:length])
+    return list(found.values())

@@ -1,7 +1,7 @@
 """A Spark of our own: a local one, or that of the Spark Connect server that the environment names.
 
 It is quiet: Spark's own start tells a dozen things that the user did not ask for. Errors are told, and on a
-terminal long jobs show Spark's progress bar.
+terminal long jobs show Spark's progress bar, unless the lake reports progress itself.
 """
 
 import logging
@@ -39,8 +39,9 @@ _launch_gateway: Any = launch_gateway
 _filters: list["subprocess.Popen[bytes]"] = []
 
 
-def start(url: str, environment: Environment) -> Any:
-    """The session for a lake at this URL; InvalidInput says what is missing where Spark does not start."""
+def start(url: str, environment: Environment, shows_jobs: bool = True) -> Any:
+    """The session for a lake at this URL, which may show its jobs on a terminal; InvalidInput says what is
+    missing where Spark does not start."""
     builder: Any = SparkSession.builder
     if "SPARK_REMOTE" in os.environ or os.environ.get("SPARK_API_MODE", "").lower() == "connect":
         return builder.getOrCreate()
@@ -48,7 +49,7 @@ def start(url: str, environment: Environment) -> Any:
     own = not any(name in os.environ for name in _OWN_SPARK)
     if own and (trouble := java.trouble()):
         raise InvalidInput(trouble)
-    settings = _settings(url)
+    settings = _settings(url, shows_jobs)
     try:
         if own and SparkContext._gateway is None and os.name == "posix":
             _start_quietly(settings, environment)
@@ -58,13 +59,13 @@ def start(url: str, environment: Environment) -> Any:
         raise InvalidInput(java.trouble(newest=_NEWEST) or why) from error
 
 
-def _settings(url: str) -> dict[str, str]:
+def _settings(url: str, shows_jobs: bool) -> dict[str, str]:
     cores = os.cpu_count() or 1
     return {
         "spark.app.name": "LakeVilla",
         "spark.master": "local[*]",
         "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": str(sys.stderr.isatty()).lower(),
+        "spark.ui.showConsoleProgress": str(shows_jobs and sys.stderr.isatty()).lower(),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "2g",

@@ -27,7 +27,7 @@ from lakevilla.formats.delta.log.paths import entry_key, parse_log_key
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.port import Published, Taken
 from lakevilla.model import Author, Change, Footprint, Notice
-from lakevilla.store.port import Store
+from lakevilla.store.port import Created, Store
 
 
 def publish(
@@ -41,8 +41,8 @@ def publish(
         in_the_way = _create(store, version, encode_entry(actions), author.txn)
     except Damaged as error:
         return Taken(Footprint.of_damaged(version, str(error)), error)
-    if in_the_way is None:
-        return Published(base.advance([commit_of(version, actions)]))
+    if isinstance(in_the_way, Created):
+        return Published(base.advance([commit_of(version, actions)]), doubtful=in_the_way.doubtful)
     if is_pending(in_the_way.info):
         raise held(store, version)
     if attempt_of(in_the_way.info) == author.attempt:
@@ -69,7 +69,7 @@ def publish_first(store: Store, data: bytes, attempt: str) -> bool:
         in_the_way = _create(store, 0, data, attempt)
     except Damaged:
         return False
-    return in_the_way is None or attempt_of(in_the_way.info) == attempt
+    return isinstance(in_the_way, Created) or attempt_of(in_the_way.info) == attempt
 
 
 def publish_notice(
@@ -92,16 +92,17 @@ def publish_notice(
         commit = read_entry(store, number)
         if commit is not None and attempt_of(commit.info) == author.attempt:
             return None
-    in_the_way: Commit | None = read_entry(store, version)
+    below: Commit | None = read_entry(store, version)
     while True:
         version += 1
         author = replace(author, put=environment.new_id())
-        action = _notice_action(notice, author, version, in_the_way, environment.now_ms())
+        action = _notice_action(notice, author, version, below, environment.now_ms())
         in_the_way = _create(store, version, encode_entry([action]), author.txn)
-        if in_the_way is None:
+        if isinstance(in_the_way, Created):
             return version, author.put
         if attempt_of(in_the_way.info) == author.attempt:
             return None
+        below = in_the_way
 
 
 def retract(store: Store, version: int, put: str | None, orphaned: bool, displaced: bool) -> bool:
@@ -140,14 +141,14 @@ def _notice_action(
     )
 
 
-def _create(store: Store, version: int, data: bytes, txn: str) -> Commit | None:
-    """None if we created the entry of this version, else the entry that is there: perhaps our own.
+def _create(store: Store, version: int, data: bytes, txn: str) -> Created | Commit:
+    """Created if we created the entry of this version, else the entry that is there: perhaps our own.
 
     Damaged if that one cannot be parsed.
     """
     found = create_version(store, entry_key(version), data, version, txn)
-    if found is None:
-        return None
+    if isinstance(found, Created):
+        return found
     try:
         return parse_entry(version, found)
     except Corrupt as error:

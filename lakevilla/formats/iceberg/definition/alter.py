@@ -18,6 +18,7 @@ from lakevilla.formats.iceberg.definition.properties import refuse_write, shown
 from lakevilla.formats.iceberg.definition.schema import from_arrow
 from lakevilla.formats.iceberg.definition.settings import FORMAT_VERSION, check_properties, no_constraints
 from lakevilla.formats.iceberg.metadata.document import (
+    FORMATS,
     Raw,
     current_schema,
     default_spec,
@@ -147,11 +148,11 @@ def restore_columns(raw: Raw, then: Raw) -> Change | None:
 
 def set_properties(raw: Raw, wanted: Mapping[str, str]) -> Change:
     """SET TBLPROPERTIES."""
-    wanted = dict(wanted)
-    refuse_upgrade(raw, wanted.pop(FORMAT_VERSION, None))
-    check_properties(wanted)
-    changed = {"properties": {**shown(properties(raw)), **wanted}}
-    return _change(raw, "SET TBLPROPERTIES", {"properties": _text(wanted)}, changed)
+    given = dict(wanted)
+    upgrade = upgraded(raw, given.pop(FORMAT_VERSION, None))
+    check_properties(given)
+    changed = {"properties": {**shown(properties(raw)), **given}, **upgrade}
+    return _change(raw, "SET TBLPROPERTIES", {"properties": _text(dict(wanted))}, changed)
 
 
 def unset_properties(raw: Raw, names: Iterable[str], *, if_exists: bool = False) -> Change:
@@ -271,14 +272,40 @@ def _check_partition_names(raw: Raw, column: Column) -> None:
                 )
 
 
-def refuse_upgrade(raw: Raw, wanted: str | None) -> None:
-    """Unsupported if a statement asks for another version of the format."""
+def upgraded(raw: Raw, wanted: str | None) -> dict[str, Any]:
+    """The keys of the metadata that change with the version of the format that a statement asks for.
+
+    There is no way back: what a newer version brings would be lost."""
     now = format_version(raw)
-    if wanted is not None and wanted != str(now):
-        raise Unsupported(
-            f"cannot change {FORMAT_VERSION!r} from {now} to {wanted}: LakeVilla does not upgrade Iceberg "
-            "tables; use Spark for that"
+    if wanted is None or wanted == str(now):
+        return {}
+    if wanted not in map(str, FORMATS):
+        raise Unsupported(f"cannot change {FORMAT_VERSION!r} from {now} to {wanted}; available: '2', '3'")
+    if int(wanted) < now:
+        raise InvalidInput(
+            f"cannot change {FORMAT_VERSION!r} from {now} to {wanted}: a table keeps its format or gets a "
+            "newer one. Write its rows to a new table instead"
         )
+    changed: dict[str, Any] = {"format-version": int(wanted)}
+    if now == 1:
+        changed |= {"last-sequence-number": 0} | _plural(raw)
+    return changed | ({"next-row-id": 0} if wanted == "3" else {})
+
+
+def _plural(raw: Raw) -> dict[str, Any]:
+    """The members by which format 1 may leave out the lists of schemas, partition specs and sort orders."""
+    current, spec = current_schema(raw), default_spec(raw)
+    listed = [{"spec-id": n, **json.loads(one.model_dump_json())} for n, one in specs(raw).items()]
+    found: dict[str, Any] = {
+        "schemas": _schemas(raw),
+        "current-schema-id": current.schema_id,
+        "partition-specs": listed,
+        "default-spec-id": spec.spec_id,
+        "last-partition-id": max([999, *(f.field_id for one in specs(raw).values() for f in one.fields)]),
+        "sort-orders": [{"order-id": 0, "fields": []}],
+        "default-sort-order-id": 0,
+    }
+    return {name: value for name, value in found.items() if raw.get(name) is None}
 
 
 def _text(value: Any) -> str:

@@ -60,11 +60,11 @@ def create_table(
 
 
 def _format_version(text: str) -> int:
-    if text in ("1", "2"):
+    if text in ("1", "2", "3"):
         return int(text)
     if text.isdigit():
-        raise Unsupported(f"cannot write tables with {FORMAT_VERSION!r} = {text}; available: '1', '2'")
-    raise InvalidInput(f"invalid value {text!r} of {FORMAT_VERSION!r}; available: '1', '2'")
+        raise Unsupported(f"cannot write tables with {FORMAT_VERSION!r} = {text}; available: '1', '2', '3'")
+    raise InvalidInput(f"invalid value {text!r} of {FORMAT_VERSION!r}; available: '1', '2', '3'")
 
 
 def _metadata(
@@ -98,7 +98,7 @@ def _metadata(
     }
     if version == 1:
         return raw | {"schema": schema, "partition-spec": partition_fields}
-    return raw | {"last-sequence-number": 0}
+    return raw | {"last-sequence-number": 0} | ({"next-row-id": 0} if version > 2 else {})
 
 
 def partition_fields_of(columns: Schema, partition_by: Sequence[PartitionField]) -> list[dict[str, Any]]:

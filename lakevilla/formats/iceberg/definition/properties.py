@@ -5,14 +5,14 @@ from collections.abc import Mapping
 
 from lakevilla.errors import Unsupported
 from lakevilla.formats.iceberg.log.authorship import COMMIT
-from lakevilla.formats.iceberg.metadata.document import Raw, format_version, properties
+from lakevilla.formats.iceberg.metadata.document import Raw, current_schema, format_version, properties
 from lakevilla.formats.properties import check_together
 
 DELETE_AFTER_COMMIT = "write.metadata.delete-after-commit.enabled"
 PREVIOUS_VERSIONS = "write.metadata.previous-versions-max"
 _SNAPSHOT_AGE = "history.expire.max-snapshot-age-ms"
 _WEEK_MS = 7 * 24 * 3_600_000
-_WRITTEN_FORMATS = (1, 2)
+_WRITTEN_FORMATS = (1, 2, 3)
 
 
 def shown(all_properties: Mapping[str, str]) -> dict[str, str]:
@@ -37,12 +37,23 @@ NO_MARKERS = (
 )
 
 
+def columns_with_defaults(raw: Raw) -> list[str]:
+    """The columns, and members of structs, that have a value for rows which leave them out."""
+    fields = current_schema(raw)._lazy_id_to_field.values() if format_version(raw) > 2 else ()
+    return [field.name for field in fields if field.write_default is not None]
+
+
 def refuse_write(raw: Raw) -> None:
     """Raise Unsupported, naming the feature, if the table asks of writers what we do not do."""
     version = format_version(raw)
     if version not in _WRITTEN_FORMATS:
         raise Unsupported(
-            f"cannot write a table of Iceberg's format {version}: only formats 1 and 2 can be written"
+            f"cannot write a table of Iceberg's format {version}: only formats 1 to 3 can be written"
+        )
+    for column in columns_with_defaults(raw):
+        raise Unsupported(
+            f"cannot write the table: its column {column!r} has a default for new rows (write-default), "
+            "which LakeVilla does not apply. Let another client drop that default, or write with it"
         )
     given = properties(raw)
     check_together(given)

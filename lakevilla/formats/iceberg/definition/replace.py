@@ -13,7 +13,6 @@ from pyiceberg.schema import Schema
 
 from lakevilla.errors import InvalidInput, Unsupported
 from lakevilla.formats.columns import check_columns
-from lakevilla.formats.iceberg.definition.alter import refuse_upgrade
 from lakevilla.formats.iceberg.definition.create import field_text, partition_fields_of
 from lakevilla.formats.iceberg.definition.name_mapping import NAME_MAPPING, name_mapping, with_columns
 from lakevilla.formats.iceberg.definition.properties import refuse_write, shown
@@ -68,11 +67,21 @@ def _properties(
     raw: Raw, kept: Mapping[str, str], given: Mapping[str, str], comment: str | None
 ) -> dict[str, str]:
     wanted = dict(given)
-    refuse_upgrade(raw, wanted.pop(FORMAT_VERSION, None))
+    _refuse_upgrade(raw, wanted.pop(FORMAT_VERSION, None))
     check_properties(wanted)
     if comment is not None:
         wanted["comment"] = comment
     return {name: value for name, value in kept.items() if name == MARKERS} | wanted
+
+
+def _refuse_upgrade(raw: Raw, wanted: str | None) -> None:
+    """A table that is replaced keeps its format."""
+    now = format_version(raw)
+    if wanted is not None and wanted != str(now):
+        raise Unsupported(
+            f"cannot change {FORMAT_VERSION!r} from {now} to {wanted} while the table is replaced: use ALTER "
+            f"TABLE ... SET TBLPROPERTIES ('{FORMAT_VERSION}' = '{wanted}') for that"
+        )
 
 
 def _columns(raw: Raw, schema: pa.Schema) -> Schema:

@@ -23,6 +23,8 @@ _RESERVED = frozenset(
         "default-sort-order",
     }
 )
+_MODES = frozenset({"write.update.mode", "write.delete.mode", "write.merge.mode"})
+_WAYS = ("copy-on-write", "merge-on-read")
 _METADATA_PATH = "write.metadata.path"
 
 
@@ -40,6 +42,10 @@ def check_properties(properties: Mapping[str, str]) -> None:
         if name == _METADATA_PATH:
             raise InvalidInput(
                 f"cannot set {name!r}: the metadata of a table without a catalog must be below its root"
+            )
+        if name in _MODES and properties[name].lower() not in _WAYS:
+            raise InvalidInput(
+                f"invalid value {properties[name]!r} of {name!r}; available: 'copy-on-write', 'merge-on-read'"
             )
     check_own(properties)
     try:

@@ -13,10 +13,11 @@ import pyarrow as pa
 
 from lakevilla.errors import Corrupt
 from lakevilla.files.bitmaps import Positions, decode_bitmap, unframed
-from lakevilla.files.column_mapping import BY_ID, FIELD_ID, NAMES
+from lakevilla.files.column_mapping import BY_ID
 from lakevilla.files.reader import read_file
 from lakevilla.formats.iceberg.definition.layout import Layout
 from lakevilla.formats.iceberg.deletes.equality import among, chain, keys_of
+from lakevilla.formats.iceberg.deletes.position_file import POSITIONS
 from lakevilla.formats.iceberg.manifests.cache import Locate
 from lakevilla.formats.iceberg.manifests.entries import Entry
 from lakevilla.formats.iceberg.metadata.paths import without_scheme
@@ -26,17 +27,6 @@ T = TypeVar("T")
 
 _NONE: Mapping[str, Any] = {}
 _KEPT_BYTES = 64 * 1024 * 1024
-
-
-def _reserved(name: str, data_type: pa.DataType, number: int) -> pa.Field:
-    metadata = {FIELD_ID: str(number).encode(), NAMES: f'["{name}"]'.encode()}
-    return pa.field(name, data_type, metadata=metadata)
-
-
-_POSITIONS = pa.schema(
-    [_reserved("file_path", pa.string(), 2147483546), _reserved("pos", pa.int64(), 2147483545)],
-    metadata={BY_ID: b""},
-)
 
 
 class DeleteReader:
@@ -84,7 +74,7 @@ class DeleteReader:
         """The positions in a position delete file by data file, without scheme and authority."""
 
         def read() -> tuple[dict[str, Positions], int]:
-            found = _by_path(self._read(entry, _POSITIONS))
+            found = _by_path(self._read(entry, POSITIONS))
             return found, sum(len(path) + rows.nbytes for path, rows in found.items())
 
         return self._kept.get(entry.path, read)

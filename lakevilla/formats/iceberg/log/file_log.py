@@ -30,7 +30,7 @@ from lakevilla.formats.iceberg.metadata.paths import (
     parse_metadata_key,
 )
 from lakevilla.formats.properties import markers_in_log
-from lakevilla.store.port import Object, Store
+from lakevilla.store.port import Created, Object, Store
 
 logger = logging.getLogger("lakevilla.iceberg")
 
@@ -112,8 +112,9 @@ class FileLog:
             return theirs
         key = metadata_key(number, compressed)
         found = create_version(self._store, key, encode(raw, compressed), number, txn)
-        if found is None:
-            return Made(Version(number, key, raw, compressed=compressed), base)
+        if isinstance(found, Created):
+            made = Version(number, key, raw, compressed=compressed)
+            return Made(made, base, found.doubtful)
         try:
             there = understand(self._store, number, found, compressed)
         except (Corrupt, Unsupported) as error:

@@ -60,7 +60,7 @@ def _keeps_rows(before: IcebergSnapshot, after: IcebergSnapshot) -> bool:
 def footprint_of_change(before: IcebergSnapshot, change: Change) -> Footprint:
     """What a change would do that is not published."""
     after = preview(before, change)
-    added = {entry.path: entry for entry in entries_of(after, change)}
+    added = {after.unpublished(entry).identity: entry for entry in entries_of(after, change)}
     found = _footprint(before, after, [file.identity for file in change.removed], added)
     return replace(found, keeps_rows=keeps_rows(change))
 

@@ -1,12 +1,13 @@
 """What a change becomes in the version that publishes it: manifests, a manifest list, the next metadata.
 
-Files that stay keep their manifests. A manifest that loses a file is written again without it, says so, and
+Files that stay keep their manifests, also where more of their rows are deleted: deletes have manifests of
+their own. A manifest that loses a file is written again without it, says so, and
 takes in what is added; else that gets a manifest of its own. Many small manifests are gathered into one, so
 that a table that is written often stays quick to open.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lakevilla.environment import Environment
@@ -14,9 +15,11 @@ from lakevilla.errors import Corrupt
 from lakevilla.formats.iceberg.definition.properties import whole_number
 from lakevilla.formats.iceberg.log.authorship import COMMIT, make_info
 from lakevilla.formats.iceberg.log.versions import Keeper
-from lakevilla.formats.iceberg.manifests.avro import Record, encode_manifest, encode_manifest_list, record_of
+from lakevilla.formats.iceberg.manifests.avro import encode_manifest, encode_manifest_list, record_of
 from lakevilla.formats.iceberg.manifests.cache import Manifest
-from lakevilla.formats.iceberg.manifests.entries import ADDED, DATA, DELETED, EXISTING, Entry
+from lakevilla.formats.iceberg.manifests.entries import ADDED, DATA, DELETED, DELETES, EXISTING, Entry
+from lakevilla.formats.iceberg.manifests.file_changes import FileChanges, Moves
+from lakevilla.formats.iceberg.manifests.row_ids import FIRST_ROW_ID, numbered
 from lakevilla.formats.iceberg.metadata.document import Raw, format_version, properties
 from lakevilla.formats.iceberg.metadata.paths import manifest_key, manifest_list_key
 from lakevilla.formats.iceberg.metadata.summaries import batch_summary, partition_summaries, summary_of
@@ -36,6 +39,8 @@ _ASKED = (
     *(f"{kind}_{what}_count" for kind in ("added", "existing", "deleted") for what in ("files", "rows")),
 )
 """What format 2 asks of every manifest in a list."""
+ROW_IDS_FROM = 3
+"""The format from which on rows have ids."""
 
 
 _Status = tuple[Entry, int]
@@ -86,15 +91,17 @@ class _Work:
         self._objects: dict[str, bytes] = {}
 
     def make(self, change: Change, now_ms: int) -> NextVersion:
-        added = [entry_of(file, self._layout, self._raw) for file in change.added]
-        removed = [removed_entry(file) for file in change.removed]
-        manifests = self._gathered(self._changed(added, {entry.path for entry in removed}))
+        files = FileChanges.of(
+            [entry_of(file, self._layout, self._raw) for file in change.added],
+            [removed_entry(file) for file in change.removed],
+        )
+        self._find(files)
+        manifests = self._gathered([*self._changed(DATA, files.data), *self._changed(DELETES, files.deletes)])
         key = manifest_list_key(self._author.txn, self._unique, self._snapshot_id)
         snapshot: dict[str, Any] = {
             "snapshot-id": self._snapshot_id,
             "timestamp-ms": max(now_ms, int(self._base.raw.get("last-updated-ms", 0))),
-            "summary": summary_of(self._base.raw, change.operation, added, removed)
-            | batch_summary(change.once),
+            "summary": summary_of(self._base.raw, change.operation, files) | batch_summary(change.once),
             "manifest-list": self._base.places.path_of(key),
             "schema-id": self._layout.model.schema_id,
         }
@@ -103,84 +110,98 @@ class _Work:
             snapshot["parent-snapshot-id"] = parent
         if self._format > 1:
             snapshot["sequence-number"] = self._sequence
-        records = [self._complete(manifest) for manifest in manifests]
+        manifests = [self._complete(manifest) for manifest in manifests]
+        if self._format >= ROW_IDS_FROM:
+            first = int(self._raw.get("next-row-id", 0))
+            manifests, following = with_row_ids(manifests, first)
+            snapshot |= {"first-row-id": first, "added-rows": following - first}
+        records = [manifest.record for manifest in manifests]
         self._objects[key] = encode_manifest_list(self._format, records, snapshot)
         info = _info(self._base, change, self._author, now_ms, self._snapshot_id)
         raw = {**self._raw, "properties": {**properties(self._raw), COMMIT: info}}
         raw = metadata_after(self._base, raw, snapshot, now_ms)
         return NextVersion(raw, self._objects, tuple(manifests))
 
-    def _living(self) -> Iterable[Manifest]:
+    def _living(self, content: int) -> list[Manifest]:
         """Entries that earlier snapshots removed are listed there, not again here."""
-        return (manifest for manifest in self._base.manifests if not manifest.is_empty)
+        return [m for m in self._base.manifests if not m.is_empty and m.content == content]
 
-    def _changed(self, added: Sequence[Entry], gone: set[str]) -> list[Manifest]:
-        """The manifests with what is added, and without the data files that are gone."""
+    def _changed(self, content: int, moves: Moves) -> list[Manifest]:
+        """The manifests of this content with what comes, and without what goes."""
+        gone = {entry.name for entry in moves.gone}
         new: dict[int, list[_Status]] = {}
-        for entry in added:
+        for entry in moves.come:
             new.setdefault(entry.spec_id, []).append((entry, ADDED))
         changed, kept = [], []
-        for manifest in self._naming(gone):
-            if manifest.is_data and any(entry.path in gone for entry in manifest.entries or ()):
+        for manifest in self._living(content):
+            if any(entry.name in gone for entry in manifest.entries or ()):
                 fresh = new.pop(manifest.record["partition_spec_id"], ())
                 changed.append(self._rewritten(manifest, gone, fresh))
             else:
                 kept.append(manifest)
-        return [*(self._write(spec_id, fresh) for spec_id, fresh in new.items()), *changed, *kept]
+        return [*(self._write(spec_id, fresh, content) for spec_id, fresh in new.items()), *changed, *kept]
 
-    def _rewritten(self, manifest: Manifest, gone: set[str], fresh: Iterable[_Status]) -> Manifest:
+    def _rewritten(
+        self, manifest: Manifest, gone: set[tuple[str, int | None]], fresh: Iterable[_Status]
+    ) -> Manifest:
         """The manifest with the added files, and without the removed ones."""
         entries = manifest.entries or ()
-        statuses = [(entry, DELETED if entry.path in gone else EXISTING) for entry in entries]
-        return self._write(manifest.record["partition_spec_id"], [*fresh, *statuses])
+        statuses = [(entry, DELETED if entry.name in gone else EXISTING) for entry in entries]
+        return self._write(manifest.record["partition_spec_id"], [*fresh, *statuses], manifest.content)
 
-    def _naming(self, paths: set[str]) -> list[Manifest]:
-        """All living manifests; those that name these data files are read.
+    def _find(self, files: FileChanges) -> None:
+        """Read the manifests that name what goes, or the data files that get other deletes.
 
-        As a rule they are, because the transaction found the files there, and no other one is read for it.
+        As a rule they are read, because the transaction found the files there, and no other one is read for
+        it.
         """
-        living = list(self._living())
-        if missing := paths - _named(living):
-            self._base.reader.load(manifest for manifest in living if manifest.is_data)
-            missing -= _named(living)
-        if missing:
-            raise Corrupt(f"cannot remove {min(missing)}: it is not a file of the table any more")
-        return living
+        data = {entry.name for entry in (*files.data.gone, *files.staying)}
+        for content, wanted in ((DATA, data), (DELETES, {entry.name for entry in files.deletes.gone})):
+            living = self._living(content)
+            if missing := wanted - _named(living):
+                self._base.reader.load(living)
+                missing -= _named(living)
+            if missing:
+                raise Corrupt(f"cannot remove {min(missing)[0]}: it is not a file of the table any more")
 
     def _gathered(self, manifests: list[Manifest]) -> list[Manifest]:
-        """Small manifests of data files together, once there are many of them."""
+        """Small manifests together, once there are many of them: those of data files, and those of
+        deletes."""
         given = properties(self._raw)
-        target = whole_number(given, _GATHER_UP_TO, 8 * 1024 * 1024)
-        small = [m for m in manifests if m.is_data and m.record["manifest_length"] < target // 2]
-        if given.get(_MERGES, "true").lower() == "false" or len(small) < max(
-            2, whole_number(given, _GATHER_FROM, 100)
-        ):
+        if given.get(_MERGES, "true").lower() == "false":
             return manifests
-        fresh = {
-            manifest.path for manifest in small if manifest.record["added_snapshot_id"] == self._snapshot_id
-        }
-        old = [manifest for manifest in small if manifest.path not in fresh]
+        least = max(2, whole_number(given, _GATHER_FROM, 100))
+        target = whole_number(given, _GATHER_UP_TO, 8 * 1024 * 1024)
+        old: list[Manifest] = []
+        for content in (DATA, DELETES):
+            mine = [m for m in manifests if m.content == content]
+            small = [m for m in mine if m.record["manifest_length"] < target // 2]
+            if len(small) >= least:
+                old += [m for m in small if m.record["added_snapshot_id"] != self._snapshot_id]
+        if not old:
+            return manifests
         self._base.reader.load(old)
-        by_spec: dict[int, list[_Status]] = {}
+        together: dict[tuple[int, int], list[_Status]] = {}
         for manifest in old:
             statuses = [(entry, EXISTING) for entry in manifest.entries or ()]
-            by_spec.setdefault(manifest.record["partition_spec_id"], []).extend(statuses)
+            place = manifest.content, manifest.record["partition_spec_id"]
+            together.setdefault(place, []).extend(statuses)
         paths = {manifest.path for manifest in old}
-        together = [self._write(spec_id, entries) for spec_id, entries in by_spec.items()]
-        return [m for m in manifests if m.path not in paths] + together
+        written = [self._write(spec_id, entries, content) for (content, spec_id), entries in together.items()]
+        return [m for m in manifests if m.path not in paths] + written
 
-    def _write(self, spec_id: int, statuses: Sequence[_Status]) -> Manifest:
+    def _write(self, spec_id: int, statuses: Sequence[_Status], content: int) -> Manifest:
         """A manifest of this snapshot, to be uploaded before the snapshot is."""
         spec, model = self._layout.specs[spec_id], self._layout.model
         key = manifest_key(self._author.txn, self._unique, len(self._objects))
         records = [record_of(entry, status, self._snapshot_id, spec) for entry, status in statuses]
-        data = self._objects[key] = encode_manifest(self._format, spec, model, records)
+        data = self._objects[key] = encode_manifest(self._format, spec, model, records, content)
         living = [self._numbered(entry, status) for entry, status in statuses if status != DELETED]
         record: dict[str, Any] = {
             "manifest_path": self._base.places.path_of(key),
             "manifest_length": len(data),
             "partition_spec_id": spec_id,
-            "content": DATA,
+            "content": content,
             "sequence_number": self._sequence,
             "min_sequence_number": min((e.sequence for e in living), default=self._sequence),
             "added_snapshot_id": self._snapshot_id,
@@ -191,15 +212,15 @@ class _Work:
             record[f"{name}_files_count"], record[f"{name}_rows_count"] = len(rows), sum(rows)
         return Manifest(record, living)
 
-    def _complete(self, manifest: Manifest) -> Record:
-        """The manifest's record in the list; earlier writers left out what later formats ask for."""
+    def _complete(self, manifest: Manifest) -> Manifest:
+        """The manifest as the list has it; earlier writers left out what later formats ask for."""
         record = manifest.record
         if self._format == 1 or all(record.get(name) is not None for name in _ASKED):
-            return record
+            return manifest
         self._base.reader.load([manifest])
         entries = manifest.entries or ()
         counts = {f"{kind}_{what}_count": 0 for kind in ("added", "deleted") for what in ("files", "rows")}
-        return {
+        complete = {
             "content": DATA,
             "sequence_number": 0,
             "min_sequence_number": 0,
@@ -208,15 +229,31 @@ class _Work:
             "existing_rows_count": sum(entry.rows for entry in entries),
             **{name: value for name, value in record.items() if value is not None},
         }
+        return Manifest(complete, manifest.entries)
 
     def _numbered(self, entry: Entry, status: int) -> Entry:
         """The entry as a reader of the manifest sees it."""
+        entry = replace(entry, masks=()) if entry.masks else entry
         if status != ADDED:
             return entry
         sequence = entry.sequence if entry.sequence >= 0 else self._sequence
         return entry.with_numbers(sequence, self._sequence, self._snapshot_id)
 
 
-def _named(manifests: Iterable[Manifest]) -> set[str]:
-    """The data files that these manifests name, of those that were read."""
-    return {entry.path for manifest in manifests if manifest.is_data for entry in manifest.entries or ()}
+def with_row_ids(manifests: Sequence[Manifest], first: int) -> tuple[list[Manifest], int]:
+    """The manifests of a snapshot, where each of data files has a first id, and the next id after all of
+    them. Ids that a manifest does not use up, because its files name their own, are skipped."""
+    found = []
+    for manifest in manifests:
+        record = manifest.record
+        if manifest.is_data and record.get(FIRST_ROW_ID) is None:
+            entries = None if manifest.entries is None else numbered(manifest.entries, first)
+            manifest = Manifest({**record, FIRST_ROW_ID: first}, entries)
+            first += record["added_rows_count"] + record["existing_rows_count"]
+        found.append(manifest)
+    return found, first
+
+
+def _named(manifests: Iterable[Manifest]) -> set[tuple[str, int | None]]:
+    """The files that these manifests name, of those that were read."""
+    return {entry.name for manifest in manifests for entry in manifest.entries or ()}

@@ -40,7 +40,7 @@ def publish(
     if isinstance(in_the_way, Made):
         made = in_the_way
         before = base if made.before is base.at else base.advance(made.before)
-        return Published(base.advance(made.version, following.manifests), before)
+        return Published(base.advance(made.version, following.manifests), before, made.doubtful)
     if in_the_way.is_pending:
         raise held(store, in_the_way.number)
     if attempt_of(in_the_way.info) == author.attempt:

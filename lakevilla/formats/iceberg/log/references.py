@@ -63,7 +63,7 @@ class Names:
         for manifest in fresh:
             self._manifests[manifest.path] = manifest
             paths.append(manifest.path)
-            paths += [entry.path for entry in manifest.entries or ()]
+            paths += _paths_of(manifest)
         self._add_keys(version.places.key_of(path) for path in paths)
 
     def _add_keys(self, keys: Iterable[str]) -> None:
@@ -80,6 +80,11 @@ class Names:
             last = pc.replace_substring_regex(keys, "^.*/", "")
             found = pc.or_(found, pc.is_in(last, value_set=pa.array(sorted(self._odd), pa.string())))
         return found
+
+
+def _paths_of(manifest: Manifest) -> list[str]:
+    """The data files and delete files that a manifest lists."""
+    return [entry.path for entry in manifest.entries or ()]
 
 
 class IcebergReferences:

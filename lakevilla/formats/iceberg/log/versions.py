@@ -105,10 +105,11 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """We made this version. `before` is the one that it builds on."""
+    """We made this version. `before` is the one that it builds on. `doubtful`: see `Created`."""
 
     version: Version
     before: Version
+    doubtful: bool = False
 
 
 class Log(Protocol):

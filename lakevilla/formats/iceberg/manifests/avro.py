@@ -20,17 +20,20 @@ from pyiceberg.manifest import (
     manifest_entry_schema_with_data_file,
 )
 from pyiceberg.schema import Schema
-from pyiceberg.types import StructType
+from pyiceberg.types import IntegerType, ListType, NestedField, StringType, StructType
 from pyiceberg.utils.schema_conversion import AvroSchemaConversion
 
 from lakevilla.errors import Corrupt
 from lakevilla.formats.iceberg.definition.specs import Spec
 from lakevilla.formats.iceberg.manifests.entries import ADDED, DATA, DELETED, EXISTING, Entry
+from lakevilla.formats.iceberg.manifests.row_ids import numbered
 from lakevilla.formats.iceberg.values import counted
 
 Record = Mapping[str, Any]
 
 _KEPT_SCHEMAS = 256
+_REFERENCED = NestedField(143, "referenced_data_file", StringType(), required=False)
+_COLUMNS = NestedField(135, "equality_ids", ListType(136, IntegerType(), True), required=False)
 
 
 _UNREADABLE = (
@@ -78,7 +81,9 @@ def _as_counts(data: bytes) -> bytes:
 def entries_of(records: Iterable[Record], manifest: Record, spec: Spec) -> list[Entry]:
     """The live files of a manifest; `manifest` is its record in the manifest list."""
     try:
-        return [_entry(record, manifest, spec) for record in records if record["status"] != DELETED]
+        found = [_entry(record, manifest, spec) for record in records if record["status"] != DELETED]
+        is_data = (manifest.get("content") or DATA) == DATA
+        return numbered(found, manifest.get("first_row_id")) if is_data else found
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         path = manifest.get("manifest_path")
         raise Corrupt(f"the manifest {path} has a malformed entry of a file: {error!r}") from error
@@ -113,15 +118,17 @@ def _are_counts(*values: Any) -> bool:
     return all(isinstance(value, int) and value >= 0 for value in values)
 
 
-def encode_manifest(format_version: int, spec: Spec, schema: Schema, records: Sequence[Record]) -> bytes:
-    """The bytes of a manifest of data files; `records` come from `record_of`."""
+def encode_manifest(
+    format_version: int, spec: Spec, schema: Schema, records: Sequence[Record], content: int = DATA
+) -> bytes:
+    """The bytes of a manifest of data files, or of delete files; `records` come from `record_of`."""
     metadata = {
         "schema": schema.model_dump_json(),
         "schema-id": str(schema.schema_id),
         "partition-spec": json.dumps([json.loads(field.model_dump_json()) for field in spec.fields]),
         "partition-spec-id": str(spec.id),
         "format-version": str(format_version),
-        "content": "data",
+        "content": "data" if content == DATA else "deletes",
     }
     return _encoded(_manifest_schema(format_version, spec.partition_type), records, metadata)
 
@@ -172,13 +179,24 @@ def _manifest_schema(format_version: int, partition: StructType) -> Any:
     key = format_version, partition.model_dump_json()
     found = _SCHEMAS.get(key)
     if found is None:
-        file = data_file_with_partition(partition, format_version)  # type: ignore[arg-type]
+        given = data_file_with_partition(partition, format_version)  # type: ignore[arg-type]
+        file = given if format_version == 1 else _with_deletes(given)
         whole = manifest_entry_schema_with_data_file(format_version, file)  # type: ignore[arg-type]
         if len(_SCHEMAS) >= _KEPT_SCHEMAS:
             _SCHEMAS.clear()
         avro = AvroSchemaConversion().iceberg_to_avro(whole, schema_name="manifest_entry")
         found = _SCHEMAS[key] = fastavro.parse_schema(avro)
     return found
+
+
+def _with_deletes(file: StructType) -> StructType:
+    """The record of a file as Iceberg's spec has it for delete files, from the one that PyIceberg has: there
+    the columns of equality deletes are of another type, and position deletes in format 2 name no data
+    file."""
+    fields = {field.field_id: field for field in file.fields}
+    return StructType(
+        *({_REFERENCED.field_id: _REFERENCED} | fields | {_COLUMNS.field_id: _COLUMNS}).values()
+    )
 
 
 @cache

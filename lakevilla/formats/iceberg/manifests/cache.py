@@ -36,8 +36,13 @@ class Manifest:
         return str(self.record["manifest_path"])
 
     @property
+    def content(self) -> int:
+        """DATA or DELETES."""
+        return int(self.record.get("content") or DATA)
+
+    @property
     def is_data(self) -> bool:
-        return (self.record.get("content") or DATA) == DATA
+        return self.content == DATA
 
     @property
     def is_empty(self) -> bool:
@@ -56,6 +61,13 @@ def unwritten(entries: Iterable[Entry]) -> list[Manifest]:
     return [Manifest({"partition_spec_id": spec_id}, found) for spec_id, found in by_spec.items()]
 
 
+def _known(manifest: Manifest | None, record: Record) -> Manifest:
+    """The manifest of this record: the one that is known, unless a snapshot gave it row ids since."""
+    if manifest is not None and manifest.record.get("first_row_id") == record.get("first_row_id"):
+        return manifest
+    return Manifest(record)
+
+
 class Manifests:
     """Reads manifests of one table."""
 
@@ -70,7 +82,7 @@ class Manifests:
             return ()
         have = {manifest.path: manifest for manifest in known}
         records = self._records(snapshot)
-        return tuple(have.get(record["manifest_path"]) or Manifest(record) for record in records)
+        return tuple(_known(have.get(record["manifest_path"]), record) for record in records)
 
     def load(self, manifests: Iterable[Manifest]) -> None:
         """Read those of these manifests that were not read yet, in one round."""

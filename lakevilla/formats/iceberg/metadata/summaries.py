@@ -7,7 +7,8 @@ from pyiceberg.types import PrimitiveType
 
 from lakevilla.formats.authorship import ENGINE, OPTIMIZE
 from lakevilla.formats.iceberg.definition.specs import Spec
-from lakevilla.formats.iceberg.manifests.entries import Entry
+from lakevilla.formats.iceberg.manifests.entries import PUFFIN, Entry
+from lakevilla.formats.iceberg.manifests.file_changes import FileChanges
 from lakevilla.formats.iceberg.metadata.document import Raw, current_snapshot
 from lakevilla.formats.iceberg.values import counted, to_bytes
 from lakevilla.model import Batch
@@ -32,37 +33,57 @@ def newest_batch(raw: Raw, app: str) -> Batch:
     return Batch(app, -1)
 
 
-def summary_of(
-    before: Raw, operation: str, added: Sequence[Entry], removed: Sequence[Entry]
-) -> dict[str, str]:
-    """The summary of a snapshot that adds and removes these data files."""
-    rows_in, rows_out = sum(e.rows for e in added), sum(e.rows for e in removed)
-    bytes_in, bytes_out = sum(e.size for e in added), sum(e.size for e in removed)
+def summary_of(before: Raw, operation: str, files: FileChanges) -> dict[str, str]:
+    """The summary of a snapshot that moves these files."""
+    data, deletes = files.data, files.deletes
+    come, gone = (*data.come, *deletes.come), (*data.gone, *deletes.gone)
+    rows_in, rows_out = sum(e.rows for e in data.come), sum(e.rows for e in data.gone)
+    bytes_in, bytes_out = sum(map(_bytes_of, come)), sum(map(_bytes_of, gone))
     fields = {
-        "operation": _operation(operation, bool(added), bool(removed)),
+        "operation": _operation(operation, files),
         "engine-name": "lakevilla",
         "engine-version": ENGINE.partition("/")[2],
-        "changed-partition-count": str(len({(e.spec_id, e.partition) for e in (*added, *removed)})),
+        "changed-partition-count": str(len({(e.spec_id, e.partition) for e in (*come, *gone)})),
     }
-    if added:
-        fields |= _counts(
-            {"added-data-files": len(added), "added-records": rows_in, "added-files-size": bytes_in}
-        )
-    if removed:
-        fields |= _counts(
-            {"deleted-data-files": len(removed), "deleted-records": rows_out, "removed-files-size": bytes_out}
-        )
+    if data.come:
+        fields |= _counts({"added-data-files": len(data.come), "added-records": rows_in})
+    if data.gone:
+        fields |= _counts({"deleted-data-files": len(data.gone), "deleted-records": rows_out})
+    fields |= _of_deletes("added", deletes.come) | _of_deletes("removed", deletes.gone)
+    if come:
+        fields |= _counts({"added-files-size": bytes_in})
+    if gone:
+        fields |= _counts({"removed-files-size": bytes_out})
     return fields | _totals(
         before,
         {
             "total-records": rows_in - rows_out,
             "total-files-size": bytes_in - bytes_out,
-            "total-data-files": len(added) - len(removed),
-            "total-delete-files": 0,
-            "total-position-deletes": 0,
+            "total-data-files": len(data.come) - len(data.gone),
+            "total-delete-files": len(deletes.come) - len(deletes.gone),
+            "total-position-deletes": sum(e.rows for e in deletes.come) - sum(e.rows for e in deletes.gone),
             "total-equality-deletes": 0,
         },
     )
+
+
+def _bytes_of(file: Entry) -> int:
+    """Of a deletion vector its own bytes: others share its file."""
+    return int(file.file["content_size_in_bytes"]) if file.format == PUFFIN else file.size
+
+
+def _of_deletes(verb: str, files: Sequence[Entry]) -> dict[str, str]:
+    """What is said of delete files: all of them are of positions."""
+    if not files:
+        return {}
+    vectors = sum(file.format == PUFFIN for file in files)
+    counts = {
+        f"{verb}-delete-files": len(files),
+        f"{verb}-dvs": vectors,
+        f"{verb}-position-delete-files": len(files) - vectors,
+        f"{verb}-position-deletes": sum(file.rows for file in files),
+    }
+    return _counts({name: count for name, count in counts.items() if count})
 
 
 def partition_summaries(spec: Spec, entries: Sequence[Entry]) -> list[dict[str, Any]]:
@@ -84,12 +105,15 @@ def _summary(kind: Any, values: Sequence[Any]) -> dict[str, Any]:
     return fields
 
 
-def _operation(operation: str, adds: bool, removes: bool) -> str:
+def _operation(operation: str, files: FileChanges) -> str:
+    """As Iceberg's writers call it: rows may go by deletes, and by delete files that are taken away they
+    come."""
     if operation == OPTIMIZE:
         return REPLACE
-    if not removes:
+    removes = bool(files.data.gone or files.deletes.come)
+    if not removes and not files.deletes.gone:
         return "append"
-    return "overwrite" if adds else "delete"
+    return "overwrite" if files.data.come or not removes else "delete"
 
 
 def _totals(before: Raw, changes: Mapping[str, int]) -> dict[str, str]:

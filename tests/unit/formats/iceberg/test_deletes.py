@@ -15,7 +15,8 @@ from lakevilla.files.column_mapping import FIELD_ID
 from lakevilla.formats.iceberg.definition.layout import Layout
 from lakevilla.formats.iceberg.deletes.contents import Kept
 from lakevilla.formats.iceberg.deletes.scope import DeleteIndex
-from lakevilla.formats.iceberg.manifests.entries import DATA, EQUALITY_DELETES, POSITION_DELETES, Entry
+from lakevilla.formats.iceberg.manifests.entries import DATA, EQUALITY_DELETES, POSITION_DELETES, Entry, Mask
+from lakevilla.model import Deletes
 from lakevilla.store.metered import Meter
 from lakevilla.store.open import open_store
 from lakevilla.store.port import Store
@@ -106,8 +107,13 @@ class Table:
         values = {"rows": len(positions), "format": "puffin", "file": file, **more}
         return self._deletes(entry(POSITION_DELETES, f"s3://b/t/{key}", sequence, **values))
 
+    def of(self, data: Entry, deletes: list[Entry] | None = None) -> Deletes | None:
+        """The deletes of a published file."""
+        index = self.index(deletes)
+        return index.of(data, [Mask(mask.path, mask) for mask in index.masks(data)])
+
     def deleted(self, data: Entry) -> list[int] | None:
-        found = self.index().of(data)
+        found = self.of(data)
         return None if found is None else found.rows().to_pylist()
 
     def index(self, deletes: list[Entry] | None = None) -> DeleteIndex:
@@ -304,16 +310,15 @@ def test_deletion_vector_replaces_position_deletes_and_is_counted(table: Table) 
     table.positions("d", 2, [("s3://b/t/f", 0)])
     table.vector("v", 3, "s3://b/t/f", {1, 70000, 5 << 32})
     data = table.data("f", 1, rows(1, [7]))
-    index = table.index()
-    found = index.of(data)
+    found = table.of(data)
     assert found is not None
     assert found.count == 3
     assert found.rows().to_pylist() == [1, 70000, 5 << 32]
-    other = index.of(table.data("g", 1))
+    other = table.of(table.data("g", 1))
     assert other is not None
     assert (other.count, other.rows().to_pylist()) == (None, [])
     table.equalities("e", 4, rows(1, [7]), [1])
-    both = table.index().of(data)
+    both = table.of(data)
     assert both is not None
     assert both.count is None
     assert both.rows().to_pylist() == [0, 1, 70000, 5 << 32]
@@ -350,7 +355,7 @@ def test_identity_tells_sets_of_delete_files_apart(table: Table) -> None:
     table.positions("d2", 3, [("s3://b/t/f", 1)])
 
     def identity(sequence: int, deletes: list[Entry]) -> str:
-        found = table.index(deletes).of(table.data("f", sequence))
+        found = table.of(table.data("f", sequence), deletes)
         assert found is not None
         return found.identity
 
@@ -368,6 +373,6 @@ def test_identity_tells_sets_of_delete_files_apart(table: Table) -> None:
 def test_delete_file_that_concerns_many_files_is_read_once_for_all_versions(table: Table) -> None:
     table.positions("d", 2, [(f"s3://b/t/f{number}", number) for number in range(5)])
     before = table.meter.snapshot().get("get", 0)
-    found = [table.index().of(table.data(f"f{number}", 1)) for number in range(5)]
+    found = [table.of(table.data(f"f{number}", 1)) for number in range(5)]
     assert [each and each.rows().to_pylist() for each in found] == [[number] for number in range(5)]
     assert table.meter.snapshot()["get"] == before + 1

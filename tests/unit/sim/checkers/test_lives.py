@@ -17,7 +17,8 @@ class Story:
     """Writes of a table's log, told to the checkers one by one."""
 
     def __init__(self, *operations: Operation) -> None:
-        self.lives = Lives({op.txn: op for op in operations if op.txn is not None}, set())
+        known = {op.txn: op for op in operations if op.txn is not None}
+        self.lives = Lives(known, set(), is_of=lambda root, name: root == f"lake/{name}")
         self.keeping = Keeping(self.lives, "sim://bucket", {"x": "lake", "z": "other"})
         self.rows = first_rows()
 
@@ -66,6 +67,18 @@ def test_change_that_no_client_made_is_found() -> None:
     story.begin()
     insert(story, 1, Change("insert", 0, 8))
     assert "version 1" in story.found[0]
+
+
+def test_restore_of_two_tables_to_equal_rows_is_counted_where_it_was_done() -> None:
+    restored = [Change("restore", 0, 0, as_rows(first_rows()))]
+    restore = operation("y")
+    restore.value = {"s": restored, "t": restored}
+    story = Story(operation("x", Change("insert", 0, 7)), restore)
+    story.begin()
+    insert(story, 1, Change("insert", 0, 7))
+    story.version(2, {"remove": {"path": "f1.parquet"}}, txn="y")
+    assert story.found == []
+    assert [story.lives.done[1, name] for name in ("s", "t")] == [0, 2]
 
 
 def test_version_after_a_gap_is_found() -> None:
@@ -321,6 +334,22 @@ def test_entry_of_the_global_log_that_is_not_settled_never_goes() -> None:
     story.write(0.0, "c0", f"lake/_lakevilla/global/log/{1:020d}.json", b"{}")
     story.write(1.0, "c0", f"lake/_lakevilla/global/log/{1:020d}.json", None)
     assert "not settled" in story.found[0]
+
+
+def test_entry_that_was_written_for_a_deleted_lake_may_go() -> None:
+    """Its create applied after the folder was deleted. HEAD may have been created again for the same lake."""
+    for later, is_blamed in (("", False), ("M", False), ("L", True)):
+        story = Story()
+        head = {"lake": "L", "seq": 0, "tables": {}, "versions": {}, "tags": {}}
+        story.write(0.0, "c0", "lake/_lakevilla/global/HEAD.json", json.dumps(head).encode())
+        story.write(1.0, "wrecker", "lake/_lakevilla/global/HEAD.json", None)
+        slot = f"lake/_lakevilla/global/log/{1:020d}.json"
+        story.write(2.0, "c0", slot, json.dumps({"lake": "L"}).encode())
+        if later:
+            again = json.dumps({**head, "lake": later}).encode()
+            story.write(3.0, "c1", "lake/_lakevilla/global/HEAD.json", again)
+        story.write(4.0, "c0", slot, None)
+        assert any("not settled" in problem for problem in story.found) is is_blamed
 
 
 def test_transaction_is_cut_short_if_its_lake_was_deleted_before_its_entry_was_settled() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from sim.planted import cataloged as planted_cataloged
 from sim.planted import commits as planted
+from sim.planted import deletes as planted_deletes
 from sim.planted import iceberg as planted_iceberg
 from sim.planted import recovery as planted_recovery
 from sim.planted import vectors as planted_vectors
@@ -28,6 +29,7 @@ BEGIN = {
     "footprint-ignores-new-delete-files": 36,
     "hint-taken-for-the-newest-version": 20,
     "look-at-counts-is-not-noted": 16,
+    "new-deletes-forget-the-old-ones": 20,
     "redo-forgets-what-it-changed-itself": 50,
     "table-begins-with-0-where-others-begin-with-1": 25,
     "published-later-is-not-recognised": 33,
@@ -82,6 +84,15 @@ def test_planted_bug_of_catalogs_is_caught(name: str, capsys: pytest.CaptureFixt
 def test_planted_bug_of_vectors_is_caught(name: str, capsys: pytest.CaptureFixture[str]):
     chosen = planted_vectors.SUITES.get(name, "base")
     plant_and_play(planted_vectors.BUGS[name], name, chosen, capsys, FORMATS["vectors"])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[] if n in QUICK else pytest.mark.long) for n in sorted(planted_deletes.BUGS)],
+)
+def test_planted_bug_of_delete_files_is_caught(name: str, capsys: pytest.CaptureFixture[str]):
+    chosen = planted_deletes.SUITES.get(name, "base")
+    plant_and_play(planted_deletes.BUGS[name], name, chosen, capsys, FORMATS["deletes"])
 
 
 def plant_and_play(

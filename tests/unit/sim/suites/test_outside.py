@@ -36,11 +36,16 @@ KEPT = [
     pytest.param("iceberg", 50164, id="hint-of-a-deleted-table", marks=pytest.mark.long),
     pytest.param("iceberg", 30007, id="made-anew-where-a-dropped-table-was-vacuumed", marks=pytest.mark.long),
     pytest.param("delta", 50004, id="stranger-s-checkpoint-in-a-deleted-folder", marks=pytest.mark.long),
+    pytest.param("delta", 70042, id="table-made-anew-in-a-dropped-folder", marks=pytest.mark.long),
     pytest.param("delta", 50018, id="unanswered-commit-applies-after-vacuum"),
     pytest.param("delta", 50693, id="commit-of-another-lake-answered-after-its-log-was-cleaned"),
     pytest.param("delta", 50747, id="version-without-its-files-rolled-back", marks=pytest.mark.long),
     pytest.param("delta", 50768, id="repeated-publish-took-a-number-that-was-just-cleaned-up"),
     pytest.param("delta", 50671, id="commit-applied-and-cleaned-up-while-its-client-slept"),
+    pytest.param(
+        "delta", 100525, id="first-copy-cleaned-up-before-the-second-applied", marks=pytest.mark.long
+    ),
+    pytest.param("delta", 101492, id="late-copy-of-a-helper-over-a-cleaned-log", marks=pytest.mark.long),
     pytest.param("delta", 50380, id="lake-deleted-before-its-entry-was-settled", marks=pytest.mark.long),
     pytest.param("delta", 30000, id="notice-in-a-deleted-lake-unanswered", marks=pytest.mark.long),
     pytest.param("delta", 30029, id="slept-until-the-table-was-recreated", marks=pytest.mark.long),
@@ -52,6 +57,16 @@ KEPT = [
 @pytest.mark.parametrize(("formats", "seed"), KEPT)
 def test_seed_that_was_reported_shows_no_violation(formats: str, seed: int) -> None:
     assert play(seed, formats=FORMATS[formats]).violations == []
+
+
+KEPT_RESTORES = [
+    pytest.param("mixed", 70009, id="unanswered-commit-sent-again-without-its-files", marks=pytest.mark.long),
+]
+
+
+@pytest.mark.parametrize(("formats", "seed"), KEPT_RESTORES)
+def test_seed_of_restores_that_was_reported_shows_no_violation(formats: str, seed: int) -> None:
+    assert play_with_restores(seed, formats=FORMATS[formats]).violations == []
 
 
 def test_first_seeds_have_every_part_of_the_world() -> None:

@@ -14,34 +14,47 @@ SEEDS = {
     ("base", "delta"): (8, 160),
     ("base", "vectors"): (2, 30),
     ("base", "iceberg"): (2, 30),
+    ("base", "deletes"): (1, 30),
     ("base", "mixed"): (2, 30),
     ("base", "cataloged"): (1, 8),
     ("recovery", "delta"): (4, 24),
     ("recovery", "vectors"): (1, 6),
     ("recovery", "iceberg"): (1, 6),
+    ("recovery", "deletes"): (1, 6),
     ("recovery", "mixed"): (1, 6),
     ("recovery", "cataloged"): (1, 3),
     ("tables", "delta"): (3, 16),
     ("tables", "vectors"): (1, 6),
     ("tables", "iceberg"): (1, 6),
+    ("tables", "deletes"): (0, 6),
     ("tables", "mixed"): (1, 6),
     ("tables", "cataloged"): (1, 3),
     ("isolation", "delta"): (3, 16),
     ("isolation", "vectors"): (1, 6),
     ("isolation", "iceberg"): (1, 6),
+    ("isolation", "deletes"): (0, 6),
     ("isolation", "mixed"): (1, 6),
     ("isolation", "cataloged"): (1, 3),
+    ("optimize", "delta"): (1, 12),
+    ("optimize", "vectors"): (1, 6),
+    ("optimize", "iceberg"): (0, 6),
+    ("optimize", "deletes"): (0, 4),
+    ("optimize", "mixed"): (0, 4),
+    ("optimize", "cataloged"): (0, 3),
     ("losses", "delta"): (5, 30),
     ("losses", "vectors"): (1, 6),
     ("losses", "iceberg"): (1, 6),
+    ("losses", "deletes"): (0, 6),
     ("losses", "mixed"): (1, 6),
     ("batches", "delta"): (3, 10),
     ("batches", "vectors"): (0, 3),
     ("batches", "iceberg"): (1, 3),
+    ("batches", "deletes"): (0, 3),
     ("batches", "mixed"): (1, 3),
     ("world", "delta"): (3, 12),
     ("world", "vectors"): (1, 4),
     ("world", "iceberg"): (1, 4),
+    ("world", "deletes"): (0, 4),
     ("world", "mixed"): (1, 4),
 }
 """Of each suite and kind of tables: how many seeds `make test` plays, and how many `make test-long` has."""
@@ -49,7 +62,7 @@ SEEDS = {
 ON_THE_LOCAL_ENGINE = {
     (suite, formats): (1, count)
     for suite in ("base", "recovery", "isolation")
-    for formats, count in (("delta", 4), ("vectors", 2), ("mixed", 2))
+    for formats, count in (("delta", 4), ("vectors", 2), ("deletes", 2), ("mixed", 2))
 }
 
 

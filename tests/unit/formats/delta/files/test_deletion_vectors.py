@@ -155,4 +155,4 @@ def test_table_whose_protocol_does_not_list_vectors_gets_none(listed: bool) -> N
     opened = table(store)
     snapshot = opened.latest()
     assert snapshot is not None
-    assert (opened.masks(snapshot) is not None) is listed
+    assert (opened.masks(snapshot, "UPDATE") is not None) is listed
