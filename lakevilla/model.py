@@ -146,6 +146,10 @@ class FileSet(Protocol):
         """Identities of the files that may hold a row for which the predicate is true."""
         ...
 
+    def files(self, predicate: Predicate) -> Sequence[DataFile]:
+        """The same files, to read their rows."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class NoFiles:
@@ -154,8 +158,19 @@ class NoFiles:
     def matching(self, predicate: Predicate) -> tuple[str, ...]:  # noqa: ARG002 - the port's signature
         return ()
 
+    def files(self, predicate: Predicate) -> tuple[DataFile, ...]:  # noqa: ARG002 - the port's signature
+        return ()
+
 
 NO_FILES = NoFiles()
+
+
+@dataclass(frozen=True, slots=True)
+class Shrunk:
+    """A file that a commit keeps with other deleted rows: as it was, and as it is."""
+
+    before: DataFile
+    after: DataFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +215,10 @@ class Footprint:
     `txn` and `attempt` are the LakeVilla transaction and attempt that wrote it, None for any other client's
     commit. `summary` names it to people: operation, engine, time. `unreadable` says why nothing is known of
     what it did: the version is damaged. `keeps_rows`: it rewrote files, and all rows are as before.
+
+    A file that stays with other deleted rows is in `removed` by its identity before, and in `added` by the
+    new one. `shrunk` has it too, by the name that does not change with its deleted rows, which `file_of`
+    finds in an identity. What a format does not tell so counts as another file.
     """
 
     version: int
@@ -213,6 +232,8 @@ class Footprint:
     dropped: bool = False
     unreadable: str = ""
     keeps_rows: bool = False
+    shrunk: Mapping[str, Callable[[], Shrunk]] = field(default_factory=dict, compare=False, repr=False)
+    file_of: Callable[[str], str] = field(default=str, compare=False, repr=False)
 
     @staticmethod
     def of_damaged(version: int, reason: str) -> "Footprint":

@@ -25,6 +25,7 @@ from lakevilla.model import (
     Notice,
     PartitionField,
     Partitioning,
+    Shrunk,
     WrittenFile,
 )
 from lakevilla.predicates import Predicate
@@ -303,8 +304,14 @@ class FormatTable(Protocol[S]):
         """What the change would do to the table at `base`, as the conflict rules see it."""
         ...
 
-    def inverse(self, base: S, change: Change) -> Change:
-        """The change that undoes this one: its files go, those that it removed come back."""
+    def shrunk(self, base: S, change: Change) -> Mapping[str, Callable[[], Shrunk]]:
+        """The files that stay while the change deletes rows of them, by the names that `Footprint.file_of`
+        gives. On a version where other rows of them are deleted, `publish` and `preview` delete both."""
+        ...
+
+    def inverse(self, base: S, change: Change, author: Author) -> Change:
+        """The change that undoes this one, which this author published on `base`: its files go, those that it
+        removed come back."""
         ...
 
     def restore(self, now: S, then: S) -> Change:

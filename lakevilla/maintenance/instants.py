@@ -93,10 +93,13 @@ def find_leftovers(view: LakeView, kept: Kept, since_ms: int) -> Leftovers:
 def decide_horizon(head: Head, slots: Mapping[int, Meta], since_ms: int) -> int:
     """The first instant that was current at this time or later: the one before the first entry since.
 
-    Slots that are not there any more are older than those that are.
+    Looked for from HEAD down. Slots that are not there any more are older than those that are; and one below
+    them was cleaned up and created again, by a client that was suspended: its age says nothing.
     """
-    young = [seq for seq, meta in slots.items() if meta.modified_ms >= since_ms and seq <= head.seq]
-    return max(head.horizon, min(young, default=head.seq + 1) - 1)
+    first = head.seq
+    while first in slots and slots[first].modified_ms >= since_ms:
+        first -= 1
+    return max(head.horizon, first)
 
 
 def decide_entries(head: Head, horizon: int, slots: Mapping[int, Meta], before_ms: int) -> tuple[int, ...]:

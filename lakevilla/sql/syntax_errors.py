@@ -67,7 +67,7 @@ _DEFINITIONS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "ALTER": (
         (
             *("ALTER", "TABLE", "ADD", "DROP", "RENAME", "SET", "UNSET", "COLUMN", "COLUMNS", "TO", "IF"),
-            *("EXISTS", "CONSTRAINT", "CHECK", "TBLPROPERTIES"),
+            *("EXISTS", "CONSTRAINT", "CHECK", "TBLPROPERTIES", "FIRST", "AFTER", "ALTER"),
         ),
         "ALTER TABLE name ADD COLUMNS (...) | RENAME COLUMN a TO b | DROP COLUMNS (...) | RENAME TO name | "
         "SET TBLPROPERTIES (...) | UNSET TBLPROPERTIES (...) | ADD CONSTRAINT name CHECK (...) | "

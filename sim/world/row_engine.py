@@ -17,9 +17,14 @@ from sqlglot import exp
 from lakevilla.engines.port import MergeClauses, Rewritten, Source, Target
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput, Unsupported
+from lakevilla.files.bitmaps import Positions
 from lakevilla.files.deleted_rows import DeletedRows, is_worth_keeping
 from lakevilla.model import ColumnStatistics, Counts, DataFile, WrittenFile
+from lakevilla.predicates import Column, Predicate, columns_of, disjunction
+from lakevilla.pruning import Bounds, may_match
+from lakevilla.settle.row_test import may_hold
 from lakevilla.sql.expressions.predicate_extraction import columns_in, predicate_of
+from lakevilla.store.port import Store
 from sim.world.row_expressions import compile_row, project
 
 Row = dict[str, Any]
@@ -257,6 +262,42 @@ def _load(source: Source, file: DataFile) -> tuple[dict[int, Row], int]:
         rows = [{name: row.get(name) for name in source.schema.names} for row in rows]
     gone = set() if file.deletes is None else set(file.deletes.rows().to_pylist())
     return {position: row for position, row in enumerate(rows) if position not in gone}, len(rows)
+
+
+def may_hold_row(
+    locate: Callable[[DataFile], tuple[Store, str]],
+    file: DataFile,
+    schema: pa.Schema,
+    partition_columns: Sequence[str],
+    predicates: Sequence[Predicate],
+    positions: Positions | None = None,
+) -> bool:
+    """What `settle.row_test.may_hold` tells, of the files of this engine."""
+    store, key = locate(file)
+    found = store.get(key)
+    if found is None:
+        raise Corrupt(f"the data file {key} is missing")
+    if found.data.startswith(_PARQUET):
+        return may_hold(locate, file, schema, partition_columns, predicates, positions)
+    rows: list[Row] = json.loads(found.data)
+    gone = set() if file.deletes is None else set(file.deletes.rows().to_pylist())
+    living = [place for place in range(len(rows)) if place not in gone]
+    places = living if positions is None else positions.tolist()
+    predicate = disjunction(list(predicates))
+    names = {column[0] for column in columns_of(predicate)}
+    if not names:
+        return True
+    table = pa.table({name: [rows[place].get(name) for place in places] for name in sorted(names)})
+    ones = pa.array([1] * len(places), pa.int64())
+
+    def bounds_of(column: Column) -> Bounds:
+        values = table.column(column[0]).combine_chunks()
+        return Bounds(values, values, values.is_null().cast(pa.int64()), ones)
+
+    return bool(may_match(predicate, bounds_of, len(places)).any())
+
+
+_PARQUET = b"PAR1"
 
 
 def _select(query: exp.Query, sources: Mapping[str, Source]) -> tuple[list[str], list[list[Any]]]:

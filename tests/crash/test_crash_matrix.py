@@ -27,7 +27,10 @@ LAKE_WIDE = ("create", "drop", "rename", "register", "list-tables", "recover")
 COMMITS = ("update", "insert-from-query", "update-rebased", "insert-in-conflict")
 """Commits on one table, and on one that another catalog keeps, with rivals and without."""
 
-CHANGES = ("update", "delete", "overwrite", "update-in-conflict", "update-on-the-local-engine", "optimize")
+CHANGES = (
+    *("update", "update-rebased", "update-in-conflict"),
+    *("delete", "overwrite", "update-on-the-local-engine", "optimize"),
+)
 """Changes of rows, which write deletion vectors or delete files where the table asks for that."""
 
 

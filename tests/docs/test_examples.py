@@ -52,7 +52,7 @@ def test_examples_of_the_sql_page_run(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(
-    ("page", "count"), [("docs/delta-features.md", 2), ("docs/iceberg.md", 1), ("docs/operating.md", 1)]
+    ("page", "count"), [("docs/delta-features.md", 2), ("docs/iceberg.md", 3), ("docs/operating.md", 1)]
 )
 def test_examples_of_a_page_run(
     page: str, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -41,7 +41,7 @@ ARROWS = {
     "conflicts": FOUNDATION,
     "validation": FOUNDATION,
     "engines": FOUNDATION | {"sql", "store", "files"},
-    "settle": FOUNDATION | {"store", "formats", "versions", "conflicts"},
+    "settle": FOUNDATION | {"store", "files", "formats", "versions", "conflicts"},
     "tables": FOUNDATION | {"sql", "store", "formats", "versions", "settle"},
     "transaction": FOUNDATION
     | {

@@ -11,8 +11,9 @@ from lakevilla.engines.arrow_writer import write
 from lakevilla.engines.compaction import rewrite_files
 from lakevilla.engines.local import copy_on_write, merge_on_read
 from lakevilla.engines.local.arrow import inward, outward, row_of
+from lakevilla.engines.local.change import Change, rows_of
 from lakevilla.engines.local.connections import Connections
-from lakevilla.engines.local.copy_on_write import Change, matching, rows_of
+from lakevilla.engines.local.copy_on_write import matching
 from lakevilla.engines.local.masking_merge import MaskingMerge
 from lakevilla.engines.local.merge import Merge
 from lakevilla.engines.local.point_lookup import literals_of, point_of, point_query

@@ -6,15 +6,14 @@ is decided twice. Files of which most rows go are rewritten, as MERGE does it el
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from lakevilla.engines.local.arrow import inward
-from lakevilla.engines.local.copy_on_write import ROW, rows_of
+from lakevilla.engines.local.change import ROW, Hits, Numbers, narrowed, portions, rows_of, whole_rows
 from lakevilla.engines.local.merge import CLAUSE, NO_CLAUSE, SOURCE, Merge
-from lakevilla.engines.local.merge_on_read import Hits, Numbers, narrowed, portions, whole_rows
 from lakevilla.engines.local.rows import NewRows, checked, new_rows
 from lakevilla.engines.local.translation.queries.scope import Reference
 from lakevilla.model import DataFile
@@ -96,7 +95,7 @@ class MaskingMerge(Merge):
         self.change.masked.append(hit.deleted_rows)
         self.updated += int(updated.sum())
         self.deleted += int((~updated).sum())
-        return replace(hit, rows=hit.rows[updated]), acting.take(updated)
+        return hit.only(updated), acting.take(updated)
 
     def _new(self, fresh: Sequence[tuple[Hits, _Acting]], computing: NewRows) -> pa.Table:
         names = [output.sql for output in self.change.relation.outputs]

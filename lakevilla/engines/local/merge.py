@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from lakevilla.engines.arrow_writer import write
 from lakevilla.engines.local.arrow import inward
-from lakevilla.engines.local.copy_on_write import FILE, ROW, Change, rows_of
+from lakevilla.engines.local.change import FILE, ROW, Change, rows_of
 from lakevilla.engines.local.pruning import merge_predicate
 from lakevilla.engines.local.rows import NewRows, checked, column_of, new_rows, nothing_but
 from lakevilla.engines.local.translation.expressions import Expressions

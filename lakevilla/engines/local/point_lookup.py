@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from lakevilla.engines.arrow_writer import write
-from lakevilla.engines.local.merge_on_read import placed
+from lakevilla.engines.local.change import placed
 from lakevilla.engines.local.scan import Scan, projected
 from lakevilla.engines.port import Rewritten, Source, Target
 from lakevilla.environment import Environment

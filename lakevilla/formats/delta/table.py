@@ -12,7 +12,14 @@ from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput, LakeVillaError
 from lakevilla.formats.authorship import texts
 from lakevilla.formats.conditional_commit import missing
-from lakevilla.formats.delta.changes import decode_change, encode_change, inverse, keys_of, unpublished
+from lakevilla.formats.delta.changes import (
+    decode_change,
+    encode_change,
+    inverse,
+    keys_of,
+    unpublished,
+    vector_keys,
+)
 from lakevilla.formats.delta.checkpoints.schedule import is_considered
 from lakevilla.formats.delta.checkpoints.writer import delete_checkpoint, write_if_due
 from lakevilla.formats.delta.definition.alter import alter
@@ -37,6 +44,7 @@ from lakevilla.formats.delta.log.publish import (
 from lakevilla.formats.delta.log.references import DeltaReferences
 from lakevilla.formats.delta.log.replay import State
 from lakevilla.formats.delta.restore import restore
+from lakevilla.formats.delta.row_changes import shrunk_by
 from lakevilla.formats.delta.row_masks import DeltaRowMasks, wants_vectors
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.identity import (
@@ -57,6 +65,7 @@ from lakevilla.model import (
     HistoryEntry,
     Notice,
     PartitionField,
+    Shrunk,
     WrittenFile,
 )
 from lakevilla.sql.statements import Action
@@ -208,8 +217,11 @@ class DeltaTable:
     def footprint(self, base: DeltaSnapshot, change: Change) -> Footprint:
         return footprint_of(unpublished(base, change, self._environment.now_ms()), base)
 
-    def inverse(self, base: DeltaSnapshot, change: Change) -> Change:
-        return inverse(base, change, self._environment.now_ms())
+    def shrunk(self, base: DeltaSnapshot, change: Change) -> Mapping[str, Callable[[], Shrunk]]:
+        return shrunk_by(change, base)
+
+    def inverse(self, base: DeltaSnapshot, change: Change, author: Author) -> Change:
+        return inverse(base, change, self._environment.now_ms(), author)
 
     def restore(self, now: DeltaSnapshot, then: DeltaSnapshot) -> Change:
         return restore(now, then)
@@ -237,8 +249,14 @@ class DeltaTable:
         rewritten = snapshot.coordination.markers_in_log
         return is_same(self._store, self._environment, snapshot.state, rewritten=rewritten)
 
-    def missing(self, files: Sequence[WrittenFile], published: DeltaSnapshot | None = None) -> list[str]:  # noqa: ARG002
-        keys = [key for file in files for key in keys_of(file, self._store.url)]
+    def missing(self, files: Sequence[WrittenFile], published: DeltaSnapshot | None = None) -> list[str]:
+        root = self._store.url
+        keys = [key for file in files for key in keys_of(file, root)]
+        if published is not None:
+            # Vectors that were merged for this version.
+            paths = {file.entry["path"] for file in files if file.entry is not None}
+            merged = [add for add in published.state.added.values() if add["path"] in paths]
+            keys += [key for add in merged for key in vector_keys(add, root)]
         return missing(self._environment, list(dict.fromkeys(keys)), self._locate)
 
     def retract(self, version: int, put: str | None, orphaned: bool = False, displaced: bool = False) -> bool:

@@ -49,6 +49,7 @@ from lakevilla.model import (
     HistoryEntry,
     Notice,
     PartitionField,
+    Shrunk,
     WrittenFile,
 )
 from lakevilla.sql.statements import Action
@@ -201,7 +202,11 @@ class IcebergTable:
     def footprint(self, base: IcebergSnapshot, change: Change) -> Footprint:
         return footprint_of_change(base, change)
 
-    def inverse(self, base: IcebergSnapshot, change: Change) -> Change:
+    def shrunk(self, base: IcebergSnapshot, change: Change) -> Mapping[str, Callable[[], Shrunk]]:  # noqa: ARG002
+        """Changes rewrite files."""
+        return {}
+
+    def inverse(self, base: IcebergSnapshot, change: Change, author: Author) -> Change:  # noqa: ARG002
         return changes.inverse(base, change)
 
     def restore(self, now: IcebergSnapshot, then: IcebergSnapshot) -> Change:

@@ -12,11 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from lakevilla.conflicts.files import Hit, decide_conflict, follow
+from lakevilla.conflicts.files import Hit, follow
 from lakevilla.environment import Environment
 from lakevilla.errors import Conflict
 from lakevilla.formats.port import Published, Snapshot, Taken
 from lakevilla.model import Author, Footprint
+from lakevilla.settle.row_facts import RowReader
 from lakevilla.store.metered import Meter
 from lakevilla.tables.catalog import Catalog
 from lakevilla.tables.pinned import Pinned
@@ -43,9 +44,9 @@ def commit_change(
 
     `settle` settles the entry of the global log that decided the version below ours.
     """
-    table, base = pending.pinned.table, pending.pinned.snapshot
+    table, base, rows = pending.pinned.table, pending.pinned.snapshot, RowReader()
     if premises.is_behind(pending.pinned):
-        pending, base = _rebase(pending, base, table.since(base))
+        pending, base = _rebase(rows, pending, base, table.since(base))
     for losses in range(LOSSES_ALLOWED):
         moved = moved_to(pending, base)
         settle(moved.pinned)
@@ -55,10 +56,10 @@ def commit_change(
             case Published() as published:
                 return premises.confirm(moved, published, author)
             case Taken() as taken:
-                pending, base = _rebase(pending, base, [taken])
+                pending, base = _rebase(rows, pending, base, [taken])
                 if losses >= BACK_OFF_AFTER:
                     back_off(environment, losses)
-                    pending, base = _rebase(pending, base, table.since(base))
+                    pending, base = _rebase(rows, pending, base, table.since(base))
     raise Conflict(
         f"{pending.change.operation} on {pending.pinned.ref.name!r} lost {LOSSES_ALLOWED} races in a row: "
         "nothing was changed; retry it when fewer clients write",
@@ -67,10 +68,12 @@ def commit_change(
     )
 
 
-def _rebase(pending: TableChange, base: Snapshot, between: Sequence[Taken]) -> tuple[TableChange, Snapshot]:
+def _rebase(
+    rows: RowReader, pending: TableChange, base: Snapshot, between: Sequence[Taken]
+) -> tuple[TableChange, Snapshot]:
     """The change and its base after these commits; Conflict if one of them concerns the change."""
     for theirs in between:
-        hit = decide_conflict(pending.change, theirs.footprint)
+        hit = rows.decide(pending.pinned.table, base, pending.change, theirs.footprint)
         if hit is not None:
             raise _conflict(pending, theirs.footprint, hit)
         logger.debug("rebasing %s past %s", pending.pinned.ref.name, theirs.footprint.summary)

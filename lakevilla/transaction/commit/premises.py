@@ -199,7 +199,7 @@ class Premises:
         table, snapshot = pending.pinned.table, published.snapshot
         if newest_without_gap(replace(pending.pinned, snapshot=snapshot)) is None:
             return False
-        inverse = table.inverse(published.before or pending.pinned.snapshot, pending.change)
+        inverse = table.inverse(published.before or pending.pinned.snapshot, pending.change, author)
         undo = Author(author.txn, author.attempt + INVERSE, "")
         result = walk(table, snapshot, inverse, undo, self._workspace.environment.new_id)
         return isinstance(result, PublishedAt)

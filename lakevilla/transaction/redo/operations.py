@@ -91,13 +91,13 @@ class Operation:
                 return -math.inf
         return self.begun_at
 
-    def show(self, workspace: Workspace) -> None:
-        """Let the statements after it see what it did."""
+    def show(self, workspace: Workspace, *, again: bool = False) -> None:
+        """Let the statements after it see what it did; `again` if they did on an older version."""
         match self.pending:
             case TableChange(pinned, change):
                 if pinned.is_new:
                     workspace.make(pinned)
-                workspace.write(pinned.ref.location, change)
+                workspace.write(pinned.ref.location, change, again=again)
             case TableDrop(pinned):
                 workspace.own.drop(pinned)
             case ViewChange() as change:

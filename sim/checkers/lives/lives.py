@@ -28,7 +28,11 @@ GRACE = 3600.0
 """How long a transaction that began before a folder was deleted may use its old state, unless its client says
 that it does not know the outcome."""
 MINUTE = 60.0
-"""How long a stranger that had read a log before its folder was deleted may write a checkpoint of it."""
+"""How long a stranger that had read a log before its folder was deleted may write a checkpoint of it, or
+delete an entry of that name."""
+LOOK = 11.0
+"""How long before its checkpoint is there a client of ours may have looked at the table (docs/protocol.md,
+section 1): a look counts for a second, and a write that was answered within ten is not confirmed."""
 INVERSE = "-inverse"
 HINT = "version-hint.text"
 WRECKER = "wrecker"
@@ -65,7 +69,7 @@ class Lives:
         self.told_rightly: set[str] = set()
         """Of the `hopeless` transactions those that have published files which were not there."""
         self._found: list[tuple[str, int, str]] = []
-        self._stale: dict[str, tuple[str, str]] = {}
+        self._stale: dict[str, tuple[str, str, float]] = {}
         self._hopeless = hopeless
         self._is_of = is_of
         self._operations = operations
@@ -86,11 +90,14 @@ class Lives:
 
     def left_over(self) -> list[str]:
         """Entries under numbers that had been used, which their clients left there although they know the
-        outcome of their transactions."""
+        outcome of their transactions. A late copy that applied afterwards is known to nobody; nothing reads
+        it (docs/protocol.md, section 1)."""
         found = []
-        for key, (client, txn) in self._stale.items():
+        for key, (client, txn, at) in self._stale.items():
             op = self._operations.get(txn)
-            if op is not None and op.client == client and op.outcome in ("ok", "failed") and not op.doubted:
+            if op is None or op.client != client or at > op.completed:
+                continue
+            if op.outcome in ("ok", "failed") and not op.doubted:
                 found.append(f"{client}: leaves {key}, whose number had been used")
         return found
 
@@ -131,6 +138,9 @@ class Lives:
             return
         elif life.versions[-1].ends:
             self._end_if_empty(life, at)
+        elif client.startswith(STRANGERS) and at - self._ended.get(place.root, -MINUTE) < MINUTE:
+            # It had listed the log that was deleted, and cleans up what has the same name in this one.
+            self.spoiled.add(place.root)
         elif client.startswith(STRANGERS) or any(found > place.version for found in life.checkpoints):
             # Whether one of ours may do that is for `retention` to judge.
             life.cleaned.add(place.version)
@@ -168,7 +178,8 @@ class Lives:
             return
         problem = f"{key} without a log" if life is None else life.log.beside(key, data)
         deleted_at = self._ended.get(root)
-        if problem and deleted_at is not None and client.startswith(STRANGERS) and at - deleted_at < MINUTE:
+        may_be_late = MINUTE if client.startswith(STRANGERS) else LOOK if CHECKPOINT.match(key) else 0.0
+        if problem and deleted_at is not None and at - deleted_at < may_be_late:
             # It had read the log that was deleted. Its checkpoint hides what is in the folder from then on.
             self.spoiled.add(root)
             return
@@ -185,7 +196,7 @@ class Lives:
         log = new_log(place) if life is None else life.log
         excused = self._is_excused(at, place, data)
         if life is not None and place.version in life.cleaned:
-            self._stale[entry_key(place.format, root, place.version)] = client, txn
+            self._stale[entry_key(place.format, root, place.version)] = client, txn, at
             return
         if not (log.follows(place.version) if life is None else place.version == life.newest + 1):
             if excused:
@@ -194,7 +205,7 @@ class Lives:
                 # A client that slept may have sent it: then it deletes it again.
                 where = "where no table is" if life is None else f"after version {life.newest}"
                 self._blame(client, place, f"version {place.version} of {root} is created {where}")
-                self._stale[entry_key(place.format, root, place.version)] = client, txn
+                self._stale[entry_key(place.format, root, place.version)] = client, txn, at
             return
         state = {name: copy(value) for name, value in vars(log).items()}
         commit = log.read(place.version, data, self._objects)

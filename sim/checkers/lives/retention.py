@@ -1,9 +1,9 @@
 """What vacuum deletes: nothing that a reader may still need.
 
 A data file may be deleted if it does not belong to the newest version, to a version that was the newest
-within the last day, or to one that a tagged instant of the table's own lake names. Files of a table that was
-dropped within a day stay. Of a Delta table's log an entry or a checkpoint may be deleted if it is older than
-a day, and these versions can be read without it, and those of every instant from the lake's horizon on. For
+within the last day, or to one that an instant of the table's own lake names that is tagged, or not before the
+lake's horizon. Files of a table that was dropped within a day stay. Of a Delta table's log an entry or a
+checkpoint may be deleted if it is older than a day, and these versions can be read without it. For
 the global log: HEAD goes from one entry to the next and stays the same lake's; an entry that is not settled
 is never deleted, but by its own client if the lake that it was made for was deleted before it was written.
 """
@@ -168,7 +168,7 @@ class Keeping:
         life = self._life(write.key)
         if life is None or life.root in self._lives.spoiled:
             return
-        for version, why in self._needed(life, write.at):
+        for version, why in [*self._needed(life, write.at), *self._instants(life)]:
             if write.key in life.versions[version].files:
                 number = life.first + version
                 problem = f"{write.client}: deletes {write.key}, which version {number} has, {why}"
@@ -200,7 +200,7 @@ class Keeping:
             for seq, (since, versions) in lake.states.items():
                 for location, number in versions.items() if seq >= lake.head.get("horizon", 0) else ():
                     named = life.at(number) if self._root(name, location) == life.root else None
-                    if named is not None and named.at <= since:
+                    if named is not None and named.at <= since and life.is_readable(number):
                         found.append((number - life.first, f"which entry {seq} of {name} names"))
         return found
 

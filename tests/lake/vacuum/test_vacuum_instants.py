@@ -9,12 +9,14 @@ import pyarrow as pa
 import pytest
 
 import lakevilla as lv
+from lakevilla.maintenance.instants import decide_horizon
 from lakevilla.store import keys
 from lakevilla.store.adapters.directory import Directory
 from lakevilla.store.open import open_store
-from lakevilla.store.port import Store
+from lakevilla.store.port import Meta, Store
 from lakevilla.tables.catalog import Catalog
 from lakevilla.versions.head_encoding import STEPS_KEPT
+from lakevilla.versions.records import Head
 from tests.support.clocks import DAY_MS, Days, date_files
 from tests.support.hooked import Hooked
 from tests.support.outsiders import OUTSIDERS
@@ -113,6 +115,49 @@ def test_instants_since_the_horizon_stay_readable_if_vacuum_is_suspended(
     assert report.horizon <= seqs[0]
     for value, seq in enumerate(seqs):
         assert _values(_open(tmp_path, clock).at(seq=seq)) == (value, value)
+
+
+def test_uploads_of_an_entry_that_was_decided_while_vacuum_was_suspended_stay(
+    lake: lv.Lake, clock: Days, tmp_path: Path
+) -> None:
+    """Vacuum had settled all entries before. The client of the new one dies before it has published."""
+
+    class Died(BaseException):
+        pass
+
+    def die(kind: str, key: str) -> None:
+        if kind == "create" and ("/_delta_log/" in key or "/metadata/v" in key):
+            raise Died
+
+    def sleep(kind: str, key: str) -> None:
+        if kind == "put" and key.startswith("a/_lakevilla/probe"):
+            store.hook = None
+            mortal = Hooked(open_store(str(tmp_path), OPTIONS, environment=clock))
+            mortal.hook = die
+            with pytest.raises(Died):
+                _set(_open(tmp_path, clock, mortal), 7)
+            clock.pass_days(30)
+
+    store = Hooked(open_store(str(tmp_path), OPTIONS, environment=clock))
+    store.hook = sleep
+    _open(tmp_path, clock, store).vacuum(dry_run=False)
+    assert store.hook is None
+    other = _open(tmp_path, clock)
+    other.recover()
+    assert [other.read(name).collect()[0].v for name in ("a", "b")] == [7, 7]
+
+
+def test_slot_that_was_cleaned_up_and_created_again_does_not_hold_the_horizon() -> None:
+    """A client that was suspended has created it, and died before it deleted it again."""
+
+    def horizon(*slots: tuple[int, int]) -> int:
+        found = {seq: Meta(keys.slot(seq), 1, "", modified_ms) for seq, modified_ms in slots}
+        return decide_horizon(Head("lake", 20, "", horizon=12), found, 100)
+
+    ages = [(17, 40), (18, 50), (19, 150), (20, 160)]
+    assert horizon(*ages) == horizon((8, 170), *ages) == 18
+    assert horizon((8, 170), *ages[2:]) == 18
+    assert horizon((8, 170), *ages[:2], (20, 60)) == 20
 
 
 def test_tagged_instant_stays_readable_for_ever_and_goes_when_the_tag_goes(

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from lakevilla.conflicts.files import decide_conflict, follow
 from lakevilla.conflicts.replays import decide_redo
+from lakevilla.conflicts.rows import NO_FACTS
 from lakevilla.model import Change, DataFile, Footprint, ReadSet, WrittenFile
 from lakevilla.predicates import ANYTHING, Compare, Predicate
 
@@ -104,8 +105,8 @@ def test_compaction_conflicts_with_commits_that_remove_its_files_and_with_no_app
 def test_rows_that_moved_to_another_file_are_still_read() -> None:
     reads = Change("READ", read=ReadSet((ID_5,), frozenset({"r.parquet"})))
     update = replace(QUIET, version=6, removed=frozenset({"ar.parquet"}))
-    assert decide_redo(reads, [COMPACTION], ()) is None
-    hit = decide_redo(reads, [COMPACTION, update], ())
+    assert decide_redo(reads, [(COMPACTION, NO_FACTS)], ()) is None
+    hit = decide_redo(reads, [(COMPACTION, NO_FACTS), (update, NO_FACTS)], ())
     assert hit is not None
     assert hit.file == "ar.parquet"
     assert follow(reads.read, COMPACTION).files == {"r.parquet", "ar.parquet"}

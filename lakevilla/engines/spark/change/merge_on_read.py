@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
@@ -19,7 +18,7 @@ from lakevilla.engines.spark.scan.pruning import refuse_chance_of
 from lakevilla.engines.spark.types import quoted
 from lakevilla.engines.spark.write import tasks
 from lakevilla.engines.spark.write.writer import Done, NewRows, new_rows, rows_of
-from lakevilla.files.bitmaps import Positions
+from lakevilla.files.bitmaps import Positions, joined
 from lakevilla.files.deleted_rows import DeletedRows, is_worth_keeping
 from lakevilla.files.parquet import FOOTER_BYTES, ParquetObject
 from lakevilla.model import DataFile, Deletes, WrittenFile
@@ -96,5 +95,5 @@ class MaskingChange(Change):
 
 def _all_deleted(file: DataFile, rows: Positions) -> Deletes:
     before = None if file.deletes is None else file.deletes.rows().to_numpy(zero_copy_only=False)
-    deleted = rows if before is None else np.union1d(before, rows)
+    deleted = rows if before is None else joined(before, rows)
     return Deletes(file.identity, len(deleted), lambda: pa.array(deleted, pa.int64()))

@@ -124,17 +124,43 @@ def test_another_table_in_a_deleted_folder_begins_a_new_life() -> None:
     assert [life.id for life in story.lives.lives] == ["one", "two"]
 
 
-def test_checkpoint_of_a_deleted_log_spoils_the_folder_if_a_stranger_wrote_it_right_then() -> None:
+def test_checkpoint_of_a_deleted_log_spoils_the_folder_if_it_was_written_right_then() -> None:
     for client, seconds, is_spoiled in (
         ("stranger", 0.1, True),
         ("stranger", 120.0, False),
-        ("c0", 0.1, False),
+        ("c0", 0.1, True),
+        ("c0", 12.0, False),
     ):
         story = Story()
         story.begin()
         story.write(10.0, "wrecker", f"{ROOT}/_delta_log/{0:020d}.json", None)
         story.write(10.0 + seconds, client, f"{ROOT}/_delta_log/{4:020d}.checkpoint.parquet", b"")
         assert (ROOT in story.lives.spoiled) == is_spoiled
+
+
+def test_entry_of_a_new_table_that_a_stranger_deletes_right_then_spoils_the_folder() -> None:
+    for client, seconds, is_spoiled in (
+        ("stranger", 3.0, True),
+        ("stranger", 120.0, False),
+        ("c0", 3.0, False),
+    ):
+        story = Story(operation("x", Change("insert", 0, 7)))
+        story.begin()
+        story.write(10.0, "wrecker", f"{ROOT}/_delta_log/{0:020d}.json", None)
+        story.begin("two")
+        insert(story, 1, Change("insert", 0, 7))
+        story.write(10.0 + seconds, client, f"{ROOT}/_delta_log/{1:020d}.json", None)
+        assert (ROOT in story.lives.spoiled) == is_spoiled
+
+
+def test_entry_under_a_number_that_was_cleaned_up_is_found_unless_its_client_had_ended() -> None:
+    for at, is_found in ((0.5, True), (5.0, False)):
+        story = Story(operation("x", Change("insert", 0, 7)))
+        story.begin()
+        insert(story, 1, Change("insert", 0, 7), at=0.1, txn="x")
+        story.write(0.2, "stranger", f"{ROOT}/_delta_log/{1:020d}.json", None)
+        story.version(1, {"add": {"path": "f1.parquet"}}, at=at, txn="x")
+        assert bool(story.lives.left_over()) == is_found
 
 
 def test_checkpoint_of_a_log_that_was_deleted_hours_ago_is_found() -> None:

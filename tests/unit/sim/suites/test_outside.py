@@ -36,6 +36,11 @@ KEPT = [
     pytest.param("iceberg", 50164, id="hint-of-a-deleted-table", marks=pytest.mark.long),
     pytest.param("iceberg", 30007, id="made-anew-where-a-dropped-table-was-vacuumed", marks=pytest.mark.long),
     pytest.param("delta", 50004, id="stranger-s-checkpoint-in-a-deleted-folder", marks=pytest.mark.long),
+    pytest.param("delta", 100224, id="log-of-a-deleted-folder-cleaned-up", marks=pytest.mark.long),
+    pytest.param("delta", 100431, id="late-copy-of-a-commit-that-was-completed", marks=pytest.mark.long),
+    pytest.param("delta", 101131, id="torn-table-met-after-a-resume", marks=pytest.mark.long),
+    pytest.param("delta", 101813, id="vacuum-suspended-after-it-chose-the-instants", marks=pytest.mark.long),
+    pytest.param("delta", 102139, id="vacuum-suspended-after-it-settled-entries", marks=pytest.mark.long),
     pytest.param("delta", 70042, id="table-made-anew-in-a-dropped-folder", marks=pytest.mark.long),
     pytest.param("delta", 50018, id="unanswered-commit-applies-after-vacuum"),
     pytest.param("delta", 50693, id="commit-of-another-lake-answered-after-its-log-was-cleaned"),
@@ -60,6 +65,9 @@ def test_seed_that_was_reported_shows_no_violation(formats: str, seed: int) -> N
 
 
 KEPT_RESTORES = [
+    pytest.param("delta", 100344, id="tables-restored-to-equal-rows", marks=pytest.mark.long),
+    pytest.param("delta", 100888, id="checkpoint-right-after-its-folder-was-deleted", marks=pytest.mark.long),
+    pytest.param("delta", 101299, id="horizon-held-by-a-slot-created-again", marks=pytest.mark.long),
     pytest.param("mixed", 70009, id="unanswered-commit-sent-again-without-its-files", marks=pytest.mark.long),
 ]
 
