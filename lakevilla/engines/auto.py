@@ -14,7 +14,7 @@ from sqlglot import exp
 from lakevilla.engines.local.result import Result
 from lakevilla.engines.port import ADJACENT_LITERALS, Engine, MergeClauses, Rewritten, Source, Target
 from lakevilla.errors import Unsupported
-from lakevilla.model import DataFile
+from lakevilla.model import DataFile, WrittenFile
 
 R = TypeVar("R")
 
@@ -142,6 +142,11 @@ class AutoEngine:
             [source, *sources.values()],
             lambda engine: engine.merge(target, source, using, clauses, sources, now_ms),
         )
+
+    def rewrite(
+        self, target: Target, source: Source, groups: Sequence[Sequence[DataFile]], order: Sequence[str]
+    ) -> Sequence[tuple[WrittenFile, ...]]:
+        return self._run([source], lambda engine: engine.rewrite(target, source, groups, order))
 
     def _run(self, sources: Iterable[Source], work: Callable[[Engine], R]) -> R:
         """Work on the local engine; on Spark if the tables are large, or if local refuses the statement."""

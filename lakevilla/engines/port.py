@@ -239,3 +239,12 @@ class Engine(Protocol):
     ) -> Rewritten:
         """MERGE INTO target USING data, or a query (an `exp.Query` over `sources`)."""
         ...
+
+    def rewrite(
+        self, target: Target, source: Source, groups: Sequence[Sequence[DataFile]], order: Sequence[str]
+    ) -> Sequence[tuple[WrittenFile, ...]]:
+        """Write the living rows of each group of files anew, and give what was written for each group.
+
+        With `order` the rows of a group are clustered by these columns. No rule of the table is asked: the
+        rows are in it already."""
+        ...

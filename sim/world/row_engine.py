@@ -183,6 +183,17 @@ class RowsEngine:
     ) -> Rewritten:
         raise Unsupported("the simulator's engine has no MERGE")
 
+    def rewrite(
+        self,
+        target: Target,
+        source: Source,
+        groups: Sequence[Sequence[DataFile]],
+        order: Sequence[str],  # noqa: ARG002
+    ) -> Sequence[tuple[WrittenFile, ...]]:
+        """Write the rows of each group as one file."""
+        rows = [[row for file in group for row in _load(source, file)[0].values()] for group in groups]
+        return [self._write(target, found, len(found)) for found in rows]
+
     def _rewrite(
         self,
         target: Target,
@@ -222,13 +233,15 @@ class RowsEngine:
         counts = Counts(updated=touched)
         return Rewritten(tuple(added), tuple(removed), counts, tuple(masked), feed.finish())
 
-    def _write(self, target: Target, rows: Sequence[Row]) -> tuple[WrittenFile, ...]:
+    def _write(
+        self, target: Target, rows: Sequence[Row], file_rows: int | None = None
+    ) -> tuple[WrittenFile, ...]:
         names = target.schema.names
         if unknown := {name for row in rows for name in row if name not in names}:
             raise InvalidInput(f"the table {target.name} has no column {min(unknown)!r}")
         written = []
         # A file of one or two rows is seldom worth keeping.
-        size = 4 * self._file_rows if target.merge_on_read else self._file_rows
+        size = file_rows or (4 * self._file_rows if target.merge_on_read else self._file_rows)
         for start in range(0, len(rows), size):
             chunk = [{name: row.get(name) for name in names} for row in rows[start : start + size]]
             key, data = target.new_key(), json.dumps(chunk).encode()

@@ -29,7 +29,7 @@ COMMITS = ("update", "insert-from-query", "update-rebased", "insert-in-conflict"
 
 CHANGES = (
     *("update", "update-rebased", "update-in-conflict"),
-    *("delete", "overwrite", "update-on-the-local-engine"),
+    *("delete", "overwrite", "update-on-the-local-engine", "optimize"),
 )
 """Changes of rows, which write deletion vectors or delete files where the table asks for that."""
 

@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from lakevilla.engines import data as given
 from lakevilla.engines.arrow_writer import write
+from lakevilla.engines.compaction import rewrite_files
 from lakevilla.engines.local import copy_on_write, merge_on_read
 from lakevilla.engines.local.arrow import inward, outward, row_of
 from lakevilla.engines.local.change import Change, rows_of
@@ -29,7 +30,7 @@ from lakevilla.engines.summary_query import summary_of
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput
 from lakevilla.files.row_checks import as_read, together
-from lakevilla.model import Counts, DataFile
+from lakevilla.model import Counts, DataFile, WrittenFile
 from lakevilla.predicates import ANYTHING
 from lakevilla.progress import Reporter
 from lakevilla.sql.expressions.row_expressions import refuse_beyond_rows, refuse_in_merge
@@ -235,6 +236,13 @@ class LocalEngine:
             rows = together(pieces, schema)
         kind = MaskingMerge if target.merge_on_read else Merge
         return kind(self._change(target, source, sources, now_ms), clauses, rows).run()
+
+    def rewrite(
+        self, target: Target, source: Source, groups: Sequence[Sequence[DataFile]], order: Sequence[str]
+    ) -> Sequence[tuple[WrittenFile, ...]]:
+        with reading(self._reporter, f"OPTIMIZE {target.name}") as watch:
+            watched = watch.source(source, [file for group in groups for file in group])
+            return [rewrite_files(self._environment, target, watched, group, order) for group in groups]
 
     def _queries(self, sources: Mapping[str, Source], now_ms: int) -> Queries:
         return Queries({key: source.schema for key, source in sources.items()}, now_ms)

@@ -31,13 +31,14 @@ from lakevilla.engines.spark.session.catalog import Tables
 from lakevilla.engines.spark.session.frames import in_session
 from lakevilla.engines.spark.session.own_names import is_file, is_view
 from lakevilla.engines.spark.session.session import Session
+from lakevilla.engines.spark.write.compaction import GroupWriter
 from lakevilla.engines.spark.write.writer import Done, Writer, new_rows, rows_in
 from lakevilla.engines.summary_query import summary_of
 from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput
 from lakevilla.files.reader import read_files
 from lakevilla.files.row_checks import together
-from lakevilla.model import Counts, DataFile
+from lakevilla.model import Counts, DataFile, WrittenFile
 from lakevilla.progress import Reporter
 from lakevilla.sql.expressions.row_expressions import refuse_beyond_rows, refuse_in_merge
 
@@ -222,6 +223,13 @@ class SparkEngine:
             else:
                 rows = self._bound(using) if given.is_frame(using) else self._frame(using)
             return Merge(self._change(opened, target, source, rows.columns), clauses, rows).run()
+
+    def rewrite(
+        self, target: Target, source: Source, groups: Sequence[Sequence[DataFile]], order: Sequence[str]
+    ) -> Sequence[tuple[WrittenFile, ...]]:
+        with explained():
+            writer = GroupWriter(self._environment, self._session, self._access)
+            return self._session.run(lambda: writer.rewrite(target, source, groups, order))
 
     def attach(self, name: str, tables: Tables) -> None:
         """Show tables that this engine reads to its session as a catalog of this name."""

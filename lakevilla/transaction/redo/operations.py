@@ -1,12 +1,14 @@
 """The operations of a transaction: what each did, what it read, and what its client knows of it."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
+from lakevilla.conflicts.files import follow
 from lakevilla.errors import InvalidInput
-from lakevilla.model import Change, Counts, ReadSet, WrittenFile
+from lakevilla.model import Change, Counts, Footprint, ReadSet, WrittenFile
 from lakevilla.sublogs.net import net
 from lakevilla.sublogs.reads import Reads
 from lakevilla.tables.pinned import Pinned
@@ -117,6 +119,11 @@ class Operation:
         change = change or Change(READ)
         # Files that the change itself asks not to be read, such as a constraint's rows, stand there already.
         return replace(change, read=change.read.union(read or ReadSet()))
+
+    def follow(self, location: str, foreign: Iterable[Footprint]) -> None:
+        """Commits of others, which did not concern the operation, may have moved rows that it has read."""
+        for footprint in foreign:
+            self.reads.follow(location, partial(follow, theirs=footprint))
 
     def undone(self) -> "Operation":
         """The operation after it was rolled back, or has failed: its client still knows what it gave.

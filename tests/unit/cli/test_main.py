@@ -31,6 +31,7 @@ COMMANDS = [
     "export",
     "status",
     "recover",
+    "optimize",
     "vacuum",
     "doctor",
     "completion",
