@@ -49,10 +49,11 @@ def test_pyiceberg_and_duckdb_read_our_deletes_and_pyiceberg_changes_rows_betwee
     lake.sql("UPDATE t SET v = 1 WHERE id BETWEEN 500 AND 700")
     lake.sql("UPDATE t SET v = 2 WHERE id = 4999")
     assert by_pyiceberg(url) == by_duckdb(url) == ours(lake, "t")
-    assert deletes(url) == 2
     if version == "3":
-        # PyIceberg does not write format 3.
+        # PyIceberg does not write format 3. It plans each vector of a file with every data file that another
+        # vector of the file is for, and reads the right one.
         return
+    assert deletes(url) == 2
     # What it rewrites it reads with our deletes.
     FilesCatalog().load_table(url).delete("id = 9 or id = 502")
     assert by_pyiceberg(url) == by_duckdb(url) == ours(lake, "t")
