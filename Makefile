@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest -n 3 --dist loadgroup
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock demo test test-long check format docs soak soak-bank storm hermitage hermitage-all compliance kill-stream conformance bench-base bench-large lowest clean
+.PHONY: help setup lock demo test test-long check format docs soak soak-bank storm hermitage hermitage-all compliance kill-stream conformance bench-base bench-rows bench-large lowest clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -86,6 +86,9 @@ conformance: setup ## Compare the engines on all statements, and on many generat
 
 bench-base: setup ## Compare statements with deltalake, Spark + Delta and Spark + Iceberg, in one run
 	$(BIN)/python -m bench.base
+
+bench-rows: setup ## Change few rows of 10 million and scan them, compared with deltalake, Spark + Delta and Spark + Iceberg
+	$(BIN)/python -m bench.rows $(if $(ROWS),--rows $(ROWS))
 
 bench-large: setup ## Append, update and scan 100 million rows on Spark, in a driver of 2 GB
 	$(BIN)/python -m bench.large

@@ -75,3 +75,13 @@ def disjunction(parts: "list[Predicate]") -> Predicate:
     if any(isinstance(part, Anything) for part in parts):
         return ANYTHING
     return parts[0] if len(parts) == 1 else Or(tuple(parts))
+
+
+def columns_of(predicate: Predicate) -> set[Column]:
+    """All columns that a predicate names."""
+    match predicate:
+        case And(parts) | Or(parts):
+            return set().union(*(columns_of(part) for part in parts))
+        case Compare(column, _, _) | IsNull(column) | IsNotNull(column):
+            return {column}
+    return set()

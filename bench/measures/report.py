@@ -12,7 +12,12 @@ from typing import Any
 from bench.measures.timing import Ratio, Spread, ratio, spread
 from bench.spark.jars import DELTA, ICEBERG
 
-_UNITS = {"seconds": ("ms", 1000.0), "megabytes": ("MB", 1.0), "requests": ("requests", 1.0)}
+_UNITS = {
+    "seconds": ("ms", 1000.0),
+    "processor seconds": ("ms of processor", 1000.0),
+    "megabytes": ("MB", 1.0),
+    "requests": ("requests", 1.0),
+}
 _LONG_SECONDS = 10
 
 

@@ -50,10 +50,12 @@ def text_of(progress: Progress, width: int) -> str:
         return f"{progress.what}  {told}{duration(progress.seconds)}"[:width]
     full = int(progress.fraction * _CELLS)
     bar = f"[{'#' * full}{'.' * (_CELLS - full)}] {progress.fraction:4.0%}"
-    rest = "computing" if progress.done == progress.total else f"{duration(left or 0)} left"
-    line = f"{bar}  {done} of {amount(progress.total or 0, progress.unit)}, {rest}"
     if progress.done == progress.total:
-        line += f", {duration(progress.seconds)}"
+        rest = f"computing, {duration(progress.seconds)}"
+    else:
+        # Before the first piece of it is done, nothing says how long the rest takes.
+        rest = duration(progress.seconds) if left is None else f"{duration(left)} left"
+    line = f"{bar}  {done} of {amount(progress.total or 0, progress.unit)}, {rest}"
     room = width - len(line) - 2
     return (f"{progress.what[:room]}  {line}" if room >= 8 else line)[:width]
 

@@ -6,9 +6,10 @@ redone.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from lakevilla.conflicts.files import Hit, decide_conflict
+from lakevilla.conflicts.files import Hit, decide_conflict, follow
+from lakevilla.conflicts.rows import RowFacts
 from lakevilla.model import NO_FILES, Change, Footprint
 from lakevilla.predicates import ANYTHING
 
@@ -25,12 +26,16 @@ class Shift:
     restored: bool
 
 
-def decide_redo(change: Change, foreign: Iterable[Footprint], shifts: Iterable[Shift]) -> Hit | None:
-    """Why the operation has to be redone, or None if it is still valid."""
-    for footprint in foreign:
-        hit = decide_conflict(change, footprint)
+def decide_redo(
+    change: Change, foreign: Iterable[tuple[Footprint, RowFacts]], shifts: Iterable[Shift]
+) -> Hit | None:
+    """Why the operation has to be redone, or None if it is still valid. Other commits come with what is known
+    of rows that both concern; what our own statements did is compared by whole files."""
+    for footprint, facts in foreign:
+        hit = decide_conflict(change, footprint, facts)
         if hit is not None:
             return hit
+        change = replace(change, read=follow(change.read, footprint))
     for shift in shifts:
         if shift.restored and change.read.predicates:
             return Hit("an earlier statement of the transaction left rows that it had removed before")
@@ -57,6 +62,7 @@ def shift_between(old: Footprint | None, new: Footprint | None) -> Shift | None:
             added=new.added if new is not None else NO_FILES,
             metadata_changed=any(f is not None and f.metadata_changed for f in (old, new)),
             protocol_changed=any(f is not None and f.protocol_changed for f in (old, new)),
+            file_of=known.file_of,
         ),
         restored=old is not None and bool(old.removed - removed),
     )

@@ -40,6 +40,11 @@ def framed(data: bytes) -> bytes:
     return struct.pack(f">I{len(data)}sI", len(data), data, zlib.crc32(data))
 
 
+def joined(before: Positions, more: Positions) -> Positions:
+    """Both sets, each sorted and without a position of the other one: they are only merged."""
+    return np.sort(np.concatenate([before, more]), kind="stable")
+
+
 def encode_bitmap(positions: Positions) -> bytes:
     """The serialised vector of positions that are sorted and distinct."""
     highs = positions >> 32
@@ -96,9 +101,11 @@ def _decode_container(data: bytes, position: int, cardinality: int, run: bool) -
     if run:
         (count,) = struct.unpack_from("<H", data, position)
         pairs = np.frombuffer(data, "<u2", count * 2, position + 2).reshape(-1, 2).astype(np.int64)
-        ranges = [np.arange(start, start + length + 1) for start, length in pairs.tolist()]
-        values = np.concatenate(ranges) if ranges else np.empty(0, dtype=np.int64)
-        return values.astype(np.int64), position + 2 + count * 4
+        lengths = pairs[:, 1] + 1
+        ends = np.cumsum(lengths)
+        # Each run's start, less the values before it, plus the number of every value.
+        values = np.repeat(pairs[:, 0] - (ends - lengths), lengths) + np.arange(lengths.sum())
+        return values, position + 2 + count * 4
     if cardinality > _ARRAY_VALUES:
         bits = np.unpackbits(np.frombuffer(data, np.uint8, _BITMAP_BYTES, position), bitorder="little")
         return np.flatnonzero(bits).astype(np.int64), position + _BITMAP_BYTES

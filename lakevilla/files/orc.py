@@ -31,7 +31,12 @@ class OrcObject:
             self.schema = pa.schema([_with_ids(field) for field in self._file.schema])
             self.group_rows = [self._file.nrows]
 
-    def read(self, columns: Sequence[str], row_groups: Sequence[int]) -> pa.Table:
+    def read(
+        self,
+        columns: Sequence[str],
+        row_groups: Sequence[int],
+        dictionaries: bool = False,  # noqa: ARG002 - as of a Parquet object
+    ) -> pa.Table:
         """These columns (dotted paths into structs) of all rows: there is one group."""
         assert list(row_groups) == [0]
         if not columns:

@@ -24,6 +24,10 @@ _FETCH_BYTES = 16 * 1024 * 1024
 _BATCH_ROWS = 8 * 1024
 # Decoding less than this takes less time than to wake other threads for it.
 _THREADS_BYTES = 1024 * 1024
+# Reading fewer takes less time than to look which columns are worth reading as dictionaries.
+_DICTIONARY_ROWS = 64 * 1024
+_PLAIN_BYTES = 4
+"""A text that is not in a dictionary takes more than so much of a file."""
 
 
 class ParquetObject:
@@ -43,12 +47,10 @@ class ParquetObject:
             if found is None:
                 raise Corrupt(f"{self._name} is missing, but the table refers to it")
             source = pa.BufferReader(found.data)
+        self._source = source
+        self._with_dictionaries: tuple[list[str], pq.ParquetFile] | None = None
         with self._honest():
-            # Ranges are fetched here, ahead of the read. Arrow's own prefetching would call back into Python
-            # from its threads, and a thread that does so while the interpreter exits aborts the process.
-            self._file = pq.ParquetFile(
-                source, coerce_int96_timestamp_unit="us", arrow_extensions_enabled=False, pre_buffer=False
-            )
+            self._file = self._open()
             self.metadata: pq.FileMetaData = self._file.metadata
             self.schema: pa.Schema = self._file.schema_arrow
             groups = range(self.metadata.num_row_groups)
@@ -56,18 +58,46 @@ class ParquetObject:
         self.in_memory = self._ranges is None
         self._threads = self._ranges is not None or source.size() > _THREADS_BYTES
 
-    def read(self, columns: Sequence[str], row_groups: Sequence[int]) -> pa.Table:
-        """These columns (dotted paths into structs) of these row groups."""
-        tables = [self._read(columns, some) for some in self.portions(columns, row_groups)]
+    def _open(
+        self, metadata: pq.FileMetaData | None = None, dictionaries: Sequence[str] = ()
+    ) -> pq.ParquetFile:
+        # Ranges are fetched here, ahead of the read. Arrow's own prefetching would call back into Python
+        # from its threads, and a thread that does so while the interpreter exits aborts the process.
+        return pq.ParquetFile(
+            self._source,
+            metadata=metadata,
+            read_dictionary=list(dictionaries),
+            coerce_int96_timestamp_unit="us",
+            arrow_extensions_enabled=False,
+            pre_buffer=False,
+        )
+
+    def read(self, columns: Sequence[str], row_groups: Sequence[int], dictionaries: bool = False) -> pa.Table:
+        """These columns (dotted paths into structs) of these row groups.
+
+        With `dictionaries`, texts that the file holds as dictionaries may come as such: they are read, and
+        rows of them filtered, in a fraction of the time.
+        """
+        file = self._file
+        if dictionaries and row_groups and self.metadata.num_rows >= _DICTIONARY_ROWS:
+            file = self._file_for(_few_distinct(self, columns, row_groups[0]))
+        tables = [self._read(file, columns, some) for some in self.portions(columns, row_groups)]
         # Joined only if there are several: without any column, joining forgets how many rows there are.
         return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
 
-    def _read(self, columns: Sequence[str], row_groups: Sequence[int]) -> pa.Table:
+    def _file_for(self, dictionaries: list[str]) -> pq.ParquetFile:
+        """The file so that these columns come as dictionaries."""
+        if not dictionaries:
+            return self._file
+        if self._with_dictionaries is None or self._with_dictionaries[0] != dictionaries:
+            with self._honest():
+                self._with_dictionaries = dictionaries, self._open(self.metadata, dictionaries)
+        return self._with_dictionaries[1]
+
+    def _read(self, file: pq.ParquetFile, columns: Sequence[str], row_groups: Sequence[int]) -> pa.Table:
         self._prepare(columns, row_groups)
         with self._honest():
-            table = self._file.read_row_groups(
-                list(row_groups), columns=list(columns), use_threads=self._threads
-            )
+            table = file.read_row_groups(list(row_groups), columns=list(columns), use_threads=self._threads)
         self._release()
         return table
 
@@ -144,6 +174,24 @@ def _leaves(metadata: pq.FileMetaData, columns: Sequence[str]) -> list[int]:
     schema, whole, below = metadata.schema, set(columns), tuple(f"{column}." for column in columns)
     paths = [schema.column(index).path for index in range(metadata.num_columns)]
     return [index for index, path in enumerate(paths) if path in whole or path.startswith(below)]
+
+
+def _few_distinct(file: ParquetObject, columns: Sequence[str], row_group: int) -> list[str]:
+    """Those of the columns that are texts of few distinct values, as far as their size in this row group
+    tells. A wrong guess costs time only."""
+    group = file.metadata.row_group(row_group)
+    found = []
+    for leaf in _leaves(file.metadata, columns):
+        chunk = group.column(leaf)
+        path = chunk.path_in_schema
+        if chunk.physical_type != "BYTE_ARRAY" or path not in file.schema.names:
+            continue
+        data_type = file.schema.field(path).type
+        is_text = pa.types.is_string(data_type) or pa.types.is_binary(data_type)
+        nulls = chunk.statistics.null_count if chunk.statistics is not None else 0
+        if is_text and chunk.total_uncompressed_size < _PLAIN_BYTES * (chunk.num_values - (nulls or 0)):
+            found.append(path)
+    return found
 
 
 def _may_hold_values(chunk: pq.ColumnChunkMetaData) -> bool:

@@ -6,7 +6,7 @@ another way (INT96, large strings, dictionaries, other units of time). Rows are 
 here.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,6 +22,9 @@ from lakevilla.files.column_mapping import (
     mapped_names,
     physical_name,
 )
+
+_TEXT_BYTES = (1 << 31) - 1
+"""So much an array of texts can hold: its offsets are numbers of 32 bits."""
 
 _LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list, pa.types.is_list_view)
 _NESTED: tuple[Callable[[pa.DataType], bool], ...] = (
@@ -106,7 +109,22 @@ def adapt_column(column: pa.ChunkedArray, wanted: pa.DataType, match: Match) -> 
     """The column with the wanted type."""
     if column.type.equals(wanted) and not (match is not Match.NAME and pa.types.is_nested(wanted)):
         return column
-    return pa.chunked_array([_adapt(chunk, wanted, match) for chunk in column.chunks], wanted)
+    pieces = [piece for chunk in column.chunks for piece in _decodable(chunk)]
+    return pa.chunked_array([_adapt(piece, wanted, match) for piece in pieces], wanted)
+
+
+def _decodable(array: pa.Array) -> Iterator[pa.Array]:
+    """The array in pieces none of which decodes to more than an array of texts can hold."""
+    longest = 0
+    if pa.types.is_dictionary(array.type) and _is_text(array.type.value_type):
+        longest = pc.max(pc.binary_length(array.dictionary)).as_py() or 0
+    rows = max(1, _TEXT_BYTES // longest) if longest else max(1, len(array))
+    for start in range(0, len(array), rows):
+        yield array.slice(start, rows)
+
+
+def _is_text(data_type: pa.DataType) -> bool:
+    return bool(pa.types.is_string(data_type) or pa.types.is_binary(data_type))
 
 
 def _adapt(array: pa.Array, wanted: pa.DataType, match: Match) -> pa.Array:

@@ -90,10 +90,8 @@ class OpenedFile:
     def placed(self, schema: pa.Schema, predicate: Predicate) -> tuple[pa.Table, Positions]:
         """The rows that are not deleted, and their positions in the file."""
         rows, groups = self._living_of(schema, predicate)
-        parts = [np.arange(self._starts[group], self._starts[group + 1]) for group in groups]
-        positions = np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
-        living = self._living
-        return rows, positions if living is None else positions[self._of_groups(living, groups)]
+        parts = [self._positions(group) for group in groups]
+        return rows, np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
 
     def at(self, schema: pa.Schema, positions: Positions) -> pa.Table:
         """The rows at these positions, which are sorted."""
@@ -103,18 +101,34 @@ class OpenedFile:
         groups = np.unique(np.searchsorted(self._starts, positions, side="right") - 1).tolist()
         pieces = []
         for some in self._source.portions(columns.stored, groups):
-            rows = columns.read(self._source, some)
-            pieces.append(rows.filter(pa.array(self._of_groups(wanted, some))))
-        return columns.complete(pa.concat_tables(pieces))
+            pieces.append(columns.read(self._source, some, self._of_groups(wanted, some)))
+        return columns.complete(_joined(pieces))
 
     def _living_of(self, schema: pa.Schema, predicate: Predicate) -> tuple[pa.Table, list[int]]:
         """Rows that are not deleted, and the row groups that were read for that."""
         columns = _Columns.of(self._source, self._file, schema, self._partition_columns, self._key)
         groups = _matching_groups(self._source, schema, columns.known, columns.match, predicate)
-        rows, living = columns.read(self._source, groups), self._living
-        if living is not None:
-            rows = rows.filter(pa.array(self._of_groups(living, groups)))
-        return columns.complete(rows), groups
+        living = self._living
+        if living is None:
+            return columns.complete(columns.read(self._source, groups)), groups
+        pieces = []
+        # Piece by piece, because memory that is used again costs less than memory for all rows twice.
+        for some in self._source.portions(columns.stored, groups):
+            pieces.append(columns.read(self._source, some, self._of_groups(living, some)))
+        return columns.complete(_joined(pieces)), groups
+
+    def flags_of(self, positions: Positions) -> Flags:
+        """One flag for each row that is not deleted: whether it is at one of these positions."""
+        flags = np.zeros(self.rows, dtype=np.bool_)
+        flags[positions] = True
+        living = self._living
+        return flags if living is None else flags[living]
+
+    def _positions(self, group: int) -> Positions:
+        """Where the rows of a row group are that are not deleted."""
+        start, end = self._starts[group], self._starts[group + 1]
+        living = self._living
+        return np.arange(start, end) if living is None else start + np.flatnonzero(living[start:end])
 
     @property
     def _living(self) -> Flags | None:
@@ -174,9 +188,14 @@ class _Columns:
                 columns += stored_columns(field, found, match)
         return _Columns(schema, fields, columns, known, match, key)
 
-    def read(self, source: ParquetObject | OrcObject, groups: Sequence[int]) -> pa.Table:
-        """What the file stores of them, in these row groups."""
-        return project(source.read(self.stored, groups), self.fields, self.match, self.key)
+    def read(
+        self, source: ParquetObject | OrcObject, groups: Sequence[int], flags: Flags | None = None
+    ) -> pa.Table:
+        """What the file stores of them, in these row groups: of the rows with a flag, if flags are given."""
+        rows = source.read(self.stored, groups, dictionaries=True)
+        if flags is not None:
+            rows = rows.filter(pa.array(flags))
+        return project(rows, self.fields, self.match, self.key)
 
     def complete(self, rows: pa.Table) -> pa.Table:
         """All columns, in the order of the schema."""
@@ -202,6 +221,11 @@ def refuse_unreadable(file: DataFile) -> None:
 def _opened(store: Store, key: str, file: DataFile) -> ParquetObject | OrcObject:
     refuse_unreadable(file)
     return OrcObject(store, key) if file.format == "orc" else ParquetObject(store, key, file.size)
+
+
+def _joined(pieces: Sequence[pa.Table]) -> pa.Table:
+    """The pieces as one; without any column, joining forgets how many rows there are."""
+    return pieces[0] if len(pieces) == 1 else pa.concat_tables(pieces)
 
 
 def _windows(files: Sequence[DataFile]) -> Iterator[list[DataFile]]:

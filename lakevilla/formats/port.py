@@ -15,6 +15,8 @@ import pyarrow as pa
 from lakevilla.errors import LakeVillaError, Unsupported
 from lakevilla.formats.coordination import Coordination
 from lakevilla.formats.needed_files import References
+from lakevilla.formats.port_parts.marker_entries import MarkerEntries
+from lakevilla.formats.port_parts.row_changes import VersionChange
 from lakevilla.formats.row_masks import RowMasks
 from lakevilla.model import (
     Author,
@@ -25,6 +27,7 @@ from lakevilla.model import (
     Notice,
     PartitionField,
     Partitioning,
+    Shrunk,
     WrittenFile,
 )
 from lakevilla.predicates import Predicate
@@ -80,6 +83,11 @@ class Snapshot(Protocol):
     @property
     def checks(self) -> Mapping[str, str]:
         """CHECK constraints by name, and column invariants, as Spark SQL text."""
+        ...
+
+    @property
+    def keeps_feed(self) -> bool:
+        """Whether changes of rows also write the rows that they change, see `engines.row_feed`."""
         ...
 
     @property
@@ -157,34 +165,6 @@ class Displaced:
     """Our marker in the log cannot be filled any more, because of `reason`; nothing was published."""
 
     reason: str
-
-
-class MarkerEntries(Protocol):
-    """The entries of a table's log as places for markers, which are records, see `markers.records`. For one
-    thread at a time."""
-
-    def key(self, version: int) -> str:
-        """The key of the log entry of this version."""
-        ...
-
-    def encode(self, version: int, record: Mapping[str, Any]) -> bytes:
-        """The entry that is this marker: valid and empty for every client that knows no markers.
-
-        May read the versions below it, where an entry holds the whole state of the table."""
-        ...
-
-    def decode(self, version: int, data: bytes) -> Mapping[str, Any] | None:
-        """The marker that an entry is, pending or freed; None for any other entry."""
-        ...
-
-    def taken(self, after: int) -> Mapping[int, int]:
-        """The versions after this one that have entries or checkpoints, with their times. One LIST."""
-        ...
-
-    def freed(self, version: int) -> None:
-        """After a marker was freed: see that it does not hide from others what was committed below it
-        meanwhile. Failure harms no client."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +257,15 @@ class FormatTable(Protocol[S]):
         `properties` its own stay, and its comment."""
         ...
 
+    def changes(self, base: S, until: int) -> Sequence[VersionChange]:
+        """What each version after `base` up to this one did to the rows. InvalidInput if the log does not say
+        it any more."""
+        ...
+
+    def feed_files(self, snapshot: S, feed: Sequence[WrittenFile]) -> Sequence[DataFile]:
+        """The files of a change's feed, as engines read them."""
+        ...
+
     def masks(self, snapshot: S, operation: str) -> RowMasks | None:
         """How a change of rows (UPDATE, DELETE, MERGE, or WRITE for an overwrite) spares the files that they
         are in; None if the table wants files rewritten."""
@@ -303,8 +292,14 @@ class FormatTable(Protocol[S]):
         """What the change would do to the table at `base`, as the conflict rules see it."""
         ...
 
-    def inverse(self, base: S, change: Change) -> Change:
-        """The change that undoes this one: its files go, those that it removed come back."""
+    def shrunk(self, base: S, change: Change) -> Mapping[str, Callable[[], Shrunk]]:
+        """The files that stay while the change deletes rows of them, by the names that `Footprint.file_of`
+        gives. On a version where other rows of them are deleted, `publish` and `preview` delete both."""
+        ...
+
+    def inverse(self, base: S, change: Change, author: Author) -> Change:
+        """The change that undoes this one, which this author published on `base`: its files go, those that it
+        removed come back."""
         ...
 
     def restore(self, now: S, then: S) -> Change:

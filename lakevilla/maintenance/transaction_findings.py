@@ -15,6 +15,7 @@ from lakevilla.model import HistoryEntry, TableRef
 from lakevilla.settle.lost_parts import INVERSE
 from lakevilla.settle.publish_walk import Refused
 from lakevilla.settle.refusals import refused_by
+from lakevilla.settle.row_facts import RowReader
 from lakevilla.timestamps import utc_text
 from lakevilla.transaction.outcomes.evidence import Evidence, find_evidence
 from lakevilla.transaction.outcomes.outcome import outcome_of
@@ -179,7 +180,8 @@ def _in_the_way(view: LakeView, write: Write, attempt: str) -> Refused | None:
     try:
         table = view.catalog.open(write.table, view.meter)
         change = replace(table.decode_change(write.change), read=write.read)
-        return refused_by(table, table.at_version(write.base), change, attempt)
+        rows = RowReader(tests_files=False) if write.by_rows else None
+        return refused_by(table, table.at_version(write.base), change, attempt, rows)
     except LakeVillaError as error:
         logger.info(
             "which client was in the way of %s on %s is unknown: %s", attempt, write.table.name, error

@@ -25,6 +25,7 @@ from lakevilla.settle.lost_parts import INVERSE, LostParts, OpenAt
 from lakevilla.settle.places import Places, claim
 from lakevilla.settle.premise import Premise
 from lakevilla.settle.publish_walk import FOR_GOOD, OutOfReach, PublishedAt, Refused, publish_notice, walk
+from lakevilla.settle.row_facts import RowReader
 from lakevilla.versions.commits import Commit, Drop, Settled, Write
 
 logger = logging.getLogger("lakevilla.settle")
@@ -115,7 +116,8 @@ class CommitSettler:
         table, base, change = self._open(write, once)
         author = replace(self._author(self.attempt), ticket=write.ticket)
         self._refuse_missing(write, table, change)
-        outcome = walk(table, base, change, author, self.environment.new_id)
+        rows = RowReader(tests_files=False) if write.by_rows else None
+        outcome = walk(table, base, change, author, self.environment.new_id, rows)
         return _Walked(write, table, change, outcome)
 
     def _make(self, write: Write, once: Batch | None) -> _Walked:
@@ -143,7 +145,7 @@ class CommitSettler:
 
     def _refuse_missing(self, write: Write, table: Table, change: Change) -> None:
         """Vacuum deletes nothing of an entry that is decided, so all clients that settle it find the same."""
-        missing = table.missing(change.added) if self._is_late else ()
+        missing = table.missing((*change.added, *change.feed)) if self._is_late else ()
         if missing:
             raise Corrupt(
                 f"{missing[0]}, which a decided commit adds to the table {write.table.name!r}, was deleted "
@@ -191,7 +193,7 @@ class CommitSettler:
         published = walked.outcome
         author = self._author(self.attempt + INVERSE)
         try:
-            inverse = walked.table.inverse(published.before, walked.change)
+            inverse = walked.table.inverse(published.before, walked.change, self._author(self.attempt))
             result = walk(walked.table, published.after, inverse, author, self.environment.new_id)
         except FOR_GOOD as error:
             return str(error)

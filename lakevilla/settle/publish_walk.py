@@ -10,11 +10,12 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from lakevilla.conflicts.files import Hit, decide_conflict
+from lakevilla.conflicts.files import Hit
 from lakevilla.errors import CommitUnknown, Corrupt, InvalidInput, Unavailable
 from lakevilla.formats.identity import Expired, Recreated
 from lakevilla.formats.port import CatalogRefusal, Published, Snapshot, Table, Taken
 from lakevilla.model import Author, Change, Footprint, Notice
+from lakevilla.settle.row_facts import RowReader, decide
 
 logger = logging.getLogger("lakevilla.settle")
 
@@ -68,9 +69,15 @@ def _unanswered(error: CommitUnknown) -> Unavailable:
 
 
 def walk(
-    table: Table, base: Snapshot, change: Change, author: Author, new_put: Callable[[], str]
+    table: Table,
+    base: Snapshot,
+    change: Change,
+    author: Author,
+    new_put: Callable[[], str],
+    rows: RowReader | None = None,
 ) -> PublishedAt | Refused:
-    """Publish the change at the first version after `base` that it can have."""
+    """Publish the change at the first version after `base` that it can have. With `rows` conflicts are
+    decided by rows, else by whole files."""
     while True:
         try:
             answer = table.publish(base, change, replace(author, put=new_put()))
@@ -81,7 +88,7 @@ def walk(
                 return PublishedAt(before or base, snapshot)
             case Taken(footprint=footprint) as taken:
                 # Before the version is understood: a client that is too old for it decides the same.
-                hit = decide_conflict(change, footprint)
+                hit = decide(rows, table, base, change, footprint)
                 if hit is not None:
                     return Refused(footprint, hit)
                 base = taken.snapshot

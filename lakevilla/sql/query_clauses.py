@@ -156,6 +156,12 @@ _OF_KINDS: dict[tuple[type[exp.Expr], str], str] = {
     (exp.Star, "rename"): "* RENAME",
     (exp.Star, "ilike"): "* ILIKE",
 }
+_OF_SPARK: dict[tuple[type[exp.Expr], str], str] = {
+    (exp.Table, "partition"): "PARTITION after the name of a table is not supported: give its columns like "
+    "others, or write INSERT INTO ... REPLACE WHERE",
+    (exp.ColumnDef, "position"): "FIRST and AFTER are not supported: new columns come last",
+}
+"""What Spark SQL has, and LakeVilla has not."""
 _KEYS = ("expressions", "grouping_sets", "cube", "rollup")
 
 
@@ -170,6 +176,8 @@ def refuse_unknown_clauses(tree: exp.Expr) -> None:
             continue
         for part, value in node.args.items():
             if part not in known and (value or (value is False and (kind, part) in _SET_IF_FALSE)):
+                if (kind, part) in _OF_SPARK:
+                    raise _marked(node, _OF_SPARK[kind, part])
                 plain = part.rstrip("_").upper().replace("_", " ")
                 _refuse(node, _OF_KINDS.get((kind, part)) or _WORDS.get(part, plain))
         _refuse_odd_parts(node)
@@ -189,6 +197,10 @@ def _refuse_odd_parts(node: exp.Expr) -> None:
 
 
 def _refuse(node: exp.Expr, what: str) -> None:
-    error = Unsupported(f"Spark SQL has no {what}, and LakeVilla has none either")
+    raise _marked(node, f"Spark SQL has no {what}, and LakeVilla has none either")
+
+
+def _marked(node: exp.Expr, what: str) -> Unsupported:
+    error = Unsupported(what)
     mark(error, node)
-    raise error
+    return error

@@ -64,30 +64,30 @@ class Retrying:
         return self._store.url
 
     def get(self, key: str) -> Object | None:
-        return self._budget().ask(lambda: self._store.get(key))
+        return self._budget(least=2).ask(lambda: self._store.get(key))
 
     def get_range(self, key: str, start: int, length: int) -> bytes | None:
-        return self._budget().ask(lambda: self._store.get_range(key, start, length))
+        return self._budget(least=2).ask(lambda: self._store.get_range(key, start, length))
 
     def head(self, key: str) -> Meta | None:
-        return self._budget().ask(lambda: self._store.head(key))
+        return self._budget(least=2).ask(lambda: self._store.head(key))
 
     def list(self, prefix: str, start_after: str = "") -> Iterator[Meta]:
-        budget = self._budget()
+        budget = self._budget(least=2)
         pages = self._store.list(prefix, start_after)
         while True:
             try:
                 for meta in pages:
                     yield meta
                     start_after = meta.key
-                    budget = self._budget()
+                    budget = self._budget(least=2)
                 return
             except Unanswered as failure:
                 budget.pause(failure)
                 pages = self._store.list(prefix, start_after)
 
     def list_folders(self, prefix: str) -> Sequence[str]:
-        return self._budget().ask(lambda: self._store.list_folders(prefix))
+        return self._budget(least=2).ask(lambda: self._store.list_folders(prefix))
 
     def put(self, key: str, data: bytes) -> None:
         self._budget().ask(lambda: self._store.put(key, data))
@@ -136,18 +136,26 @@ class Retrying:
         except LakeVillaError as failure:
             raise Ambiguous(f"it is not known whether {key} was written: {failure}") from failure
 
-    def _budget(self) -> "_Budget":
-        return _Budget(self._environment, self._store, self._tries, self._seconds)
+    def _budget(self, least: int = 1) -> "_Budget":
+        return _Budget(self._environment, self._store, self._tries, self._seconds, least)
 
 
 class _Budget:
-    """What one request may still spend, and whether a try of it went unanswered (`doubtful`)."""
+    """What one request may still spend, and whether a try of it went unanswered (`doubtful`).
 
-    def __init__(self, environment: Environment, store: Store, tries: int, seconds: float) -> None:
+    A machine that slept while a request was on its way has lost its connection and all of the time: `least`
+    tries are made all the same. For reads only: a write that was asked for before the sleep may build on what
+    is too old by now, so the code that wanted it decides.
+    """
+
+    def __init__(
+        self, environment: Environment, store: Store, tries: int, seconds: float, least: int
+    ) -> None:
         self.doubtful = False
         self._environment = environment
         self._store = store
         self._tries = tries
+        self._least = least
         self._done = 0
         self._end = environment.elapsed() + seconds
 
@@ -163,7 +171,8 @@ class _Budget:
         self.doubtful = True
         self._done += 1
         pause = self._environment.random() * min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2**self._done)
-        if self._done >= self._tries or self._environment.elapsed() + pause > self._end:
+        late = self._done >= self._least and self._environment.elapsed() + pause > self._end
+        if late or self._done >= self._tries:
             url = self._store.url
             raise Unavailable(f"{url} did not answer {self._done} times; last: {failure}") from failure
         _log.info("try %d went unanswered, again in %.2f s: %s", self._done, pause, failure)

@@ -5,7 +5,8 @@ their physical change and the SQL text that can redo them, statements that faile
 to them; or all of that anew, after the transaction moved to newer versions of its tables. It is written once
 and never changed. JSON with a format number and a put-id, like all our records: format 1 for transactions
 with R alone, format 2, which has their terms too, for those that a slot decides, format 3 for those that
-commit a batch, and format 4 for those that use views or replace a table.
+commit a batch, format 4 for those that use views or replace a table, and format 5 for those that delete rows
+of files that stay.
 
 A result that was handed out is not kept: neither what its reader may have asked of it later, nor whether
 the reader has looked at a number of rows. The client that resumes must assume that the user knows both.
@@ -26,6 +27,8 @@ BATCH_FORMAT = 3
 """Nor may they commit one that has a batch without it."""
 VIEW_FORMAT = 4
 """Nor leave views out, nor take a table that is replaced for one that is altered."""
+ROW_FORMAT = 5
+"""Nor publish a change of rows on a version where others have deleted rows of the same files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,11 @@ class Ran:
         replaces = self.change is not None and bool(self.change.get("replaces"))
         return self.view is not None or bool(self.seen) or replaces
 
+    @property
+    def needs_rows(self) -> bool:
+        """Whether its change deletes rows of files that stay."""
+        return self.change is not None and bool(self.change.get("rows"))
+
     def changing(self, change: Mapping[str, Any]) -> "Ran":
         """The same with what it does to its target."""
         return replace(self, change=change)
@@ -147,15 +155,20 @@ class Sublog:
             "first": self.first,
             "records": [_encode_record(record) for record in self.records],
         }
-        views = any(_needs_views(record) for record in self.records)
-        if not self.terms.by_slots and not views:
+        ran = [kept for record in self.records for kept in _statements(record)]
+        if any(record.needs_rows for record in ran):
+            own = ROW_FORMAT
+        elif any(record.needs_views for record in ran):
+            own = VIEW_FORMAT
+        elif self.terms.by_slots:
+            own = SLOT_FORMAT if self.terms.once is None else BATCH_FORMAT
+        else:
             return encode(fields)
-        own = VIEW_FORMAT if views else SLOT_FORMAT if self.terms.once is None else BATCH_FORMAT
         return encode({**fields, "terms": _encode_terms(self.terms)}, own)
 
     @staticmethod
     def decode(data: bytes, where: str) -> "Sublog":
-        record = decode(data, where, VIEW_FORMAT)
+        record = decode(data, where, ROW_FORMAT)
         try:
             return Sublog(
                 txn=text(record["txn"]),
@@ -170,10 +183,10 @@ class Sublog:
             raise Corrupt(f"{where} is not a valid sublog: {error!r}") from error
 
 
-def _needs_views(record: Record) -> bool:
-    if isinstance(record, Anew):
-        return any(isinstance(kept, Ran) and kept.needs_views for kept in record.records)
-    return isinstance(record, Ran) and record.needs_views
+def _statements(record: Record) -> list[Ran]:
+    """The statements of a record."""
+    records = record.records if isinstance(record, Anew) else [record]
+    return [kept for kept in records if isinstance(kept, Ran)]
 
 
 def join(sublogs: Sequence[Sublog]) -> list[Record]:

@@ -16,6 +16,7 @@ from lakevilla.errors import InvalidInput, Unsupported
 from lakevilla.formats.port import Snapshot
 from lakevilla.model import Change, ReadSet
 from lakevilla.predicates import Predicate
+from lakevilla.settle.row_facts import RowReader
 from lakevilla.sql.parser import parse_expression
 from lakevilla.sql.statements import TableName
 from lakevilla.store import keys
@@ -68,13 +69,15 @@ class Workspace:
         self._before_change: BeforeChange = _nothing
         self._guarantees = guarantees
         self.uploads = Uploads(environment)
+        self.rows = RowReader()
+        """Reads rows for decisions about commits that came first."""
         self.instant = PinnedInstant(catalog, environment, self.meter) if guarantees.isolates else None
         """The instant at which all tables are seen, for a transaction with isolation."""
         self._lock = Lock()
         self._places: dict[str, str] = {}
         self._bases: dict[str, Pinned] = {}
         self._views: dict[str, Snapshot] = {}
-        self._unseen: dict[str, list[Change]] = {}  # Appends that no statement has looked for yet.
+        self._unseen: dict[str, list[Change]] = {}  # Changes that no statement has looked for yet.
         self._rewritten: set[str] = set()
         self._targets: set[str] = set()  # Where statements change tables.
         self._guessed: str | None = None
@@ -290,12 +293,14 @@ class Workspace:
             self._unseen.pop(location, None)
             self._rewritten.discard(location)
 
-    def write(self, location: str, change: Change) -> None:
-        """Add a change to what the next statements see of the table."""
+    def write(self, location: str, change: Change, *, again: bool = False) -> None:
+        """Add a change to what the next statements see of the table; `again` if they have seen it before, on
+        an older version."""
         if change.added or change.removed:
             self._rewritten.add(location)
         # Values of partitions are checked where files become entries of the log: that must not come later.
-        if change.blind and not self._bases[location].snapshot.partitioning.fields:
+        # What is shown again was checked, and may not be looked at before the commit.
+        if again or (change.blind and not self._bases[location].snapshot.partitioning.fields):
             self._unseen.setdefault(location, []).append(change)
         else:
             self.view(location)

@@ -42,6 +42,11 @@ class Write:
         """Whether it makes the table."""
         return self.base == NEW
 
+    @property
+    def by_rows(self) -> bool:
+        """Whether it deletes rows of files that stay: then its conflicts are decided by rows."""
+        return bool(self.change.get("rows"))
+
 
 @dataclass(frozen=True, slots=True)
 class Read:
@@ -87,6 +92,11 @@ class Commit:
     def replaces(self) -> bool:
         """Whether it gives a table another definition and other rows."""
         return any(write.change.get("replaces") for write in self.writes)
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether conflicts of one of its changes are decided by rows."""
+        return any(write.by_rows for write in self.writes)
 
     @property
     def tables(self) -> list[TableRef]:

@@ -74,6 +74,10 @@ VIEW_FORMAT = 3
 """The format of an entry that changes views, or replaces a table: a client of an earlier release would forget
 the views, and could not roll the table back."""
 
+ROW_FORMAT = 4
+"""The format of an entry whose conflicts are decided by rows: a client of an earlier release would roll back
+what others publish, and lose rows that were deleted since the change was computed."""
+
 GONE = -1
 """The version of a table below the root whose log cannot be read any more: it gets no notice."""
 
@@ -189,7 +193,7 @@ class Entry:
 
     @staticmethod
     def decode(data: bytes, where: str) -> "Entry":
-        record = decode(data, where, VIEW_FORMAT)
+        record = decode(data, where, ROW_FORMAT)
         try:
             return Entry(
                 seq=number(record["seq"]),
@@ -208,6 +212,8 @@ def _format_of(change: AnyChange) -> int:
     """The least format that says what the change needs of the clients that settle it."""
     if not isinstance(change, Commit):
         return FORMAT
+    if change.by_rows:
+        return ROW_FORMAT
     if change.views or change.replaces:
         return VIEW_FORMAT
     return FORMAT if change.once is None else BATCH_FORMAT

@@ -52,9 +52,13 @@ def append_to_list(session: Session, random: Random) -> None:
 
 
 def increment(session: Session, random: Random) -> None:
-    """Add to one register, or to all from some key on."""
+    """Add to one register, or to all from some key on; where rows of one file do not conflict, also to those
+    from some value on, which others bring there."""
     key, value = random.randrange(KEYS), 3 + _next(session)
     action, operator = random.choice((("increment", "="), ("increment-from", ">=")))
+    if session.client.formats.merge_on_read and random.random() < 0.5:
+        _increment_high(session, random.randrange(3 * value), value)
+        return
     change(
         session,
         "registers",
@@ -62,6 +66,18 @@ def increment(session: Session, random: Random) -> None:
         key,
         value,
         lambda tx: tx.update("registers", set={"v": f"v + {value}"}, where=f"k {operator} {key}"),
+    )
+
+
+def _increment_high(session: Session, least: int, value: int) -> None:
+    where = f"v >= {least}"
+    change(
+        session,
+        "registers",
+        "increment-high",
+        least,
+        value,
+        lambda tx: tx.update("registers", set={"v": f"v + {value}"}, where=where),
     )
 
 
@@ -80,7 +96,12 @@ def append_blindly(session: Session, random: Random) -> None:
 
 
 def delete_part(session: Session, random: Random) -> None:
+    """Delete the rows of a part; where rows of one file do not conflict, or change them: a row that others
+    delete meanwhile must not come back."""
     part = random.randrange(PARTS)
+    if session.client.formats.merge_on_read and random.random() < 0.5:
+        _renumber_part(session, part, 10_000 * (1 + _next(session)))
+        return
     change(
         session,
         "blind",
@@ -88,6 +109,17 @@ def delete_part(session: Session, random: Random) -> None:
         part,
         _next(session),
         lambda tx: tx.delete("blind", where=f"part = {part}"),
+    )
+
+
+def _renumber_part(session: Session, part: int, value: int) -> None:
+    change(
+        session,
+        "blind",
+        "renumber",
+        part,
+        value,
+        lambda tx: tx.update("blind", set={"op": f"op + {value}"}, where=f"part = {part}"),
     )
 
 

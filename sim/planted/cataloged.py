@@ -1,7 +1,7 @@
 """Known bugs of commits on Iceberg tables that a catalog keeps, to be planted one by one, as in
 `planted.commits`.
 
-One that needs a very narrow race is not here but in tests/lake/tables/test_cataloged_commits.py: a commit
+One that needs a very narrow race is not here but in tests/lake/catalogs/test_cataloged_commits.py: a commit
 that may still come is given up for a new one.
 """
 
@@ -62,6 +62,24 @@ def unanswered_commit_taken_for_made(
         assert current is not None
         return Applied(current.metadata)
     return answer
+
+
+@_bug(f"{_ROOM}.log.catalogs.Cataloged.commit")
+def passing_refusal_taken_for_permanent(
+    self: Cataloged, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
+) -> Applied | Refused | Unanswered:
+    """A commit is given up because another request was in progress: once a bug of ours."""
+    answer = _commit(self, requirements, updates)
+    return replace(answer, final=True) if isinstance(answer, Refused) else answer
+
+
+@_bug(f"{_ROOM}.log.catalogs.Cataloged.commit")
+def unanswered_copy_forgotten_for_a_later_refusal(
+    self: Cataloged, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
+) -> Applied | Refused | Unanswered:
+    """That an earlier copy may still come is forgotten: once a bug of ours."""
+    answer = _commit(self, requirements, updates)
+    return Refused(answer.reason, final=False) if isinstance(answer, Unanswered) else answer
 
 
 @_bug(f"{_ROOM}.log.publish.attempt_of")

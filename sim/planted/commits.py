@@ -12,6 +12,7 @@ from typing import Any
 from unittest.mock import patch
 
 from lakevilla.conflicts.files import decide_conflict
+from lakevilla.conflicts.rows import RowFacts
 from lakevilla.environment import Environment
 from lakevilla.errors import CommitUnknown, Conflict, Unavailable
 from lakevilla.formats.delta.table import DeltaTable
@@ -58,7 +59,7 @@ def planter(bugs: dict[str, Plant]) -> Callable[..., Callable[[Callable[..., Any
 _bug = planter(BUGS)
 
 _STORE = "lakevilla.store.retry.Retrying"
-_COMMITTING = "lakevilla.transaction.commit.optimistic_commit"
+_ROW_FACTS = "lakevilla.settle.row_facts"
 _TABLE = "lakevilla.formats.delta.table.DeltaTable"
 _PUBLISH = "lakevilla.formats.delta.log.publish"
 _SETTLE = "lakevilla.settle.entries"
@@ -143,19 +144,19 @@ def _rebase_past_own_entry() -> Iterator[None]:
 BUGS["lost-put-id-rebases-past-its-own-entry"] = _rebase_past_own_entry
 
 
-@_bug(f"{_COMMITTING}.decide_conflict")
-def conflict_check_forgets_removed_files(change: Change, theirs: Footprint) -> Any:
-    return decide_conflict(change, replace(theirs, removed=frozenset()))
+@_bug(f"{_ROW_FACTS}.decide_conflict")
+def conflict_check_forgets_removed_files(change: Change, theirs: Footprint, *facts: RowFacts) -> Any:
+    return decide_conflict(change, replace(theirs, removed=frozenset()), *facts)
 
 
-@_bug(f"{_COMMITTING}.decide_conflict")
-def conflict_check_forgets_added_files(change: Change, theirs: Footprint) -> Any:
-    return decide_conflict(replace(change, read=ReadSet((), change.read.files)), theirs)
+@_bug(f"{_ROW_FACTS}.decide_conflict")
+def conflict_check_forgets_added_files(change: Change, theirs: Footprint, *facts: RowFacts) -> Any:
+    return decide_conflict(replace(change, read=ReadSet((), change.read.files)), theirs, *facts)
 
 
-@_bug(f"{_COMMITTING}.decide_conflict")
-def conflict_check_forgets_dropped_tables(change: Change, theirs: Footprint) -> Any:
-    return decide_conflict(change, replace(theirs, dropped=False))
+@_bug(f"{_ROW_FACTS}.decide_conflict")
+def conflict_check_forgets_dropped_tables(change: Change, theirs: Footprint, *facts: RowFacts) -> Any:
+    return decide_conflict(change, replace(theirs, dropped=False), *facts)
 
 
 @_bug("lakevilla.transaction.commit.commit_strategy.commit_change")

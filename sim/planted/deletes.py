@@ -13,7 +13,7 @@ from lakevilla.formats.iceberg.manifests.file_changes import FileChanges, Moves
 from lakevilla.formats.iceberg.row_masks import IcebergRowMasks
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
 from lakevilla.formats.row_masks import Masked
-from lakevilla.model import Change, DataFile, WrittenFile
+from lakevilla.model import Change, DataFile
 from lakevilla.store.port import Store
 from sim.planted.commits import Plant, planter
 
@@ -22,7 +22,7 @@ BUGS: dict[str, Plant] = {}
 
 SUITES = {
     "statement-does-not-wait-for-its-delete-files": "recovery",
-    "undone-file-comes-back-without-its-deletes": "tables",
+    "undone-change-leaves-its-deletes": "tables",
     "record-forgets-deletes": "recovery",
     "vacuum-does-not-know-delete-files": "world",
 }
@@ -45,7 +45,7 @@ def new_deletes_forget_the_old_ones(one: DeletedRows) -> Positions:
 def deletes_are_left_out_of_the_change(
     self: IcebergRowMasks, rows: Sequence[DeletedRows], store: Store, txn: str
 ) -> Masked:
-    """Old rows stay beside the new ones."""
+    """Old rows stay, and so does each row that was deleted."""
     del self, rows, store, txn
     return Masked()
 
@@ -66,13 +66,13 @@ def file_that_stays_is_listed_once_more(added: Sequence[Entry], removed: Sequenc
 
 
 @_bug(f"{_ROOM}.table.changes.inverse")
-def undone_file_comes_back_without_its_deletes(base: IcebergSnapshot, change: Change) -> Change:
-    """An inverse commit brings rows back that had been deleted before."""
+def undone_change_leaves_its_deletes(base: IcebergSnapshot, change: Change) -> Change:
+    """After an inverse commit the old rows are as deleted as before it."""
     undone = inverse(base, change)
-    return replace(undone, added=tuple(_bare(file) for file in undone.added))
+    return replace(undone, removed=tuple(_bare(file) for file in undone.removed))
 
 
-def _bare(file: WrittenFile) -> WrittenFile:
+def _bare(file: DataFile) -> DataFile:
     return replace(file, entry=replace(file.entry, masks=()))
 
 

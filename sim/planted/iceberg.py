@@ -8,6 +8,7 @@ from unittest.mock import patch
 from lakevilla.environment import Environment
 from lakevilla.formats.authorship import attempt_of
 from lakevilla.formats.iceberg import versions
+from lakevilla.formats.iceberg.deletes.scope import DeleteIndex
 from lakevilla.formats.iceberg.log import next_version
 from lakevilla.formats.iceberg.log.authorship import Info, commit_info
 from lakevilla.formats.iceberg.log.file_log import FileLog
@@ -154,15 +155,14 @@ def attempt_recognised_in_a_copied_property(self: Version) -> Info:
 @_bug(f"{_ROOM}.log.footprint._identities")
 def footprint_ignores_new_delete_files(
     snapshot: IcebergSnapshot,  # noqa: ARG001
-    manifests: Iterable[Manifest],
+    entries: Iterable[Entry],
 ) -> dict[str, Entry]:
-    entries = [entry for manifest in manifests if manifest.is_data for entry in manifest.entries or ()]
     return {entry.path: entry for entry in entries}
 
 
 @_property_bug(f"{_ROOM}.snapshot.IcebergSnapshot.deletes")
-def deletes_of_others_do_not_apply(self: IcebergSnapshot) -> None:  # noqa: ARG001
-    return None
+def deletes_of_others_do_not_apply(self: IcebergSnapshot) -> DeleteIndex:
+    return DeleteIndex((), self.context.locate, self.layout, self.context.kept)
 
 
 @contextmanager

@@ -2,9 +2,11 @@
 `planted.commits`."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from lakevilla.conflicts.files import Hit, decide_conflict
+from lakevilla.conflicts.rows import RowFacts
 from lakevilla.environment import Environment
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.delta.table import DeltaTable
@@ -101,13 +103,15 @@ def published_without_conflict_check(*_: Any) -> None:
 
 
 @_bug(f"{_REDO}.conflict_of")
-def only_the_first_operation_is_checked(operations: Iterable[Operation], foreign: Any) -> Any:
-    return _conflict_of(list(operations)[:1], foreign)
+def only_the_first_operation_is_checked(
+    workspace: Workspace, operations: Iterable[Operation], foreign: Any
+) -> Any:
+    return _conflict_of(workspace, list(operations)[:1], foreign)
 
 
 @_bug("lakevilla.conflicts.replays.decide_conflict")
-def replay_forgets_what_was_read(change: Change, theirs: Footprint) -> Hit | None:
-    return decide_conflict(Change(change.operation, removed=change.removed, read=ReadSet()), theirs)
+def replay_forgets_what_was_read(change: Change, theirs: Footprint, *facts: RowFacts) -> Hit | None:
+    return decide_conflict(replace(change, read=ReadSet()), theirs, *facts)
 
 
 @_bug("lakevilla.formats.delta.table.DeltaTable.since")

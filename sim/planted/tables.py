@@ -65,15 +65,15 @@ def helper_stops_at_the_first_refusal(self: CommitSettler, commit: Commit) -> Ou
 
 @_bug(f"{_COMMITS}.walk")
 def identity_by_put(
-    table: Table, base: Snapshot, change: Change, author: Author, new_put: Callable[[], str]
+    table: Table, base: Snapshot, change: Change, author: Author, new_put: Callable[[], str], *rows: Any
 ) -> PublishedAt | Refused:
     """Each helper takes only what it wrote itself for the commit."""
-    return walk(table, base, change, replace(author, attempt=new_put()), new_put)
+    return walk(table, base, change, replace(author, attempt=new_put()), new_put, *rows)
 
 
 @_bug(f"{_COMMITS}.walk")
 def number_skipped_unread(
-    table: Table, base: Snapshot, change: Change, author: Author, new_put: Callable[[], str]
+    table: Table, base: Snapshot, change: Change, author: Author, new_put: Callable[[], str], *_: Any
 ) -> PublishedAt | Refused:
     while True:
         match table.publish(base, change, replace(author, put=new_put())):

@@ -4,7 +4,8 @@ Contract: an object of the store, the pointer of a table, names its current meta
 a catalog sends requests, and these meet the same fates as any other. Updates are applied by PyIceberg.
 `Metastore` is like the catalogs of SQL, Glue and Hive: requirements are judged in the client's process, on
 what the pointer said; then the pointer is replaced, if it still says that. Losers leave their metadata files.
-`Rest` is like a REST catalog: its server judges and replaces in one step, on whatever is there then.
+`Rest` is like a REST catalog: its server judges and replaces in one step, on whatever is there then. It may
+also refuse a commit because another request is in progress.
 """
 
 import json
@@ -22,9 +23,10 @@ from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 from pyiceberg.table.update import TableRequirement, TableUpdate, update_table_metadata
 from pyiceberg.typedef import Identifier
 
-from lakevilla.store.port import Changed, Object
+from lakevilla.store.port import Changed, Object, Unanswered
 from sim.world.bucket import EPOCH_MS, Bucket
 from sim.world.client import Client
+from sim.world.faults import IN_PROGRESS
 from sim.world.formats import METASTORE
 
 URL = "sim://bucket"
@@ -167,7 +169,13 @@ class Rest(_Simulated):
             bucket.put(now, client.name, key, following.encode())
             return _answer(made, following)
 
-        answer: Answer = self._ask("replace", table, serve)
+        try:
+            answer: Answer = self._ask("replace", table, serve)
+        except Unanswered as error:
+            if not str(error).endswith(f": {IN_PROGRESS}"):
+                raise
+            # Also if nothing changed, and also if this one was made: a gateway may have sent it twice.
+            raise CommitFailedException("another request is in progress") from error
         if isinstance(answer, Exception):
             raise answer
         return answer

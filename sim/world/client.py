@@ -16,6 +16,7 @@ from unittest.mock import patch
 from sim.world.bucket import EPOCH_MS, Bucket
 from sim.world.faults import Denial, Plan
 from sim.world.formats import DELETES, PLAIN, Formats
+from sim.world.row_engine import may_hold_row
 from sim.world.scheduler import Process, Scheduler, Ticket
 from sim.world.store import SimStore
 
@@ -23,6 +24,7 @@ T = TypeVar("T")
 
 _IS_KEPT = "sim.world.row_engine.is_worth_keeping"
 _INLINE = "lakevilla.formats.delta.files.deletion_vectors.INLINE_BYTES"
+_MAY_HOLD = "lakevilla.settle.row_facts.may_hold"
 _VECTOR_OF_ONE_ROW = 34
 """Data files are small here: so that some of their vectors lie in files, only the smallest are in the log."""
 
@@ -160,6 +162,7 @@ class World:
         self._held = ExitStack()
 
     def __enter__(self) -> "World":
+        self._held.enter_context(patch(_MAY_HOLD, may_hold_row))
         if self.formats.merge_on_read:
             self._held.enter_context(patch(_INLINE, _VECTOR_OF_ONE_ROW))
         if self.formats.name == DELETES:

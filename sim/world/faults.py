@@ -133,11 +133,14 @@ def refused(random: Random) -> Fate:
     return Fate("refused", error=status, gives_up=2 * _latency(random))
 
 
+IN_PROGRESS = "409"
+
+
 def conflicting(random: Random) -> Fate:
     """409: another request was in progress; ours may have applied or not."""
     applied = _latency(random)
     applies = (applied,) if random.random() < 0.5 else ()
-    return Fate("conflicting", applies=applies, error="409", gives_up=applied + _latency(random))
+    return Fate("conflicting", applies=applies, error=IN_PROGRESS, gives_up=applied + _latency(random))
 
 
 def lost(random: Random) -> Fate:

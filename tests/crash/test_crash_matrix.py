@@ -11,7 +11,7 @@ from sim.planted.iceberg import BUGS as ICEBERG_BUGS
 from sim.suites.base import SUITES, play
 from sim.suites.crash import Matrix, Point, Scenario
 from sim.world.faults import REQUESTS
-from sim.world.formats import CATALOGED, DELETES, FORMATS, VECTORS
+from sim.world.formats import CATALOGED, DELETES, FEEDS, FORMATS, VECTORS
 from sim.world.sites import site
 from tests.crash.chosen_deaths import chosen
 from tests.crash.deaths import Left, problems_of_deaths
@@ -27,7 +27,10 @@ LAKE_WIDE = ("create", "drop", "rename", "register", "list-tables", "recover")
 COMMITS = ("update", "insert-from-query", "update-rebased", "insert-in-conflict")
 """Commits on one table, and on one that another catalog keeps, with rivals and without."""
 
-CHANGES = ("update", "delete", "overwrite", "update-in-conflict", "update-on-the-local-engine")
+CHANGES = (
+    *("update", "update-rebased", "update-in-conflict"),
+    *("delete", "overwrite", "update-on-the-local-engine", "optimize"),
+)
 """Changes of rows, which write deletion vectors or delete files where the table asks for that."""
 
 
@@ -36,7 +39,7 @@ def _applies(scenario: Scenario, formats: str) -> bool:
     of catalogs differ in how they commit."""
     if formats == CATALOGED:
         return scenario.name in COMMITS
-    if formats in (VECTORS, DELETES):
+    if formats in (VECTORS, FEEDS, DELETES):
         return scenario.name in CHANGES
     if "checkpoint" in scenario.name:
         return formats == "delta"

@@ -72,6 +72,11 @@ SCENARIOS: dict[str, tuple[Act, Act | None]] = {
     "one table with reads of another": (transfer(("left", 0, True)), None),
     "against a rival": (TWO, transfer(("right", 1, False), ("left", 2, False))),
     "against an outside writer": (TWO, outsider),
+    "against a rival on other rows": (TWO, transfer(("right", 2, False), ("left", 1, False))),
+    "against a writer of other rows, without a slot": (
+        TWO,
+        transfer(("right", 2, False), features=Features.R),
+    ),
     "make two tables": (defining(table_changes.make("n*", "s0")), None),
     "make a table against a rival": (defining(table_changes.make("s0")), defining(table_changes.make("s0"))),
     "make a table against an outside writer": (defining(table_changes.make("n*")), outsider),

@@ -16,6 +16,7 @@ ACROSS = "across"
 LAYOUTS = {
     "apart": Layout(apart=True),
     "together": Layout(apart=False),
+    "together, vectors": Layout(apart=False, vectors=True),
     ACROSS: Layout(tables=("a", "b")),
     "apart, iceberg": Layout(apart=True, formats=("iceberg",)),
     "together, iceberg": Layout(apart=False, formats=("iceberg",)),

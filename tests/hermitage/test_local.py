@@ -16,7 +16,7 @@ from tests.hermitage.scripts.anomalies import ACROSS_TABLES, SCRIPTS
 from tests.hermitage.scripts.notation import Layout
 from tests.hermitage.scripts.orders import sampled_orders, telling_orders
 from tests.hermitage.scripts.script import FIRST_ROWS, Script
-from tests.hermitage.systems.ours import WITH_I, MemoryLakes, by_hand, queueing
+from tests.hermitage.systems.ours import WAYS, WITH_I, MemoryLakes, by_hand, queueing
 
 SAMPLE = sampled_orders(SCRIPTS, 300)
 SAMPLE_ACROSS = sampled_orders(ACROSS_TABLES, 120)
@@ -49,6 +49,16 @@ def test_rows_in_one_file_and_apart_with_r_are_explained_by_a_serial_order(
 ) -> None:
     _, wrong, _ = judge((script.name, script.order, way, layout))
     assert not wrong
+
+
+@pytest.mark.sampled(3)
+@every_script
+@pytest.mark.parametrize("way", [way for way in WAYS if way != "NONE"])
+def test_rows_of_one_file_with_vectors_are_explained_by_an_order(script: Script, way: str) -> None:
+    """Both rows lie in one file, and changes of one do not conflict with changes of the other."""
+    for order in dict.fromkeys([script.order, *telling_orders(script, 2)]):
+        _, wrong, _ = judge((script.name, order, way, "together, vectors"))
+        assert not wrong
 
 
 @every_script

@@ -4,6 +4,9 @@ Tests marked `formats("delta", "iceberg")` run once with each of these formats, 
 `make test-long`; those without run on Delta.
 With `mixed` every other table is an Iceberg table; with `vectors` they are Delta tables whose changes write
 deletion vectors, with `deletes` Iceberg tables whose changes write delete files.
+
+Tests on a warehouse run once with each kind of catalog, with all but one of them in `make test-long`. Those
+that parametrize `house` themselves are about what the kinds do differently.
 """
 
 from itertools import cycle
@@ -16,6 +19,7 @@ from lakevilla.tables.catalog import Catalog
 from lakevilla.transaction.commit import writer_queues
 from tests.support.extent import by_name
 from tests.support.outsiders import OUTSIDERS
+from tests.support.warehouses import KINDS
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -23,6 +27,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if marker is not None:
         name = metafunc.definition.originalname
         metafunc.parametrize("table_format", by_name(name, marker.args), indirect=True)
+    chosen = any("house" in mark.args[0] for mark in metafunc.definition.iter_markers("parametrize"))
+    if "house" in metafunc.fixturenames and not chosen:
+        metafunc.parametrize("house", by_name(metafunc.definition.originalname, KINDS), indirect=True)
 
 
 @pytest.fixture(autouse=True)

@@ -41,7 +41,7 @@ ARROWS = {
     "conflicts": FOUNDATION,
     "validation": FOUNDATION,
     "engines": FOUNDATION | {"sql", "store", "files"},
-    "settle": FOUNDATION | {"store", "formats", "versions", "conflicts"},
+    "settle": FOUNDATION | {"store", "files", "formats", "versions", "conflicts"},
     "tables": FOUNDATION | {"sql", "store", "formats", "versions", "settle"},
     "transaction": FOUNDATION
     | {
@@ -59,7 +59,7 @@ ARROWS = {
         "settle",
     },
     "maintenance": FOUNDATION
-    | {"store", "formats", "versions", "markers", "sublogs", "settle", "tables", "transaction"},
+    | {"sql", "store", "formats", "versions", "markers", "sublogs", "settle", "tables", "transaction"},
     "travel": FOUNDATION | {"sql", "store", "versions", "engines", "tables", "transaction"},
     "session": FOUNDATION | {"sql", "engines", "transaction", "maintenance", "travel"},
     "lake": FOUNDATION

@@ -1,143 +1,79 @@
 """UPDATE, DELETE and overwrite: copy on write.
 
-Candidate files are those that the condition's predicate cannot exclude. They are read in chunks of bounded
-size; a file without a matching row stays as it is, the others are rewritten, and the rows of several may end
-in one new file. Files whose rows all go are not read at all where the predicate's counterpart proves it.
+Candidate files are those that the condition's predicate cannot exclude. Their rows that match are found by
+the columns that the condition needs, in chunks of files of bounded size. A file without such a row stays as
+it is. The others are read whole and written anew, and the rows of several may end in one new file: values
+that do not change are copied as they were read. Files whose rows all go are not read at all where the
+predicate's counterpart proves it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from sqlglot import exp
 
 from lakevilla.engines.arrow_writer import write
 from lakevilla.engines.local.arrow import inward
-from lakevilla.engines.local.connections import Connections
-from lakevilla.engines.local.rows import NewRows, checked, new_rows, nothing_but, qualifiers
-from lakevilla.engines.local.scan import Scan, load
-from lakevilla.engines.local.translation.expressions import Expressions
-from lakevilla.engines.local.translation.queries.queries import Queries
-from lakevilla.engines.local.translation.queries.scope import Relation, Scope
+from lakevilla.engines.local.change import FILE, ROW, Change, Hits, computed, found, names_of, rows_of
+from lakevilla.engines.local.rows import NewRows, checked, new_rows, nothing_but
+from lakevilla.engines.local.scan import Scan
 from lakevilla.engines.local.translation.types.casts import assign
-from lakevilla.engines.local.translation.types.typed import Typed
-from lakevilla.engines.port import Rewritten, Source, Target
-from lakevilla.environment import Environment
+from lakevilla.engines.port import Rewritten
 from lakevilla.errors import InvalidInput
-from lakevilla.files.deleted_rows import DeletedRows
+from lakevilla.files.reader import Flags
+from lakevilla.files.row_checks import optional
 from lakevilla.model import Counts, DataFile
 from lakevilla.predicates import ANYTHING, conjunction
 from lakevilla.sql.expressions.predicate_extraction import columns_in, predicate_of, predicate_unless
 
-CHUNK_BYTES = 64 * 1024 * 1024
-FILE = "lv_file"
-HIT = "lv_hit"
-ROW = "lv_row"
-
-
-@dataclass
-class Change:
-    """One changing statement: its translation, the tables of its subqueries, and what it has done."""
-
-    environment: Environment
-    connections: Connections
-    target: Target
-    source: Source
-    sources: Mapping[str, Source]
-    now_ms: int
-    removed: list[DataFile] = field(default_factory=list)
-    masked: list[DeletedRows] = field(default_factory=list)
-    touched: int = 0
-
-    def __post_init__(self) -> None:
-        schemas = {key: source.schema for key, source in self.sources.items()}
-        self.queries = Queries(schemas, self.now_ms)
-        columns = [(column.name, column.type) for column in self.source.schema]
-        self.relation = Relation(
-            self.queries.fresh("t"), qualifiers(self.source.name), self.queries.outputs(columns)
-        )
-        self.scope = Scope([self.relation])
-        self._loaded: dict[str, Any] | None = None
-
-    def expressions(self) -> Expressions:
-        return Expressions(self.queries, self.scope)
-
-    def condition(self, where: exp.Expr | None, scope: Scope | None = None) -> str:
-        """The condition of the statement, never NULL."""
-        if where is None:
-            return "TRUE"
-        translated = Expressions(self.queries, scope or self.scope).condition(where)
-        if translated.aggregate:
-            raise InvalidInput("the condition of an UPDATE, DELETE or MERGE cannot have an aggregate")
-        return f"(({translated.sql}) IS TRUE)"
-
-    def old(self) -> dict[str, Typed]:
-        """The row as it is, by the target's columns."""
-        return {output.name: self.relation.column(output) for output in self.relation.outputs}
-
-    def chunks(self, files: Sequence[DataFile]) -> Iterator[tuple[list[DataFile], pa.Table]]:
-        """The files' rows, several files at a time, each row with the number of its file."""
-        for chunk in chunked(files):
-            scan = Scan(self.environment, self.source, chunk, self.source.schema)
-            tables = list(scan.tables())
-            numbers = np.repeat(np.arange(len(tables), dtype=np.int32), [t.num_rows for t in tables])
-            names = [output.sql for output in self.relation.outputs]
-            rows = inward(pa.concat_tables(tables), names).append_column(FILE, pa.array(numbers))
-            yield chunk, rows
-
-    def run(self, sql: str, rows: Mapping[str, pa.Table]) -> pa.Table:
-        """The text over these rows, by the names of their relations, and the tables of subqueries."""
-        if self._loaded is None:
-            self._loaded = load(self.environment, self.queries.references, self.sources)
-        tables = {**rows, **self._loaded}
-        return self.connections.run(self.queries.finished(sql), tables, self.queries.names)
-
-
-def rows_of(relation: Relation) -> str:
-    """Registered rows in a FROM clause; the OFFSET keeps filters away from Arrow (see `Reference`)."""
-    return f"(SELECT * FROM {relation.sql} OFFSET 0) AS {relation.sql}"
-
-
-def chunked(files: Sequence[DataFile]) -> Iterator[list[DataFile]]:
-    """The files in groups of a bounded number of bytes."""
-    chunk: list[DataFile] = []
-    size = 0
-    for file in files:
-        if chunk and size + file.size > CHUNK_BYTES:
-            yield chunk
-            chunk, size = [], 0
-        chunk.append(file)
-        size += file.size
-    if chunk:
-        yield chunk
-
 
 def update(change: Change, assigned: Mapping[str, exp.Expr], where: exp.Expr | None) -> Rewritten:
     """UPDATE: rows that match get new values, the other rows of their files are copied."""
-    rows = updated(change, assigned, change.condition(where))
-    added = write(change.target, rewritten(change, candidates(change, where), rows, keep_hits=True))
-    return Rewritten(added, tuple(change.removed), Counts(updated=change.touched))
+    change.condition(where)
+    rows = updated(change, assigned)
+    added = write(change.target, _updated_rows(change, rows, named(change, assigned), where))
+    counts = Counts(updated=change.touched)
+    return Rewritten(added, tuple(change.removed), counts, feed=change.feed.finish())
 
 
-def updated(change: Change, assigned: Mapping[str, exp.Expr], condition: str) -> NewRows:
-    """The query for rows after an UPDATE: those for which the condition is true get new values."""
+def _updated_rows(
+    change: Change, rows: NewRows, names: Collection[str], where: exp.Expr | None
+) -> Iterator[pa.Table]:
+    files = candidates(change, where)
+    if where is not None:
+        for hits in found(change, files, where):
+            yield from replaced(change, hits, rows, names)
+        return
+    for chunk, old in change.chunks(files):
+        result = change.run(rows.sql, {change.relation.sql: old})
+        per_file = np.bincount(old.column(FILE).to_numpy(), minlength=len(chunk))
+        change.touched += old.num_rows
+        change.removed += [file for file, count in zip(chunk, per_file, strict=True) if count]
+        if old.num_rows:
+            new = checked(result, rows, change.target)
+            if change.feed.is_wanted:
+                places = result.column(len(rows.outputs) + rows.extra.index(ROW)).combine_chunks()
+                change.feed.updated(change.as_they_were(old, places), new)
+            yield new
+
+
+def named(change: Change, assigned: Mapping[str, exp.Expr]) -> frozenset[str]:
+    """The columns that an UPDATE sets, by the table's spelling."""
+    return frozenset(nothing_but(change.target.schema, assigned))
+
+
+def updated(change: Change, assigned: Mapping[str, exp.Expr]) -> NewRows:
+    """The query for the new rows of an UPDATE, from the rows that match."""
     assigned = nothing_but(change.target.schema, assigned)
     if not assigned:
         raise InvalidInput(f"UPDATE of table {change.target.name!r} sets no column")
     values = change.old()
     for name, node in assigned.items():
-        to = change.target.schema.field(name).type
-        value = assign(change.expressions()(node), to, name)
-        kept = values[name].sql
-        # CASE, for the new value must not be computed where it does not apply.
-        values[name] = (
-            value
-            if condition == "TRUE"
-            else Typed(f"CASE WHEN {condition} THEN {value.sql} ELSE {kept} END", to)
-        )
-    extra = {FILE: f"{change.relation.sql}.{FILE}", HIT: condition}
+        values[name] = assign(change.expressions()(node), change.target.schema.field(name).type, name)
+    extra = {name: f"{change.relation.sql}.{name}" for name in (FILE, ROW)}
     return new_rows(change.queries, change.target, values, rows_of(change.relation), extra)
 
 
@@ -148,21 +84,10 @@ def candidates(change: Change, where: exp.Expr | None) -> Sequence[DataFile]:
 
 def surviving(change: Change, where: exp.Expr | None) -> Iterator[pa.Table]:
     """The rows that stay of files from which some go; `removed` and `touched` have the rest afterwards."""
-    rows = kept(change, change.condition(where))
-    yield from rewritten(change, partly_matching(change, where), rows, keep_hits=False)
-
-
-def kept(change: Change, condition: str) -> NewRows:
-    """The query for rows as they are, with a flag for those for which the condition is true."""
-    values = change.old()
-    extra = {FILE: f"{change.relation.sql}.{FILE}", HIT: condition}
-    listed = [
-        f"{value.sql} AS {output.sql}"
-        for value, output in zip(values.values(), change.relation.outputs, strict=True)
-    ]
-    listed += [f"{sql} AS {name}" for name, sql in extra.items()]
-    sql = f"SELECT {', '.join(listed)} FROM {rows_of(change.relation)}"
-    return NewRows(sql, change.relation.outputs, tuple(extra), ())
+    change.condition(where)
+    files = partly_matching(change, where)
+    for hits in found(change, files, where) if where is not None else ():
+        yield from left(change, hits)
 
 
 def partly_matching(change: Change, where: exp.Expr | None) -> list[DataFile]:
@@ -173,7 +98,7 @@ def partly_matching(change: Change, where: exp.Expr | None) -> list[DataFile]:
     whole: set[str] = set()
     if where is None:
         whole = {file.identity for file in found}
-    else:
+    elif not change.feed.is_wanted:
         unless = predicate_unless(where, resolve)
         if unless != ANYTHING:
             partly = {f.identity for f in change.source.files(conjunction([predicate, unless]))}
@@ -193,31 +118,69 @@ def _remove_whole(change: Change, files: list[DataFile]) -> None:
         change.removed.append(file)
 
 
-def rewritten(
-    change: Change, files: Sequence[DataFile], rows: NewRows, keep_hits: bool
+def replaced(
+    change: Change, hits: Sequence[Hits], rows: NewRows, names: Collection[str]
 ) -> Iterator[pa.Table]:
-    """The new rows of the files that have a hit."""
-    for chunk, old in change.chunks(files):
-        result = change.run(rows.sql, {change.relation.sql: old})
-        width = len(rows.outputs)
-        hits, numbers = result.column(width + 1), result.column(width).to_numpy()
-        flags = hits.to_numpy().astype(np.bool_)
-        per_file = np.bincount(numbers[flags], minlength=len(chunk))
-        change.touched += int(per_file.sum())
-        change.removed += [file for file, count in zip(chunk, per_file, strict=True) if count]
-        written = per_file[numbers] > 0
-        if not keep_hits:
-            written &= ~flags
-        new = checked(result, rows, change.target, hits)
-        if not written.all():
-            new = new.filter(pa.array(written))
-        if new.num_rows:
-            yield new
+    """The rows of these files, those found with new values in the columns of these names; the files go."""
+    whole = _read_whole(change, hits)
+    if not whole:
+        return
+    new = computed(change, rows, pa.concat_tables([old.filter(pa.array(flags)) for old, flags in whole]))
+    start = 0
+    for old, flags in whole:
+        count = int(np.count_nonzero(flags))
+        fresh, start = new.slice(start, count), start + count
+        columns = [
+            _replaced(column, flags, fresh.column(place)) if name in names else column
+            for place, (name, column) in enumerate(zip(old.schema.names, old.columns, strict=True))
+        ]
+        yield pa.table(columns, names=old.schema.names)
 
 
-def names_of(source: Source) -> tuple[str, ...]:
-    """By what a statement's expressions may call its table."""
-    return (source.name, source.name.rpartition(".")[2])
+def left(change: Change, hits: Sequence[Hits]) -> Iterator[pa.Table]:
+    """The rows of these files that were not found; the files go."""
+    for old, flags in _read_whole(change, hits):
+        if change.feed.is_wanted:
+            change.feed.deleted(old.filter(pa.array(flags)))
+        if not flags.all():
+            yield old.filter(pa.array(~flags))
+
+
+def _read_whole(change: Change, hits: Sequence[Hits]) -> list[tuple[pa.Table, Flags]]:
+    """All rows of these files, which are noted as removed, and flags for those found."""
+    change.removed += [hit.file for hit in hits]
+    change.touched += sum(len(hit.rows) for hit in hits)
+    schema = change.source.schema
+    tables = change.environment.fan_out([partial(hit.opened.living, schema) for hit in hits])
+    return [(table, hit.opened.flags_of(hit.rows)) for table, hit in zip(tables, hits, strict=True)]
+
+
+def _replaced(column: pa.ChunkedArray, flags: Flags, new: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column with the new values, in their order, where there is a flag."""
+    # Inside of new values anything may be missing, as far as their types tell.
+    data_type = optional(column.type)
+    column, new = column.cast(data_type), new.cast(data_type)
+    pieces, start, used = [], 0, 0
+    for chunk in column.chunks:
+        some = flags[start : start + len(chunk)]
+        count = int(np.count_nonzero(some))
+        fresh = new.slice(used, count)
+        start, used = start + len(chunk), used + count
+        if not count:
+            pieces.append(chunk)
+        elif _is_plain(data_type):
+            pieces.append(pc.replace_with_mask(chunk, pa.array(some), fresh.combine_chunks()))
+        else:
+            order = np.arange(len(chunk))
+            order[some] = len(chunk) + np.arange(count)
+            pieces += pa.chunked_array([chunk, *fresh.chunks]).take(pa.array(order)).chunks
+    return pa.chunked_array(pieces, data_type)
+
+
+def _is_plain(data_type: pa.DataType) -> bool:
+    """Whether Arrow replaces values of this type; it does not for those with values inside."""
+    kinds = (pa.types.is_primitive, pa.types.is_string, pa.types.is_binary, pa.types.is_decimal)
+    return any(is_kind(data_type) for is_kind in kinds)
 
 
 def matching(change: Change, data: Iterator[pa.Table], where: exp.Expr) -> Iterator[pa.Table]:

@@ -15,6 +15,7 @@ from lakevilla.formats.delta.log.encode import CARRIED, Action
 from lakevilla.formats.delta.log.entry import commit_of, identity_of
 from lakevilla.formats.delta.log.next_version import actions_of, context_of
 from lakevilla.formats.delta.log.paths import data_key
+from lakevilla.formats.delta.row_changes import onto, pairs
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.model import Author, Batch, Change, DataFile, ReadSet, WrittenFile
 from lakevilla.predicates import ANYTHING
@@ -22,19 +23,19 @@ from lakevilla.predicates import ANYTHING
 _NOBODY = Author("", "", "")
 
 
-def unpublished(base: DeltaSnapshot, change: Change, now_ms: int) -> Commit:
-    """The change as the entry after `base`."""
-    return commit_of(base.version + 1, _actions(base, change, now_ms))
+def unpublished(base: DeltaSnapshot, change: Change, now_ms: int, author: Author | None = None) -> Commit:
+    """The change as the entry after `base`; with its author, as it is published."""
+    return commit_of(base.version + 1, _actions(base, onto(base, change, author).change, now_ms))
 
 
-def inverse(base: DeltaSnapshot, change: Change, now_ms: int) -> Change:
-    """The change that undoes this one, which was published on `base`.
+def inverse(base: DeltaSnapshot, change: Change, now_ms: int, author: Author) -> Change:
+    """The change that undoes this one, which this author published on `base`.
 
     Restored files have no statistics, because a `remove` action has none; but those with a deletion vector
     have them as before, because every `add` with a vector must. Rows that came after the table was replaced
     do not fit its old columns: they prevent the inverse.
     """
-    commit = unpublished(base, change, now_ms)
+    commit = unpublished(base, change, now_ms, author)
     root = base.store.url
     masked = {identity_of(remove) for remove in commit.removes if remove.get("deletionVector")}
     statistics = statistics_of(base.state, masked)
@@ -64,6 +65,7 @@ def encode_change(base: DeltaSnapshot, change: Change, now_ms: int) -> dict[str,
         "metrics": dict(change.metrics),
         "actions": _actions(base, change, now_ms)[1:],
         **({"replaces": True} if change.replaces else {}),
+        **({"rows": True} if pairs(change) else {}),
     }
 
 
@@ -80,6 +82,7 @@ def decode_change(record: Mapping[str, Any], root: str) -> Change:
             metadata=commit.metadata,
             protocol=commit.protocol,
             replaces=bool(record.get("replaces")),
+            feed=tuple(_changed(cdc, root) for cdc in commit.changes),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise Corrupt(f"the record of a change is malformed: {error!r}") from error
@@ -87,9 +90,14 @@ def decode_change(record: Mapping[str, Any], root: str) -> Change:
 
 def keys_of(file: WrittenFile, root: str) -> list[str]:
     """The keys of all files that a file of a change needs: its own, and that of its deletion vector."""
-    vector = None if file.entry is None else file.entry.get("deletionVector")
+    return [file.key, *(vector_keys(file.entry, root) if file.entry is not None else ())]
+
+
+def vector_keys(entry: Mapping[str, Any], root: str) -> list[str]:
+    """The key of the file that holds the vector of a file of the log; none if it is in the log itself."""
+    vector = entry.get("deletionVector")
     key = None if vector is None else vector_key(vector, root)
-    return [file.key] if key is None else [file.key, key]
+    return [] if key is None else [key]
 
 
 def _actions(base: DeltaSnapshot, change: Change, now_ms: int) -> list[Action]:
@@ -100,6 +108,10 @@ def _actions(base: DeltaSnapshot, change: Change, now_ms: int) -> list[Action]:
 def _written(add: Mapping[str, Any], root: str) -> WrittenFile:
     key = data_key(add["path"], root)
     return WrittenFile(key, int(add["size"]), 0, {}, {}, int(add["modificationTime"]), entry=dict(add))
+
+
+def _changed(cdc: Mapping[str, Any], root: str) -> WrittenFile:
+    return WrittenFile(data_key(cdc["path"], root), int(cdc["size"]), 0, {}, {}, 0, entry=dict(cdc))
 
 
 def _added_again(remove: Mapping[str, Any], statistics: Mapping[str, str]) -> dict[str, Any]:

@@ -8,10 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-
 from lakevilla.environment import Environment
-from lakevilla.files.bitmaps import Positions
+from lakevilla.files.bitmaps import Positions, joined
 from lakevilla.files.deleted_rows import DeletedRows
 from lakevilla.formats.delta.definition.features import writer_features
 from lakevilla.formats.delta.definition.properties import DELETION_VECTORS
@@ -61,7 +59,7 @@ def _all_deleted(one: DeletedRows) -> Positions:
     if one.file.deletes is None:
         return one.rows
     before = one.file.deletes.rows().to_numpy(zero_copy_only=False)
-    return np.union1d(before, one.rows)
+    return joined(before, one.rows)
 
 
 def _masked(one: DeletedRows, vector: dict[str, object], statistics: str | None) -> WrittenFile:

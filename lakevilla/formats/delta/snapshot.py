@@ -17,8 +17,13 @@ from lakevilla.files.column_mapping import physical_name
 from lakevilla.files.partitioning import plain_values
 from lakevilla.formats.coordination import Coordination
 from lakevilla.formats.delta.definition.features import refuse_write
-from lakevilla.formats.delta.definition.layout import Layout, columns_of
-from lakevilla.formats.delta.definition.properties import LOG_CLEANUP, LOG_RETENTION, duration_ms
+from lakevilla.formats.delta.definition.layout import Layout
+from lakevilla.formats.delta.definition.properties import (
+    CHANGE_FEED,
+    LOG_CLEANUP,
+    LOG_RETENTION,
+    duration_ms,
+)
 from lakevilla.formats.delta.files.blocks import CORE
 from lakevilla.formats.delta.files.bounds import Leaf, partition_bounds
 from lakevilla.formats.delta.files.deletion_vectors import Locate, deletes_of
@@ -31,7 +36,7 @@ from lakevilla.formats.delta.log.replay import LiveBlock, Mask, State
 from lakevilla.formats.lazy import lazy_property
 from lakevilla.formats.properties import EXCLUSIVE, is_true, markers_in_log
 from lakevilla.model import DataFile, Partitioning
-from lakevilla.predicates import ANYTHING, Column, Predicate
+from lakevilla.predicates import ANYTHING, Column, Predicate, columns_of
 from lakevilla.pruning import Bounds, Summary, may_match
 from lakevilla.store.port import Store
 
@@ -113,6 +118,10 @@ class DeltaSnapshot:
     @property
     def checks(self) -> Mapping[str, str]:
         return self.layout.checks
+
+    @property
+    def keeps_feed(self) -> bool:
+        return is_true(self.properties, CHANGE_FEED)
 
     @property
     def retention_ms(self) -> int:
@@ -214,7 +223,7 @@ class DeltaSnapshot:
                 taken = pa.array(chosen)
                 counts = None if rows is None else rows.take(pa.array(chosen + start)).to_pylist()
                 partitions = self._partitions(live, pa.array(chosen + start))
-                entries = _entries(batch.take(taken))
+                entries = entries_of(batch.take(taken))
                 for at, entry in enumerate(entries):
                     if not hidden or identity_of(entry) not in hidden:
                         yield self._data_file(entry, counts and counts[at], partitions, at)
@@ -263,7 +272,7 @@ class DeltaSnapshot:
         return bounds_of
 
 
-def _entries(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+def entries_of(batch: pa.RecordBatch) -> list[dict[str, Any]]:
     """`add` actions as the log has them, without statistics and without missing members."""
     entries = []
     try:

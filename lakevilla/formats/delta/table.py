@@ -12,7 +12,14 @@ from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput, LakeVillaError
 from lakevilla.formats.authorship import texts
 from lakevilla.formats.conditional_commit import missing
-from lakevilla.formats.delta.changes import decode_change, encode_change, inverse, keys_of, unpublished
+from lakevilla.formats.delta.changes import (
+    decode_change,
+    encode_change,
+    inverse,
+    keys_of,
+    unpublished,
+    vector_keys,
+)
 from lakevilla.formats.delta.checkpoints.schedule import is_considered
 from lakevilla.formats.delta.checkpoints.writer import delete_checkpoint, write_if_due
 from lakevilla.formats.delta.definition.alter import alter
@@ -37,8 +44,10 @@ from lakevilla.formats.delta.log.publish import (
 from lakevilla.formats.delta.log.references import DeltaReferences
 from lakevilla.formats.delta.log.replay import State
 from lakevilla.formats.delta.restore import restore
+from lakevilla.formats.delta.row_changes import shrunk_by
 from lakevilla.formats.delta.row_masks import DeltaRowMasks, wants_vectors
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
+from lakevilla.formats.delta.version_changes import changes, feed_files
 from lakevilla.formats.identity import (
     Recreated,
     confirm_published,
@@ -48,6 +57,7 @@ from lakevilla.formats.identity import (
     was_slow,
 )
 from lakevilla.formats.port import LogMarkers, Published, Taken
+from lakevilla.formats.port_parts.row_changes import VersionChange
 from lakevilla.formats.urls import Opener, located
 from lakevilla.model import (
     Author,
@@ -57,6 +67,7 @@ from lakevilla.model import (
     HistoryEntry,
     Notice,
     PartitionField,
+    Shrunk,
     WrittenFile,
 )
 from lakevilla.sql.statements import Action
@@ -182,6 +193,12 @@ class DeltaTable:
             new_id=self._environment.new_id,
         )
 
+    def changes(self, base: DeltaSnapshot, until: int) -> list[VersionChange]:
+        return changes(self._store, self._environment, base, until)
+
+    def feed_files(self, snapshot: DeltaSnapshot, feed: Sequence[WrittenFile]) -> list[DataFile]:
+        return feed_files(snapshot, feed)
+
     def masks(self, snapshot: DeltaSnapshot, operation: str) -> DeltaRowMasks | None:  # noqa: ARG002
         return DeltaRowMasks(snapshot, self._environment) if wants_vectors(snapshot) else None
 
@@ -208,8 +225,11 @@ class DeltaTable:
     def footprint(self, base: DeltaSnapshot, change: Change) -> Footprint:
         return footprint_of(unpublished(base, change, self._environment.now_ms()), base)
 
-    def inverse(self, base: DeltaSnapshot, change: Change) -> Change:
-        return inverse(base, change, self._environment.now_ms())
+    def shrunk(self, base: DeltaSnapshot, change: Change) -> Mapping[str, Callable[[], Shrunk]]:
+        return shrunk_by(change, base)
+
+    def inverse(self, base: DeltaSnapshot, change: Change, author: Author) -> Change:
+        return inverse(base, change, self._environment.now_ms(), author)
 
     def restore(self, now: DeltaSnapshot, then: DeltaSnapshot) -> Change:
         return restore(now, then)
@@ -237,8 +257,14 @@ class DeltaTable:
         rewritten = snapshot.coordination.markers_in_log
         return is_same(self._store, self._environment, snapshot.state, rewritten=rewritten)
 
-    def missing(self, files: Sequence[WrittenFile], published: DeltaSnapshot | None = None) -> list[str]:  # noqa: ARG002
-        keys = [key for file in files for key in keys_of(file, self._store.url)]
+    def missing(self, files: Sequence[WrittenFile], published: DeltaSnapshot | None = None) -> list[str]:
+        root = self._store.url
+        keys = [key for file in files for key in keys_of(file, root)]
+        if published is not None:
+            # Vectors that were merged for this version.
+            paths = {file.entry["path"] for file in files if file.entry is not None}
+            merged = [add for add in published.state.added.values() if add["path"] in paths]
+            keys += [key for add in merged for key in vector_keys(add, root)]
         return missing(self._environment, list(dict.fromkeys(keys)), self._locate)
 
     def retract(self, version: int, put: str | None, orphaned: bool = False, displaced: bool = False) -> bool:

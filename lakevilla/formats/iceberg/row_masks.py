@@ -9,10 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-import numpy as np
-
 from lakevilla.environment import Environment
-from lakevilla.files.bitmaps import Positions
+from lakevilla.files.bitmaps import Positions, joined
 from lakevilla.files.deleted_rows import DeletedRows
 from lakevilla.formats.iceberg.deletes.position_file import (
     describe_position_deletes,
@@ -97,7 +95,7 @@ def _all_deleted(one: DeletedRows) -> Positions:
     if one.file.deletes is None:
         return one.rows
     before = one.file.deletes.rows().to_numpy(zero_copy_only=False)
-    return np.union1d(before, one.rows)
+    return joined(before, one.rows)
 
 
 def _masked(file: DataFile, mask: Mask) -> WrittenFile:

@@ -12,7 +12,7 @@ from lakevilla.model import Footprint
 from lakevilla.settle.lost_parts import INVERSE
 from lakevilla.tables.pinned import Pinned
 from lakevilla.transaction.redo.operations import Operations
-from lakevilla.transaction.redo.replay import Replay, conflict, conflict_of
+from lakevilla.transaction.redo.replay import Foreign, Replay, conflict, conflict_of
 from lakevilla.transaction.workspace import BeforeChange, Workspace
 
 
@@ -34,6 +34,8 @@ class Redo:
         self.saved_bytes = 0
         self.moves = 0
         """How often the transaction moved to newer versions."""
+        self._checked: dict[str, list[Footprint]] | None = None
+        """Commits that concern no operation, as was just found."""
         self.halfway = False
         """Whether a move failed: then the operations are redone only in part, and nothing may build on
         them."""
@@ -56,7 +58,14 @@ class Redo:
             return
         self.moves += 1
         self.halfway = True
-        is_valid = conflict_of(self._operations, foreign) is None
+        # Vectors of our own are read to be compared and merged.
+        self._workspace.uploads.finish()
+        is_valid = self._checked is not None and _are_same(self._checked, foreign)
+        is_valid = is_valid or conflict_of(self._workspace, self._operations, foreign) is None
+        self._checked = None
+        for operation in self._operations:
+            for place, footprints in foreign.items():
+                operation.follow(place, footprints)
         self._move_to({place: between[place][-1].snapshot for place in foreign})
         replay = Replay(self._workspace, {} if is_valid else foreign, self._before_change)
         replay.run(self._operations)
@@ -67,12 +76,19 @@ class Redo:
 
     def conflicts(self, between: Mapping[str, Sequence[Taken]]) -> bool:
         """Whether one of these commits concerns an operation."""
-        return conflict_of(self._operations, _footprints(between)) is not None
+        foreign = _footprints(between)
+        if foreign:
+            self._workspace.uploads.finish()
+        found = conflict_of(self._workspace, self._operations, foreign) is not None
+        self._checked = None if found else foreign
+        return found
 
     def refuse_conflicts(self, between: Mapping[str, Sequence[Taken]]) -> None:
         """Without recovery: Conflict if one of these commits concerns an operation."""
         foreign = _footprints(between)
-        found = conflict_of(self._operations, foreign)
+        if foreign:
+            self._workspace.uploads.finish()
+        found = conflict_of(self._workspace, self._operations, foreign)
         if found is not None:
             operation, place, hit = found
             name = self._workspace.base(place).ref.name
@@ -94,6 +110,14 @@ class Redo:
                     table=pinned.ref.name,
                     version=footprint.version,
                 )
+
+
+def _are_same(some: Foreign, others: Foreign) -> bool:
+    """Whether these are the same commits."""
+    return some.keys() == others.keys() and all(
+        len(found) == len(others[place]) and all(a is b for a, b in zip(found, others[place], strict=True))
+        for place, found in some.items()
+    )
 
 
 def _footprints(between: Mapping[str, Sequence[Taken]]) -> dict[str, list[Footprint]]:

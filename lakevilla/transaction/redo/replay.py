@@ -15,7 +15,7 @@ import pyarrow as pa
 from lakevilla.conflicts.files import Hit
 from lakevilla.conflicts.replays import Shift, decide_redo, shift_between
 from lakevilla.errors import Conflict, InvalidInput
-from lakevilla.model import Counts, Footprint
+from lakevilla.model import Change, Counts, Footprint
 from lakevilla.transaction.redo.operations import Operation
 from lakevilla.transaction.statements.effect import TableChange
 from lakevilla.transaction.workspace import BeforeChange, Workspace
@@ -29,15 +29,29 @@ Foreign = Mapping[str, Sequence[Footprint]]
 """The commits of others since the version on which the operations ran, by the table's location."""
 
 
-def conflict_of(operations: Iterable[Operation], foreign: Foreign) -> tuple[Operation, str, Hit] | None:
+def conflict_of(
+    workspace: Workspace, operations: Iterable[Operation], foreign: Foreign
+) -> tuple[Operation, str, Hit] | None:
     """The first operation that is not valid any more, on which table, and why."""
     for operation in operations:
         for location, footprints in foreign.items():
             change = operation.change_and_reads(location)
-            hit = None if change is None else decide_redo(change, footprints, ())
+            hit = None if change is None else _decide(workspace, location, change, footprints, ())
             if hit is not None:
                 return operation, location, hit
     return None
+
+
+def _decide(
+    workspace: Workspace,
+    location: str,
+    change: Change,
+    foreign: Iterable[Footprint],
+    shifts: Iterable[Shift],
+) -> Hit | None:
+    pinned = workspace.base(location)
+    known = workspace.rows.known(pinned.table, pinned.snapshot, change, foreign)
+    return decide_redo(change, known, shifts)
 
 
 class Replay:
@@ -66,7 +80,7 @@ class Replay:
             change = operation.change_and_reads(location)
             if change is not None:
                 foreign, shifts = self._foreign.get(location, ()), self._shifts.get(location, ())
-                hit = decide_redo(change, foreign, shifts)
+                hit = _decide(self._workspace, location, change, foreign, shifts)
                 if hit is not None:
                     return location, hit
         return None
@@ -77,7 +91,7 @@ class Replay:
             # A file that goes and comes again, with more of its rows deleted, was not uploaded.
             masked = {file.key for file in change.removed}
             self.saved_bytes += sum(file.size for file in change.added if file.key not in masked)
-        operation.show(self._workspace)
+        operation.show(self._workspace, again=True)
 
     def _redo(self, operation: Operation, location: str, hit: Hit) -> None:
         workspace = self._workspace

@@ -45,15 +45,19 @@ def _after(step: Operation | Step, rows: list[Row]) -> list[Row]:
             return [{**r, "v": r["v"] + step.value} if r["k"] == step.key else r for r in rows]
         case "increment-from":
             return [{**r, "v": r["v"] + step.value} if r["k"] >= step.key else r for r in rows]
+        case "increment-high":
+            return [{**r, "v": r["v"] + step.value} if r["v"] >= step.key else r for r in rows]
         case "set":
             return [{**r, "v": step.value} if r["k"] == step.key else r for r in rows]
         case "count-insert":
             return [*rows, {"n": len(rows), "op": step.value}]
         case "delete":
             return [r for r in rows if r["part"] != step.key]
+        case "renumber":
+            return [{**r, "op": r["op"] + step.value} if r["part"] == step.key else r for r in rows]
         case "overwrite":
             return [r for r in rows if r["part"] != step.key] + list(step.value)
-        case "set-properties":
+        case "set-properties" | "optimize":
             return rows
     raise ValueError(f"no effect is written down for {step.action}")
 

@@ -104,6 +104,8 @@ class Layout:
     apart: bool = True
     formats: tuple[str, ...] = ("delta",)
     """Those of the tables, in turn."""
+    vectors: bool = False
+    """Whether changes write deletion vectors: then rows of one file do not conflict, if they differ."""
 
     @property
     def several(self) -> bool:

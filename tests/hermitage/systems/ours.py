@@ -148,7 +148,8 @@ class MemoryLakes:
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
         self._first = open_store("memory://")
-        lake = lv.Lake("memory://", engine="local", store=self._first)
+        vectors = layout.vectors
+        lake = lv.Lake("memory://", engine="local", store=self._first, merge_on_read=vectors)
         fill(lake, layout)
         # DuckDB takes longer to start than a script takes to run; its connections know no tables.
         self._engine = lake._engine

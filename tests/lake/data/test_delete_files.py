@@ -358,3 +358,20 @@ def test_record_of_a_file_that_stays_is_none_that_older_clients_take(lake: lv.La
     (seen,) = preview.files(ANYTHING)
     assert seen.identity == pinned.table.preview(pinned.snapshot, change).files(ANYTHING)[0].identity
     assert seen.deletes.rows().to_pylist() == [1]
+
+
+def test_only_files_whose_deletes_changed_count_as_changed(lake: lv.Lake) -> None:
+    for number in (1, 2):
+        ids = list(range(number * COUNT, number * COUNT + 9))
+        lake.append("t", pa.table({"id": ids, "v": [0] * 9, "name": ["a"] * 9}))
+    lake.sql("DELETE FROM t WHERE id IN (1, 1001)")
+    pinned = lake._catalog.pin("t", Meter())
+    before: Any = pinned.snapshot
+    mine = {file.identity for file in before.files(ANYTHING) if file.rows == COUNT}
+    assert len(mine) == 1
+    lake.sql("DELETE FROM t WHERE id = 2")
+    (taken,) = pinned.table.since(before)
+    assert taken.footprint.removed == mine
+    added = taken.footprint.added.matching(ANYTHING)
+    assert added == [f.identity for f in taken.snapshot.files(ANYTHING) if f.rows == COUNT]
+    assert [identity.partition("#")[0] for identity in added] == [one.partition("#")[0] for one in mine]

@@ -1,6 +1,9 @@
 """Iceberg's format 3: every row has an id, deleted rows are deletion vectors, and tables can be upgraded."""
 
+import json
+from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +13,7 @@ import lakevilla as lv
 from lakevilla.predicates import ANYTHING
 from lakevilla.store.metered import Meter
 from tests.lake.data.test_delete_files import deleted, moved, state, summary
+from tests.support.warehouses import warehouse
 
 COUNT = 1000
 V3 = {"format-version": "3"}
@@ -156,3 +160,40 @@ def test_upgrade_conflicts_with_a_change_that_does_not_know_it() -> None:
     assert tx.receipt.redone == 1
     assert summary(lake)["added-dvs"] == "1"
     assert row_ids(lake) == [(0, COUNT)]
+
+
+def test_column_with_a_default_for_new_rows_is_refused_before_anything_is_written() -> None:
+    lake = make(merge_on_read=False)
+    snapshot = snapshot_of(lake)
+    (schema,) = snapshot.raw["schemas"]
+    fields = [
+        {**field, **({"write-default": 7} if field["name"] == "v" else {})} for field in schema["fields"]
+    ]
+    raw = {**snapshot.raw, "schemas": [{**schema, "fields": fields}]}
+    data = json.dumps(raw).encode()
+    lake._store.put(f"t/metadata/v{snapshot.version + 1}.metadata.json", data)
+    assert lake.read("t").count() == COUNT
+    before = len(list(lake._store.list("t/")))
+    with pytest.raises(lv.Unsupported, match=r"'v' has a default"):
+        lake.sql("INSERT INTO t (id) VALUES (1)")
+    assert len(list(lake._store.list("t/"))) == before
+
+
+def test_table_of_format_3_in_a_catalog_is_read_only_and_one_of_format_2_has_deletes(tmp_path: Path) -> None:
+    modes = {f"write.{verb}.mode": "merge-on-read" for verb in ("update", "delete", "merge")}
+    with warehouse("sql", tmp_path, "orders") as stock, stock.lake() as lake:
+        lake.register("orders", catalog="prod", table="sales.orders")
+        lake.sql(f"ALTER TABLE orders SET TBLPROPERTIES {tuple_of(modes)}")
+        with pytest.raises(lv.Unsupported, match="does not upgrade tables in catalogs"):
+            lake.sql("ALTER TABLE orders SET TBLPROPERTIES ('format-version' = '3')")
+        lake.sql("UPDATE orders SET v = 7 WHERE id = 2")
+        assert stock.rows() == {1: 10, 2: 7, 3: 30}
+        snapshot = lake._catalog.pin("orders", Meter()).snapshot
+        assert snapshot.has_deletes
+        newer = {**snapshot.raw, "format-version": 3, "next-row-id": 0}
+        with pytest.raises(lv.Unsupported, match="format 3 and in a catalog"):
+            replace(snapshot, at=replace(snapshot.at, raw=newer)).refuse_writes()
+
+
+def tuple_of(properties: dict[str, str]) -> str:
+    return "(" + ", ".join(f"'{name}' = '{value}'" for name, value in properties.items()) + ")"

@@ -252,7 +252,7 @@ def _publish(table: Path, version: int, *actions: dict[str, object]) -> None:
 
 
 def test_hidden_files_and_other_tables_below_stay(lake: lv.Lake, clock: Days, tmp_path: Path) -> None:
-    hidden = [tmp_path / "t" / name for name in ("_tmp/x.parquet", ".part.crc", "_change_data/c.parquet")]
+    hidden = [tmp_path / "t" / name for name in ("_tmp/x.parquet", ".part.crc", "_change_data/.c.crc")]
     for path in hidden:
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(b"x")
@@ -267,7 +267,7 @@ def test_hidden_files_and_other_tables_below_stay(lake: lv.Lake, clock: Days, tm
 
 REFUSED = {
     "delta": {"protocol": {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["rowTracking"]}},
-    "iceberg": {"format-version": 3, "next-row-id": 0},
+    "iceberg": {"properties": {"write.format.default": "orc"}},
 }
 
 
@@ -281,7 +281,7 @@ def test_table_that_we_may_not_write_is_left_alone_and_named(
     before = tmp_path / "u" / outside.entry(2)
     kept = json.loads(before.read_text()) if table_format == "iceberg" else {}
     (tmp_path / "u" / outside.entry(3)).write_text(json.dumps({**kept, **REFUSED[table_format]}))
-    feature = {"delta": "rowTracking", "iceberg": "format 3"}[table_format]
+    feature = {"delta": "rowTracking", "iceberg": "write.format.default"}[table_format]
     clock.pass_days(8)
     report = lake.vacuum(dry_run=False)
     assert [table.table for table in report.tables] == ["t"]

@@ -34,9 +34,10 @@ sys.stdout.flush()
 spark = lake.read("t").sparkSession
 spark._jvm.System.err.println("here something fails")
 try:
-    spark.sql("SELECT assert_true(id > 5, 'said by Spark') FROM range(1)").collect()
-except Exception:
-    print("failed")
+    lake.sql("SELECT assert_true(id > 5, 'said by a task') FROM t").collect()
+except lv.InvalidInput as error:
+    print("failed:", error)
+spark._jvm.org.slf4j.LoggerFactory.getLogger("any").error("said by Spark")
 """
 
 
@@ -124,19 +125,30 @@ def test_our_own_spark_is_quiet_in_a_pipe_until_something_fails(tmp_path: Path) 
         timeout=WAIT_SECONDS,
         check=False,
     )
-    assert done.stdout == "4\nfailed\n", done.stderr
+    assert done.stdout.startswith("4\nfailed: "), done.stderr
+    assert "said by a task" in done.stdout
+    assert "lakevilla_" not in done.stdout + done.stderr
     before, _, after = done.stderr.partition("here something fails\n")
     assert before == ""
+    # No stack of a task whose failure was raised; other errors of Spark are told.
     assert "said by Spark" in after
+    assert len(after.splitlines()) == 1
     assert " WARN " not in after
 
 
 @pytest.mark.long
 @pytest.mark.usefixtures("interruptible")
-def test_long_job_shows_progress_on_a_terminal_until_ctrl_c_ends_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("begin", "what", "tasks"),
+    [("INSERT INTO t ", "INSERT INTO t", "of 4 tasks"), ("", "SELECT", "of 1 task")],
+    ids=["change", "query"],
+)
+def test_long_job_shows_progress_on_a_terminal_until_ctrl_c_ends_it(
+    tmp_path: Path, begin: str, what: str, tasks: str
+) -> None:
     lake = lv.Lake(tmp_path, engine="local")
     lake.create("t", "id BIGINT")
-    endless = "INSERT INTO t SELECT id FROM range(0, 100000000000000, 1, 4) WHERE sqrt(id) = 0.5"
+    endless = f"{begin}SELECT id FROM range(0, 100000000000000, 1, 4) WHERE sqrt(id) = 0.5"
     ours, theirs = pty.openpty()
     with os.fdopen(theirs, "wb") as terminal:
         process = subprocess.Popen(
@@ -147,11 +159,11 @@ def test_long_job_shows_progress_on_a_terminal_until_ctrl_c_ends_it(tmp_path: Pa
             start_new_session=True,
         )
     with ended(process):
-        told = read_until(ours, "of 4 tasks")
+        told = read_until(ours, tasks)
         begun, _, progress = told.partition("\n")
         assert begun.strip() == "Starting Spark ..."
         assert "\n" not in progress
-        assert "INSERT INTO t" in progress
+        assert f"{what}  [" in progress
         assert "[Stage " not in progress, "Spark's own bar as well"
         os.killpg(process.pid, signal.SIGINT)
         told += read_until(ours, None)

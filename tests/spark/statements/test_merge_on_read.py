@@ -84,6 +84,24 @@ def test_each_change_of_a_file_adds_to_its_vector_until_most_rows_are_gone(
     assert state(tmp_path) == left | {300: 1}
 
 
+def test_deleted_rows_at_the_edges_of_words_and_no_others_are_left_out(lake: lv.Lake) -> None:
+    # A second file, none of whose rows are deleted, is read by the same plan.
+    lake.sql("INSERT INTO t SELECT id + 1000, v FROM t")
+    gone = {0, 7, 8, 15, 16, 31, 47, 48, 640}
+    lake.sql(f"DELETE FROM t WHERE id IN ({', '.join(map(str, gone))})")
+    rows = lake.sql("SELECT id FROM t").collect()
+    assert sorted(row[0] for row in rows) == [i for i in range(2 * COUNT) if i not in gone]
+    near = lake.sql("SELECT id FROM t WHERE id > 5 AND id % 8 IN (0, 7) AND id < 50").collect()
+    assert [row[0] for row in near] == [23, 24, 32, 39, 40]
+
+
+def test_column_named_as_the_row_counter_of_spark_is_refused(quick: Any, tmp_path: Path) -> None:
+    local = lv.Lake(tmp_path, engine="local", storage_options=OPTIONS)
+    local.create("odd", pa.table({"id": [1, 2], "_tmp_metadata_row_index": [7, 8]}))
+    with pytest.raises(lv.Unsupported, match="_tmp_metadata_row_index"):
+        lv.Lake(tmp_path, spark=quick, storage_options=OPTIONS).sql("SELECT * FROM odd").collect()
+
+
 def test_file_without_rows_left_is_removed_and_not_copied(lake: lv.Lake, tmp_path: Path) -> None:
     lake.sql("DELETE FROM t WHERE id < 400")
     assert lake.sql("DELETE FROM t WHERE id % 2 >= 0").deleted == 600

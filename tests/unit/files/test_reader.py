@@ -12,7 +12,7 @@ import pytest
 
 from lakevilla.environment import SystemEnvironment
 from lakevilla.errors import Corrupt
-from lakevilla.files import parquet
+from lakevilla.files import parquet, projection
 from lakevilla.files.column_mapping import BY_ID, FIELD_ID, PHYSICAL_NAME
 from lakevilla.files.reader import read_file, read_files
 from lakevilla.model import DataFile, Deletes
@@ -163,6 +163,57 @@ def test_row_groups_that_cannot_match_are_skipped_and_deletes_stay_in_place() ->
     predicate = Compare(("c",), ">=", 42)
     rows = read(table, schema, deleted=[0, 41, 43, 99], predicate=predicate, row_group_size=10)
     assert rows.column("c").to_pylist() == [40, 42, *range(44, 99)]
+
+
+DISTINCT = pa.array([f"text {number}" for number in range(1000)])
+FEW = pa.array([None if number % 7 == 3 else "ä" * (number % 3) for number in range(1000)])
+
+
+@pytest.mark.parametrize("deleted", [None, [0, 1, 299, 300, 999]])
+@pytest.mark.parametrize("by_id", [True, False])
+def test_texts_of_few_values_are_the_same_read_as_dictionaries_and_not(
+    deleted: list[int] | None, by_id: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet, "_DICTIONARY_ROWS", 1)
+    number = {b"PARQUET:field_id": b"4"} if by_id else None
+    columns = [FEW, FEW.cast(pa.binary()), DISTINCT, pa.array([{"s": text} for text in FEW.to_pylist()])]
+    fields = [
+        pa.field(name, column.type, metadata=number if name == "few" else None)
+        for name, column in zip(("few", "bytes", "distinct", "inside"), columns, strict=True)
+    ]
+    wanted = pa.schema(fields)
+    if by_id:
+        wanted = pa.schema([pa.field("called", pa.string(), metadata={FIELD_ID: b"4"})], {BY_ID: b""})
+    rows = read(pa.table(columns, pa.schema(fields)), wanted, deleted=deleted, row_group_size=300)
+    left = [number for number in range(1000) if number not in (deleted or ())]
+    assert rows.schema.types == wanted.types
+    for found, column in zip(rows.columns, columns, strict=False):
+        assert found.to_pylist() == column.take(pa.array(left)).to_pylist()
+
+
+def test_only_texts_of_few_values_are_read_as_dictionaries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet, "_DICTIONARY_ROWS", 1)
+    store = open_store("memory://")
+    nulls = pa.array([text if place % 50 == 0 else None for place, text in enumerate(DISTINCT.to_pylist())])
+    table = pa.table({"few": FEW, "distinct": DISTINCT, "nulls": nulls, "c": range(1000)})
+    file = stored(store, "f", table, row_group_size=300)
+    opened = parquet.ParquetObject(store, "f", file.size)
+    for names in (table.schema.names, ["few"], ["distinct", "c"]):
+        types = opened.read(names, [0, 2], dictionaries=True).schema.types
+        assert [pa.types.is_dictionary(kind) for kind in types] == [name == "few" for name in names]
+    assert opened.read(["few"], [0]).schema.types == [pa.string()]
+
+
+def test_dictionary_that_decodes_to_more_than_an_array_holds_is_decoded_in_pieces(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(parquet, "_DICTIONARY_ROWS", 1)
+    monkeypatch.setattr(projection, "_TEXT_BYTES", 100)
+    rows = read(pa.table({"few": FEW}), pa.schema([pa.field("few", pa.string())]), deleted=[5])
+    assert rows.column("few").to_pylist() == [
+        text for place, text in enumerate(FEW.to_pylist()) if place != 5
+    ]
+    assert max(len(chunk) for chunk in rows.column("few").chunks) == 25
 
 
 def test_row_group_with_nan_is_not_skipped() -> None:

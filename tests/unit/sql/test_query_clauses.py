@@ -138,6 +138,21 @@ def test_clause_that_spark_sql_does_not_have_is_refused_by_name(text: str) -> No
     assert "Spark SQL has no" in caught.value.message
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "INSERT INTO t PARTITION (day = 1) SELECT 1",
+            "PARTITION after the name of a table is not supported",
+        ),
+        ("ALTER TABLE t ADD COLUMN a INT AFTER b", "FIRST and AFTER are not supported"),
+    ],
+)
+def test_clause_that_spark_sql_has_is_not_said_to_be_missing_there(text: str, words: str) -> None:
+    with pytest.raises(Unsupported, match=words):
+        parse(text)
+
+
 def test_clause_is_refused_in_an_expression() -> None:
     with pytest.raises(Unsupported, match="FOR UPDATE"):
         parse_expression("a IN (SELECT b FROM u FOR UPDATE)")

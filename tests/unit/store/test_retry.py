@@ -174,6 +174,31 @@ def test_pauses_grow_with_jitter_and_end_with_the_seconds(inner: Store) -> None:
     assert sum(environment.pauses) <= 10
 
 
+READS: list[Callable[[Store], object]] = [
+    lambda store: store.get("k"),
+    lambda store: store.get_range("k", 0, 1),
+    lambda store: store.head("k"),
+    lambda store: list(store.list("")),
+    lambda store: store.list_folders(""),
+]
+
+
+@pytest.mark.parametrize("read", READS)
+def test_read_that_was_on_its_way_when_its_machine_slept_is_asked_again(
+    inner: Store, read: Callable[[Store], object]
+) -> None:
+    environment = Clocked()
+    inner.put("k", b"found")
+
+    def fails_after_a_sleep(kind: str, key: str, number: int) -> Fault | None:
+        if number > 1:
+            return None
+        environment.time += 3600
+        return Fault.FAILS
+
+    assert read(Retrying(Faulty(inner, fails_after_a_sleep), environment)) == read(inner)
+
+
 class BreakingList(Prefixed):
     """A store whose listing breaks after every second object."""
 

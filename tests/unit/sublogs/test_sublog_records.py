@@ -49,8 +49,8 @@ def test_sublog_encodes_to_its_golden_bytes_and_back(sublog: Sublog, data: bytes
 
 
 def test_newer_record_format_is_refused() -> None:
-    with pytest.raises(Unsupported, match="record format 5"):
-        Sublog.decode(SUBLOG_BYTES.replace(b'"format":1', b'"format":5'), "it")
+    with pytest.raises(Unsupported, match="record format 6"):
+        Sublog.decode(SUBLOG_BYTES.replace(b'"format":1', b'"format":6'), "it")
 
 
 def test_sublog_of_a_batch_has_a_format_that_earlier_releases_refuse() -> None:

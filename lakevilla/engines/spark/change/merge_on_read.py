@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
@@ -19,7 +18,7 @@ from lakevilla.engines.spark.scan.pruning import refuse_chance_of
 from lakevilla.engines.spark.types import quoted
 from lakevilla.engines.spark.write import tasks
 from lakevilla.engines.spark.write.writer import Done, NewRows, new_rows, rows_of
-from lakevilla.files.bitmaps import Positions
+from lakevilla.files.bitmaps import Positions, joined
 from lakevilla.files.deleted_rows import DeletedRows, is_worth_keeping
 from lakevilla.files.parquet import FOOTER_BYTES, ParquetObject
 from lakevilla.model import DataFile, Deletes, WrittenFile
@@ -39,11 +38,16 @@ class MaskingChange(Change):
         refuse_chance_of(self.statement, condition, f"{view} AS {self.called}")
         extra = {names.kind: f"{kind}", names.file: names.file, names.row: names.row}
         matching = f"{view} AS {self.called} WHERE {condition}"
-        if kind == tasks.DELETED:
+        if kind == tasks.DELETED and self.target.feed is not None:
+            # The rows are needed whole. They are in the table already: no rule of it is asked again.
+            target = replace(self.target, checks={})
+            rows = new_rows(self.statement, target, self._as_they_are(), matching, extra, names=names)
+        elif kind == tasks.DELETED:
             listed = ", ".join(f"{sql} AS {name}" for name, sql in extra.items())
             rows = NewRows(self.statement.run(f"SELECT {listed} FROM {matching}"), (), names)
         else:
-            rows = self._updated(f"(SELECT * FROM {matching}) AS {self.called}", given, extra)
+            matching = f"(SELECT * FROM {matching}) AS {self.called}"
+            rows = self._updated(matching, given, {**extra, **self.before("TRUE")})
         if not files:
             return Changed()
         return self.settled(self.writer.write(self.target, rows, rows_of(files)), files)
@@ -62,7 +66,8 @@ class MaskingChange(Change):
                 gone.append((file, rows))
         left = [(f, rows) for f, rows in gone if len(rows) < (f.living_rows or len(rows) + 1)]
         copied = self._copied(left) if left else ()
-        return Changed(done.added + copied, done.counts, tuple(file for file, _ in gone), tuple(masked))
+        removed = tuple(file for file, _ in gone)
+        return Changed(done.added + copied, done.counts, removed, tuple(masked), done.feed)
 
     def _updated(self, matching: str, given: Mapping[str, exp.Expr], extra: Mapping[str, str]) -> NewRows:
         texts = {name: self.statement.text(node) for name, node in given.items()}
@@ -88,7 +93,7 @@ class MaskingChange(Change):
         files = [replace(file, deletes=_all_deleted(file, rows)) for file, rows in gone]
         view = self.statement.view(self.statement.reader.files(self.source, files, self.names))
         # They are in the table already: no rule of it is asked again.
-        target = replace(self.target, checks={})
+        target = replace(self.target, checks={}, feed=None)
         source = f"{view} AS {self.called}"
         rows = new_rows(self.statement, target, self._as_they_are(), source, names=self.names)
         return self.writer.write(target, rows, rows_of(files)).added
@@ -96,5 +101,5 @@ class MaskingChange(Change):
 
 def _all_deleted(file: DataFile, rows: Positions) -> Deletes:
     before = None if file.deletes is None else file.deletes.rows().to_numpy(zero_copy_only=False)
-    deleted = rows if before is None else np.union1d(before, rows)
+    deleted = rows if before is None else joined(before, rows)
     return Deletes(file.identity, len(deleted), lambda: pa.array(deleted, pa.int64()))

@@ -24,19 +24,22 @@ def relation(
     data: StructType,
     options: Mapping[str, str],
     size_bytes: int,
-    where: str | None,
+    living: tuple[str | None, str],
     columns: Sequence[str],
     mark: str | None = None,
 ) -> Any:
-    """A lazy DataFrame over the files that `answer` gives for the filters of whatever is done with it: those
-    of their rows that satisfy `where`, and of these the columns, which are expressions. The
-    mark finds the relation in the plan of whatever is done with it."""
+    """A lazy DataFrame over the files that `answer` gives for the filters of whatever is done with it: their
+    living rows, and of these the columns, which are expressions. `living` names the column of deleted rows
+    (see `deleted_bits.words`), if there is one, and that of a row's position. The mark finds the relation in
+    the plan of whatever is done with it."""
+    deleted, row = living
     asked = {
         "partition": partition.json(),
         "data": data.json(),
         "options": dict(options),
         "bytes": size_bytes,
-        "where": where,
+        "deleted": deleted,
+        "row": row,
         "columns": list(columns),
         "mark": mark,
     }

@@ -8,19 +8,18 @@ filters and column pruning pass.
 
 import base64
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import types as spark
 
 from lakevilla.engines.port import Source
 from lakevilla.engines.spark import types
 from lakevilla.engines.spark.names import Names, beside, metadata_beside, names_in
-from lakevilla.engines.spark.scan import file_index, foreign_files, path_relation
+from lakevilla.engines.spark.scan import deleted_bits, file_index, foreign_files, path_relation
 from lakevilla.engines.spark.scan.file_urls import Access, hadoop_path
 from lakevilla.engines.spark.scan.filters import predicate_of
 from lakevilla.engines.spark.scan.foreign_files import Numbered
@@ -34,8 +33,9 @@ from lakevilla.model import DataFile, Deletes
 from lakevilla.predicates import ANYTHING
 from lakevilla.store.port import Store
 
-_BITS = 7
-"""Deleted rows are bits, seven to a byte, so that every byte is a character that Spark's `ascii` reads."""
+_ROW = "_tmp_metadata_row_index"
+"""The column in which Spark's Parquet reader counts the rows of a file. `_metadata.row_index` is made of it,
+in a struct for each row."""
 
 _SMALLEST_BYTES = 64
 """Two magic numbers, the footer's length, and a footer with a schema take more."""
@@ -89,12 +89,20 @@ class Reader:
         return self._by_kind(source, list(enumerate(files)), names)
 
     def _refuse_ambiguous(self, source: Source) -> None:
-        """Names that differ in case alone are one name to Spark, unless its session tells them apart."""
+        """Names that differ in case alone are one name to Spark, unless its session tells them apart. And
+        its reader has one name of its own."""
         if types.is_ambiguous(source.schema) and self.session.conf.get(_CASE_SENSITIVE) != "true":
             raise Unsupported(
                 f"table {source.name!r} has columns whose names differ only in case: set "
                 f"{_CASE_SENSITIVE}=true in the Spark session, so that Spark distinguishes them",
                 table=source.name,
+            )
+        if any(physical_name(field) == _ROW for field in source.schema):
+            raise Unsupported(
+                f"table {source.name!r} has the column {_ROW!r}, in whose place Spark's reader of Parquet "
+                "counts rows; use engine='local'",
+                table=source.name,
+                column=_ROW,
             )
 
     def _divided(self, source: Source, files: Sequence[Numbered], names: Names | None) -> Any:
@@ -138,10 +146,13 @@ class Reader:
         deletes = source.has_deletes if files is None else any(file.deletes for _, file in files)
         if deletes:
             partition.append(spark.StructField(own_names.deleted, spark.BinaryType()))
+        side = driver_side(self.session) is not None
+        if side and (deletes or names is not None):
+            data.append(spark.StructField(_ROW, spark.LongType()))
         told = {physical_name(field): field for field in own}
-        listing = _Listing(
-            source, kind, files, tuple(field.name for field in partition), told, own_names, self.environment
-        )
+        columns = tuple(field.name for field in partition)
+        bits = deleted_bits.words if side else deleted_bits.characters
+        listing = _Listing(source, kind, files, columns, told, own_names, bits, self.environment)
         leaves = [leaf for field in source.schema for leaf in _leaves(field.type)]
         floats, moments = any(map(pa.types.is_floating, leaves)), any(map(pa.types.is_temporal, leaves))
         options = {
@@ -153,18 +164,20 @@ class Reader:
         }
         structs = spark.StructType(partition), spark.StructType(data)
         metadata = metadata_beside(field.name for struct in structs for field in struct.fields)
-        living = _living(own_names.deleted, f"{metadata}.row_index") if deletes else None
-        columns = [_column(field, field not in own) for field in source.schema]
+        row = _ROW if side else f"{metadata}.row_index"
+        selected = [_column(field, field not in own) for field in source.schema]
         if names is not None:
-            columns += [names.file, f"{metadata}.row_index AS {names.row}"]
-        if driver_side(self.session) is not None:
+            selected += [names.file, f"{row} AS {names.row}"]
+        deleted = own_names.deleted if deletes else None
+        if side:
             chosen = sum(file.size for _, file in files or ())
             size = source.about_bytes() // len(source.unstored()) if files is None else chosen
             return file_index.relation(
-                self.session, listing.answer, *structs, options, size, living, columns, mark
+                self.session, listing.answer, *structs, options, size, (deleted, row), selected, mark
             )
         frame = path_relation.relation(self.session, listing.files(ANYTHING), *structs, options, metadata)
-        return (frame.where(living) if living else frame).selectExpr(*columns)
+        living = frame if deleted is None else frame.where(deleted_bits.is_living(deleted, row))
+        return living.selectExpr(*selected)
 
 
 @dataclass(frozen=True)
@@ -178,6 +191,7 @@ class _Listing:
     columns: tuple[str, ...]
     told: Mapping[str, pa.Field]
     names: Names
+    bits: Callable[[Deletes | None], str | None]
     environment: Environment
 
     def answer(self, filters: str) -> str:
@@ -200,7 +214,7 @@ class _Listing:
             if column in self.told:
                 values.append(_text(file.partition, self.told[column]))
             else:
-                values.append(str(number) if column == self.names.file else _deleted(file.deletes))
+                values.append(str(number) if column == self.names.file else self.bits(file.deletes))
         return {"path": hadoop_path(store, key), "size": _size(file, store, key), "values": values}
 
 
@@ -213,12 +227,6 @@ def _size(file: DataFile, store: Store, key: str) -> int:
         return file.size
     found = store.head(key)
     return file.size if found is None else found.size
-
-
-def _living(deleted: str, row: str) -> str:
-    """The condition for rows that are not among the deleted."""
-    byte = f"ascii(CAST(substring({deleted}, CAST({row} DIV {_BITS} AS INT) + 1, 1) AS STRING))"
-    return f"{deleted} IS NULL OR ({byte} & shiftleft(1, CAST({row} % {_BITS} AS INT))) = 0"
 
 
 def _column(field: pa.Field, is_stored: bool) -> str:
@@ -243,19 +251,6 @@ def _text(values: Mapping[str, Any], field: pa.Field) -> str | None:
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     return partition_text(value, field.type)
-
-
-def _deleted(deletes: Deletes | None) -> str | None:
-    """The deleted rows of a file as bits, in base 64."""
-    if deletes is None or deletes.count == 0:
-        return None
-    rows = deletes.rows().to_numpy(zero_copy_only=False)
-    if not len(rows):
-        return None
-    bits = np.zeros((int(rows[-1]) // _BITS + 1) * _BITS, dtype=np.uint8)
-    bits[rows] = 1
-    weights = np.left_shift(np.uint8(1), np.arange(_BITS, dtype=np.uint8))
-    return base64.b64encode((bits.reshape(-1, _BITS) * weights).sum(axis=1).astype(np.uint8)).decode()
 
 
 def _leaves(data_type: pa.DataType) -> Iterator[pa.DataType]:

@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.function.Function;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.ExpressionUtils$;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.LocalTableScanExec;
@@ -35,7 +36,8 @@ public class DriverSide {
   /**
    * A DataFrame over the files that the lister gives, see SnapshotIndex.
    *
-   * Asked: {"partition", "data", "options", "bytes", "where", "columns", "mark"}, see fileindex.py.
+   * Asked: {"partition", "data", "options", "bytes", "deleted", "row", "columns", "mark"}, see file_index.py. Where
+   * "deleted" names a column, rows whose bit in it is set are left out; "row" names the column of a row's position.
    */
   public Dataset frame(SparkSession session, Function lister, String asked) throws IOException {
     JsonNode wanted = JSON.readTree(asked);
@@ -47,9 +49,10 @@ public class DriverSide {
     HadoopFsRelation relation = new HadoopFsRelation(index, partition, data, Option.empty(), new ParquetFileFormat(),
         scala.collection.immutable.Map$.MODULE$.from(CollectionConverters.asScala(options)), session);
     Dataset frame = session.baseRelationToDataFrame(relation);
-    String where = text(wanted, "where");
-    if (where != null) {
-      frame = frame.where(where);
+    String deleted = text(wanted, "deleted");
+    if (deleted != null) {
+      frame = frame.where(ExpressionUtils$.MODULE$.column(
+          LivingRows.condition(frame.queryExecution().analyzed(), deleted, text(wanted, "row"))));
     }
     return frame.selectExpr((String[]) JSON.convertValue(wanted.get("columns"), String[].class));
   }

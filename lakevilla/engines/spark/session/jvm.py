@@ -44,7 +44,7 @@ def driver_side(session: Any) -> Any:
 
 def _compile(gateway: Any) -> Any:
     _start_callbacks(gateway)
-    return compiled(gateway, "SnapshotIndex", "DriverSide")
+    return compiled(gateway, "SnapshotIndex", "LivingRows", "DriverSide")
 
 
 def compiled(gateway: Any, *names: str) -> Any:

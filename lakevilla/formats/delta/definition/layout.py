@@ -18,7 +18,7 @@ from lakevilla.formats.delta.files.bounds import Leaf
 from lakevilla.formats.delta.log.actions import Metadata, Protocol
 from lakevilla.formats.lazy import lazy_property
 from lakevilla.formats.properties import CONSTRAINT
-from lakevilla.predicates import And, Column, Compare, IsNotNull, IsNull, Or, Predicate
+from lakevilla.predicates import Column
 
 
 @dataclass(frozen=True)
@@ -85,16 +85,6 @@ class Layout:
         # Bounds of a collated string follow the collation; those of a double that was a float are off.
         once_float = pa.types.is_float64(field.type) and "delta.typeChanges" in notes
         return Leaf(tuple(path), field.type, ordered="__COLLATIONS" not in notes and not once_float)
-
-
-def columns_of(predicate: Predicate) -> set[Column]:
-    """All columns that a predicate names."""
-    match predicate:
-        case And(parts) | Or(parts):
-            return set().union(*(columns_of(part) for part in parts))
-        case Compare(column, _, _) | IsNull(column) | IsNotNull(column):
-            return {column}
-    return set()
 
 
 def _fields(fields: list[pa.Field], above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], pa.Field]]:

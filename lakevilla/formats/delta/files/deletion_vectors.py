@@ -100,6 +100,16 @@ def store_vectors(bitmaps: Sequence[Positions], folder: str, digits: str) -> Sto
     return StoredVectors(tuple(vectors), file)
 
 
+def inline_vectors(bitmaps: Sequence[Positions]) -> StoredVectors:
+    """The same all in the log, for actions that are never published."""
+    found = []
+    for rows in bitmaps:
+        data = encode_bitmap(rows)
+        text = {"storageType": "i", "pathOrInlineDv": encode_z85(data)}
+        found.append({**text, "sizeInBytes": len(data), "cardinality": len(rows)})
+    return StoredVectors(tuple(found), None)
+
+
 def encode_z85(data: bytes) -> str:
     """Bytes as Z85, filled up with zeros to whole groups of four."""
     words = np.frombuffer(data + b"\0" * (-len(data) % 4), ">u4").astype(np.int64)

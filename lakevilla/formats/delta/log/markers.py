@@ -17,8 +17,8 @@ from lakevilla.formats.delta.log.encode import attempt_of, encode_entry, is_pend
 from lakevilla.formats.delta.log.entry import commit_of, parse_entry
 from lakevilla.formats.delta.log.listing import list_log
 from lakevilla.formats.delta.log.load import read_entry
-from lakevilla.formats.delta.log.next_version import actions_of, context_of
 from lakevilla.formats.delta.log.paths import entry_key
+from lakevilla.formats.delta.log.publish import prepare
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.port import Displaced, Published
 from lakevilla.model import Author, Change
@@ -55,7 +55,7 @@ def fill(
     """Replace the marker with this tag, entry `base.version + 1`, by the change."""
     base.refuse_writes()
     version = base.version + 1
-    actions = actions_of(change, author, context_of(base), environment.now_ms())
+    actions = prepare(store, base, change, author, environment.now_ms())
     # Last, so that the time between the read and the replace is short.
     covered = _covered(store, environment, version)
     if covered is not None:

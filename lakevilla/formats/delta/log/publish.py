@@ -24,6 +24,7 @@ from lakevilla.formats.delta.log.listing import list_log, log_files
 from lakevilla.formats.delta.log.load import read_entry
 from lakevilla.formats.delta.log.next_version import actions_of, context_of
 from lakevilla.formats.delta.log.paths import entry_key, parse_log_key
+from lakevilla.formats.delta.row_changes import onto
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.port import Published, Taken
 from lakevilla.model import Author, Change, Footprint, Notice
@@ -36,7 +37,7 @@ def publish(
     """Create version `base.version + 1` of the table at the store's root."""
     base.refuse_writes()
     version = base.version + 1
-    actions = actions_of(change, author, context_of(base), environment.now_ms())
+    actions = prepare(store, base, change, author, environment.now_ms())
     try:
         in_the_way = _create(store, version, encode_entry(actions), author.txn)
     except Damaged as error:
@@ -52,6 +53,14 @@ def publish(
         return Taken(footprint, base.advance([in_the_way]))
     except (Unsupported, Corrupt) as error:
         return Taken(footprint, error)
+
+
+def prepare(store: Store, base: DeltaSnapshot, change: Change, author: Author, now_ms: int) -> list[Action]:
+    """The actions of the version after `base`, with what they name uploaded."""
+    rebased = onto(base, change, author)
+    if rebased.upload is not None:
+        store.put(*rebased.upload)
+    return actions_of(rebased.change, author, context_of(base), now_ms)
 
 
 def encode_first(change: Change, author: Author) -> bytes:

@@ -26,11 +26,12 @@ _RESERVED = frozenset(
 _MODES = frozenset({"write.update.mode", "write.delete.mode", "write.merge.mode"})
 _WAYS = ("copy-on-write", "merge-on-read")
 _METADATA_PATH = "write.metadata.path"
+_METADATA_CODEC = "write.metadata.compression-codec"
 
 
 def check_properties(properties: Mapping[str, str]) -> None:
     """InvalidInput for what a user may not set so. What Iceberg does not know belongs to the user."""
-    for name in properties:
+    for name, value in properties.items():
         if name.startswith(CONSTRAINT):
             raise no_constraints(name.removeprefix(CONSTRAINT))
         if name.lower().startswith("delta."):
@@ -46,6 +47,12 @@ def check_properties(properties: Mapping[str, str]) -> None:
         if name in _MODES and properties[name].lower() not in _WAYS:
             raise InvalidInput(
                 f"invalid value {properties[name]!r} of {name!r}; available: 'copy-on-write', 'merge-on-read'"
+            )
+        if name == _METADATA_CODEC and value.lower() != "none":
+            # Another client would follow it, and we would make the same version under the name as before.
+            raise InvalidInput(
+                f"cannot set {name!r} to {value!r}: the codec is part of the names of metadata files, and "
+                "LakeVilla keeps the one that the table has. Leave it out"
             )
     check_own(properties)
     try:

@@ -14,8 +14,14 @@ from functools import partial
 from itertools import pairwise
 
 from lakevilla.environment import Environment
-from lakevilla.errors import CommitUnknown, Corrupt, Unavailable, Unsupported
-from lakevilla.formats.iceberg.log.catalogs import Applied, Cataloged, Refused
+from lakevilla.errors import CommitUnknown, Corrupt, InvalidInput, Unavailable, Unsupported
+from lakevilla.formats.iceberg.log.catalogs import (
+    Applied,
+    Cataloged,
+    NoAnswer,
+    Refused,
+    Unanswered,
+)
 from lakevilla.formats.iceberg.log.updates import lets_pass, requirements_of, updates_of
 from lakevilla.formats.iceberg.log.versions import Keeper, Made, Version
 from lakevilla.formats.iceberg.metadata.document import Raw, parse, table_id
@@ -100,25 +106,38 @@ class CatalogLog:
 
     def create(self, base: Version, raw: Raw, txn: str) -> Made | Version:
         """A commit that went unanswered is looked for, and sent again while it may still come: of two copies
-        the catalog takes one, because each needs the snapshot of `main` that the other replaces."""
+        the catalog takes one, because each needs the snapshot of `main` that the other replaces. What it
+        answers to a later copy says nothing about an earlier one that may still come. A refusal while
+        nothing has changed is that of a lock or of a race that another client lost too: it passes."""
         requirements = requirements_of(base.raw, exact=self._table.judges_here)
-        updates, reason = updates_of(base.raw, raw), ""
+        updates, reason, doubtful = updates_of(base.raw, raw), "", False
         for tries in range(_TRIES):
-            answer = self._table.commit(requirements, updates)
+            try:
+                answer = self._table.commit(requirements, updates)
+            except (InvalidInput, Unavailable) as error:
+                if not doubtful:
+                    raise
+                raise self._unknown(txn, f"{reason}; {error}") from error
             if isinstance(answer, Applied):
                 return self._made(base, answer, txn)
             reason = answer.reason
-            later = self._later(base, txn, reason)
+            doubtful = doubtful or isinstance(answer, Unanswered)
+            later = self._later(base, txn, reason) if doubtful else self.follow(base)
             for before, after in pairwise((base, *later)):
                 if after.raw.get("current-snapshot-id") == raw["current-snapshot-id"]:
                     return Made(replace(after, published=True), before)
-            if later and (isinstance(answer, Refused) or not self._passes(base, later[-1])):
+            if later and not (doubtful and self._passes(base, later[-1])):
                 return later[0]
-            if isinstance(answer, Refused):
+            if isinstance(answer, Refused) and answer.final and not doubtful:
                 raise CatalogRefusal(f"the catalog refuses to change {self._table}: {reason}")
-            logger.warning("a commit of %s went unanswered: %s", self._table, reason)
+            logger.warning("a commit of %s was not made: %s", self._table, reason)
             self._environment.sleep(_PAUSE_SECONDS * 2**tries)
-        raise self._unknown(txn, reason)
+        if doubtful:
+            raise self._unknown(txn, reason)
+        raise Unavailable(
+            f"the catalog refuses to change {self._table} at the moment, although no other client has "
+            f"changed it: {reason}. Nothing was changed; run it again"
+        )
 
     def retract(self, number: int, put: str | None, orphaned: bool, displaced: bool) -> bool:  # noqa: ARG002
         """The catalog compares: no number is used twice."""
@@ -218,6 +237,16 @@ class CatalogLog:
         return found
 
     def _current(self) -> str | None:
+        """A question that was not answered is asked again: it changes nothing."""
+        for tries in range(_TRIES - 1):
+            try:
+                return self._key_of_current()
+            except NoAnswer as error:
+                logger.warning("a question went unanswered: %s", error)
+            self._environment.sleep(_PAUSE_SECONDS * 2**tries)
+        return self._key_of_current()
+
+    def _key_of_current(self) -> str | None:
         current = self._table.current()
         return None if current is None else self._key(current.metadata)
 

@@ -5,8 +5,9 @@ else that goes wrong there is one of our errors.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from threading import Lock
 from typing import Any, cast
 
@@ -30,6 +31,9 @@ from lakevilla.formats.catalogs import NotConfigured
 from lakevilla.formats.iceberg.metadata.paths import url_of
 from lakevilla.store.locations import real_location
 
+ANSWER_SECONDS = 60.0
+"""A request that a REST catalog has not answered for so long counts as unanswered."""
+
 _NOT_THERE = (NoSuchTableError, NoSuchNamespaceError, NoSuchIdentifierError)
 _NO_RIGHTS = (UnauthorizedError, ForbiddenError, OAuthError)
 
@@ -51,9 +55,11 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The catalog did nothing, and will not any more."""
+    """The catalog did nothing with this copy of the commit. `final` says that it will refuse every other one
+    too: a conflict may be that of a lock, or of another request that is still running."""
 
     reason: str
+    final: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +67,10 @@ class Unanswered:
     """The catalog did not say: it may have made the version, or may yet make it."""
 
     reason: str
+
+
+class NoAnswer(Unavailable):
+    """The catalog did not answer a question. It can be asked again."""
 
 
 class Cataloged:
@@ -88,9 +98,9 @@ class Cataloged:
     def current(self) -> Current | None:
         """The table as it is now; None if the catalog has none of this name.
 
-        NotConfigured where that proves nothing, because this may be another catalog than the lake's: it has
-        another table of this name, or it has not shown any table of the lake yet. SQLite, for example,
-        creates an empty one where the file of a URI does not exist.
+        NoAnswer if the catalog did not say. NotConfigured where that proves nothing, because this may be
+        another catalog than the lake's: it has another table of this name, or it has not shown any table of
+        the lake yet. SQLite, for example, creates an empty one where the file of a URI does not exist.
         """
         try:
             loaded = self._catalog.load_table(self._name)
@@ -101,8 +111,10 @@ class Cataloged:
             raise self._unproven(
                 f"there is no table {self._name!r} in catalog {self._catalog_name!r}"
             ) from error
-        except Exception as error:
+        except _NO_RIGHTS as error:
             raise Unavailable(f"{self} cannot be read: {_reason(error)}") from error
+        except Exception as error:
+            raise NoAnswer(f"{self} cannot be read: {_reason(error)}") from error
         # Optional in PyIceberg's answer: a catalog may not reveal it.
         metadata: Any = loaded.metadata_location
         if not metadata:
@@ -130,8 +142,10 @@ class Cataloged:
             raise InvalidInput(f"{self} does not exist any more")
         try:
             done = self._catalog.commit_table(cast(Table, self._loaded), requirements, updates)
-        except (CommitFailedException, BadRequestError, NotImplementedError) as error:
-            return Refused(_reason(error))
+        except CommitFailedException as error:
+            return Refused(_reason(error), final=False)
+        except (BadRequestError, NotImplementedError) as error:
+            return Refused(_reason(error), final=True)
         except _NOT_THERE as error:
             raise InvalidInput(f"{self} does not exist any more: {_reason(error)}") from error
         except _NO_RIGHTS as error:
@@ -164,9 +178,22 @@ class Catalogs:
 
 def _open(name: str, options: Mapping[str, str]) -> Catalog:
     try:
-        return load_catalog(name, **options)
+        catalog = load_catalog(name, **options)
     except Exception as error:
         raise _not_opened(name, error) from error
+    _wait_no_longer(catalog)
+    return catalog
+
+
+def _wait_no_longer(catalog: Catalog) -> None:
+    """PyIceberg waits for a REST catalog for ever. Its sessions have adapters, which take a timeout."""
+    session: Any = getattr(catalog, "_session", None)
+    for adapter in getattr(session, "adapters", {}).values():
+        vars(adapter)["send"] = partial(_send, adapter.send)
+
+
+def _send(send: Callable[..., Any], request: object, **given: Any) -> Any:
+    return send(request, **{**given, "timeout": given.get("timeout") or ANSWER_SECONDS})
 
 
 def _not_opened(name: str, error: Exception) -> LakeVillaError:

@@ -6,22 +6,26 @@ both, and does not count as a difference. Where deletes changed, files whose del
 again.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from lakevilla.formats import authorship
+from lakevilla.formats.authorship import keeps_rows
 from lakevilla.formats.iceberg.changes import entries_of, preview
-from lakevilla.formats.iceberg.definition.layout import Layout, same_shape
+from lakevilla.formats.iceberg.definition.layout import same_shape
 from lakevilla.formats.iceberg.definition.properties import shown
+from lakevilla.formats.iceberg.deletes.scope import only_data_file
 from lakevilla.formats.iceberg.log.updates import lets_pass
 from lakevilla.formats.iceberg.log.versions import Keeper
 from lakevilla.formats.iceberg.manifests.cache import Manifest, unwritten
 from lakevilla.formats.iceberg.manifests.entries import Entry
 from lakevilla.formats.iceberg.manifests.file_pruning import matching
 from lakevilla.formats.iceberg.metadata.document import Raw, format_version, properties
+from lakevilla.formats.iceberg.metadata.paths import without_scheme
+from lakevilla.formats.iceberg.metadata.summaries import REPLACE
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
-from lakevilla.model import Change, Footprint
+from lakevilla.model import Change, DataFile, Footprint
 from lakevilla.predicates import Predicate
 
 
@@ -29,14 +33,18 @@ from lakevilla.predicates import Predicate
 class AddedFiles:
     """The files that a version added, by identity."""
 
-    files: dict[str, Entry]
-    layout: Layout
+    files_by_identity: dict[str, Entry]
+
+    snapshot: IcebergSnapshot
+
+    def files(self, predicate: Predicate) -> Sequence[DataFile]:
+        return [self.snapshot.data_file(self.files_by_identity[found]) for found in self.matching(predicate)]
 
     def matching(self, predicate: Predicate) -> Sequence[str]:
-        identities = {entry.path: identity for identity, entry in self.files.items()}
+        identities = {entry.path: identity for identity, entry in self.files_by_identity.items()}
         found: list[str] = []
-        for manifest in unwritten(self.files.values()):
-            flags = matching(manifest, predicate, self.layout)
+        for manifest in unwritten(self.files_by_identity.values()):
+            flags = matching(manifest, predicate, self.snapshot.layout)
             entries = zip(manifest.entries or (), flags, strict=True)
             found += [identities[entry.path] for entry, chosen in entries if chosen]
         return found
@@ -45,15 +53,22 @@ class AddedFiles:
 def footprint_of(before: IcebergSnapshot, after: IcebergSnapshot) -> Footprint:
     """What `after` did, which is the published version that follows `before`."""
     removed, added = changed_files(before, after)
-    found = _footprint(before, after, removed, added)
+    found = replace(_footprint(before, after, removed, added), keeps_rows=_keeps_rows(before, after))
     return replace(found, metadata_changed=False) if _is_passed_over(before, after) else found
+
+
+def _keeps_rows(before: IcebergSnapshot, after: IcebergSnapshot) -> bool:
+    """Whether all snapshots that a version adds rewrite files, as they say."""
+    summaries = _new_summaries(before, after)
+    return bool(summaries) and all(summary.get("operation") == REPLACE for summary in summaries)
 
 
 def footprint_of_change(before: IcebergSnapshot, change: Change) -> Footprint:
     """What a change would do that is not published."""
     after = preview(before, change)
     added = {after.unpublished(entry).identity: entry for entry in entries_of(after, change)}
-    return _footprint(before, after, [file.identity for file in change.removed], added)
+    found = _footprint(before, after, [file.identity for file in change.removed], added)
+    return replace(found, keeps_rows=keeps_rows(change))
 
 
 def _footprint(
@@ -67,7 +82,7 @@ def _footprint(
         attempt=authorship.attempt_of(info),
         summary=_in_words(before, after),
         removed=frozenset(removed),
-        added=AddedFiles(added, after.layout),
+        added=AddedFiles(added, after),
         metadata_changed=not before.at.is_made or _redefined(before.raw, after.raw),
         protocol_changed=format_version(before.raw) != format_version(after.raw),
         dropped=notice is not None and notice.dropped,
@@ -84,17 +99,46 @@ def changed_files(
     new = {manifest.path: manifest for manifest in after.manifests if not manifest.is_empty}
     went = [manifest for path, manifest in old.items() if path not in new]
     came = [manifest for path, manifest in new.items() if path not in old]
-    if not all(manifest.is_data for manifest in (*went, *came)):
-        went, came = list(old.values()), list(new.values())
     before.reader.load(went)
     after.reader.load(came)
-    gone, there = _identities(before, went), _identities(after, came)
+    shadowed = _shadowed(went, came)
+    gone = _identities(before, _concerned(before, went, old.values(), shadowed))
+    there = _identities(after, _concerned(after, came, new.values(), shadowed))
     removed = {identity: entry for identity, entry in gone.items() if identity not in there}
     return removed, {identity: entry for identity, entry in there.items() if identity not in gone}
 
 
-def _identities(snapshot: IcebergSnapshot, manifests: Iterable[Manifest]) -> dict[str, Entry]:
-    entries = [entry for manifest in manifests if manifest.is_data for entry in manifest.entries or ()]
+def _shadowed(went: Iterable[Manifest], came: Iterable[Manifest]) -> set[str] | None:
+    """The data files whose own deletes changed, by their paths without scheme; None where deletes changed
+    that may concern any file."""
+    old, new = (
+        {entry.name: entry for manifest in side if not manifest.is_data for entry in manifest.entries or ()}
+        for side in (went, came)
+    )
+    changed = [entry for name, entry in (*old.items(), *new.items()) if name not in old or name not in new]
+    paths = {only_data_file(entry) for entry in changed}
+    return None if None in paths else {path for path in paths if path is not None}
+
+
+def _concerned(
+    snapshot: IcebergSnapshot,
+    exchanged: Iterable[Manifest],
+    living: Iterable[Manifest],
+    shadowed: set[str] | None,
+) -> Iterator[Entry]:
+    """The data files of a version that may be others, or have other deletes, than in the other
+    version."""
+    data = [manifest for manifest in living if manifest.is_data]
+    if shadowed is None or shadowed:
+        snapshot.reader.load(data)
+    fresh = {manifest.path for manifest in exchanged}
+    for manifest in data:
+        for entry in manifest.entries or ():
+            if manifest.path in fresh or shadowed is None or without_scheme(entry.path) in shadowed:
+                yield entry
+
+
+def _identities(snapshot: IcebergSnapshot, entries: Iterable[Entry]) -> dict[str, Entry]:
     return {snapshot.data_file(entry).identity: entry for entry in entries}
 
 

@@ -4,9 +4,11 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
+from lakevilla.engines.local import copy_on_write
 from lakevilla.engines.local.engine import LocalEngine
 from lakevilla.errors import InvalidInput
 from lakevilla.model import Counts
@@ -42,6 +44,60 @@ def test_update_of_one_row_rewrites_its_file_alone() -> None:
     assert len(before & set(table.files)) == 2
     assert table.asked == [Compare(("id",), "=", 3)]
     assert balances(db) == {1: 10, 2: 20, 3: 25, 4: 40, 5: None}
+
+
+STRUCT = pa.struct([("a", pa.int64()), ("l", pa.list_(pa.string()))])
+
+
+@pytest.mark.parametrize("where", ["id % 3 = 1", "id >= 0", "id IN (0, 4, 99)"])
+def test_update_keeps_rows_in_place_and_gives_each_its_own_value(where: str) -> None:
+    def row(number: int) -> dict[str, Any]:
+        nested = None if number % 5 == 4 else {"a": number, "l": [f"x{number}", None]}
+        return {"id": number, "s": f"s{number}" if number % 4 else None, "n": nested, "other": number / 8}
+
+    table = Table("t", schema(id=pa.int64(), s=pa.string(), n=STRUCT, other=pa.float64()))
+    table.add([row(number) for number in range(10)]).add([row(number) for number in range(10, 30)])
+    table.add([row(99)])
+    db = Database(table)
+    hit = {"id % 3 = 1": lambda i: i % 3 == 1, "id >= 0": lambda _: True}.get(where, {0, 4, 99}.__contains__)
+    # The value comes of a join, whose rows may come in any order.
+    value = "(SELECT max(concat('new', u.id)) FROM t AS u WHERE u.id = t.id)"
+    done = db.run(f"UPDATE t SET s = {value}, n = struct(-id AS a, array(s) AS l) WHERE {where}")
+    expected = [row(number) for number in (*range(30), 99)]
+    for one in expected:
+        if hit(one["id"]):
+            one["n"] = {"a": -one["id"], "l": [one["s"]]}
+            one["s"] = f"new{one['id']}"
+    assert done.counts.updated == sum(hit(one["id"]) for one in expected)
+    found = {one[0]: one[1:] for one in db.rows("SELECT id, s, n.a, n.l, other FROM t")}
+    for one in expected:
+        nested = one["n"] or {"a": None, "l": None}
+        assert found.pop(one["id"]) == (one["s"], nested["a"], nested["l"], one["other"])
+    assert not found
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.int64(), pa.string(), pa.list_(pa.int64()), pa.struct([("a", pa.int64())])], ids=str
+)
+def test_new_values_go_to_their_rows_whatever_the_pieces_of_a_column(kind: pa.DataType) -> None:
+    def values(numbers: list[int]) -> list[Any]:
+        if pa.types.is_struct(kind):
+            return [{"a": number} for number in numbers]
+        if pa.types.is_list(kind):
+            return [[number, None] for number in numbers]
+        return [str(number) if pa.types.is_string(kind) else number for number in numbers]
+
+    old = pa.chunked_array([pa.array(values(part), kind) for part in ([0, 1, 2], [], [3, 4], [5, 6], [7])])
+    flags = np.array([False, True, False, True, True, False, False, True])
+    new = pa.chunked_array([pa.array(values(part), kind) for part in ([10, 13], [14, 17])])
+    found = copy_on_write._replaced(old, flags, new)
+    assert found.to_pylist() == values([0, 10, 2, 13, 14, 5, 6, 17])
+
+
+def test_delete_leaves_the_other_rows_of_files_with_deleted_ones_as_they_are() -> None:
+    db = Database(accounts())
+    assert db.run("DELETE FROM accounts WHERE balance > 15 AND owner IS NOT NULL").counts.deleted == 2
+    assert balances(db) == {1: 10, 4: 40, 5: None}
 
 
 def test_update_without_a_match_writes_nothing() -> None:

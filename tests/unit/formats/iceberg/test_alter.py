@@ -211,9 +211,9 @@ def test_who_committed_last_is_not_copied() -> None:
 @pytest.mark.parametrize(
     ("before", "wanted", "error"),
     [
-        ({}, {"format-version": "1"}, Unsupported),
-        ({}, {"format-version": "3"}, Unsupported),
-        ({"format-version": "1"}, {"format-version": "2"}, Unsupported),
+        ({}, {"format-version": "1"}, InvalidInput),
+        ({}, {"format-version": "4"}, Unsupported),
+        ({}, {"format-version": "two"}, Unsupported),
         ({}, {"delta.appendOnly": "true"}, InvalidInput),
         ({}, {"lakevilla.commit": "{}"}, InvalidInput),
         ({}, {"current-schema": "{}"}, InvalidInput),
@@ -222,6 +222,7 @@ def test_who_committed_last_is_not_copied() -> None:
         ({"lakevilla.markers": "log"}, {"lakevilla.exclusive": "true"}, Unsupported),
         ({}, {"lakevilla.exclusive": "yes"}, InvalidInput),
         ({}, {"write.metadata.delete-after-commit.enabled": "true"}, Unsupported),
+        ({}, {"write.metadata.compression-codec": "gzip"}, InvalidInput),
     ],
 )
 def test_property_that_the_table_cannot_have_is_refused(

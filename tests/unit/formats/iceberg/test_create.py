@@ -102,7 +102,7 @@ def test_one_column_may_be_partitioned_by_in_two_ways() -> None:
 @pytest.mark.parametrize(
     ("properties", "error"),
     [
-        ({"format-version": "3"}, Unsupported),
+        ({"format-version": "4"}, Unsupported),
         ({"format-version": "two"}, InvalidInput),
         ({"delta.constraints.c": "id > 0"}, InvalidInput),
         ({"delta.appendOnly": "true"}, InvalidInput),
@@ -111,6 +111,7 @@ def test_one_column_may_be_partitioned_by_in_two_ways() -> None:
         ({"lakevilla.markers": "up"}, InvalidInput),
         ({"lakevilla.markers": "log", "lakevilla.exclusive": "true"}, Unsupported),
         ({"write.metadata.path": "s3://b/m"}, InvalidInput),
+        ({"write.metadata.compression-codec": "gzip"}, InvalidInput),
         ({"write.metadata.delete-after-commit.enabled": "true"}, Unsupported),
         ({"schema.name-mapping.default": "{"}, InvalidInput),
     ],

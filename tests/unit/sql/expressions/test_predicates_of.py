@@ -187,7 +187,7 @@ def truth(text: str, row: dict[str, Any]) -> bool | None:
 
 def _evaluate(text: str, rows: pa.Table, source: Source) -> pa.Table:
     from lakevilla.engines.local.arrow import inward
-    from lakevilla.engines.local.copy_on_write import rows_of
+    from lakevilla.engines.local.change import rows_of
     from lakevilla.engines.local.translation.expressions import Expressions
     from lakevilla.engines.local.translation.queries.queries import Queries
     from lakevilla.engines.local.translation.queries.scope import Relation, Scope
