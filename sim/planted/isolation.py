@@ -121,6 +121,23 @@ def log_that_a_rival_made_first_is_set_back(self: PinnedInstant, names: Sequence
             self._head = head
 
 
+@_bug(f"{_CUT}.PinnedInstant._beyond")
+def later_tables_are_read_as_pinned(self: PinnedInstant, names: Sequence[str]) -> list[Pinned]:  # noqa: ARG001
+    """A table that comes second is not asked for what writers without slots have committed."""
+    return []
+
+
+@_bug(f"{_CUT}.PinnedInstant._add")
+def later_version_is_adopted_and_not_read(
+    self: PinnedInstant, tables: Sequence[Pinned], touched: Sequence[Pinned]
+) -> None:
+    """It becomes part of the instant of others: this one keeps its own, though nothing has moved."""
+    head, read, read_at, included = self._head, self._read, self._read_at, set(self._included)
+    _add(self, tables, touched)
+    if head is not None and all(pinned.ref.location in head.versions for pinned in tables):
+        self._head, self._read, self._read_at, self._included = head, read, read_at, included
+
+
 # Validation.
 
 

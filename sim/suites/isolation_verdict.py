@@ -2,8 +2,9 @@
 
 - Every committed transaction of any kind, and every look of a transaction with I, also of one that failed or
   only reads, are in one serial order together; with snapshot isolation but for write skew.
-- Real time counts among all whom the global log orders. An outside writer comes before a transaction with I
-  only if that names its table in its first statement: other tables are read at the pinned instant.
+- Real time counts among all whom the global log orders. A writer without slots comes before a transaction
+  with I on every table of which that has seen everything (`up_to_date`). Without what those with I have read,
+  real time orders all.
 - Who has I saw one instant of the global log; others saw each table at one version.
 - Acknowledged is present at the end, failed is absent; the sum of the bank never changes.
 """
@@ -11,7 +12,8 @@
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from sim.actors import isolated_table_changes, table_changes
@@ -20,7 +22,16 @@ from sim.checkers.atomicity import Standing, standing
 from sim.checkers.history import History, Operation
 from sim.checkers.isolation.cycles import Append, Read, Txn, find_anomalies
 from sim.checkers.isolation.instants import Instants, check_instant, check_tables, read_instants
-from sim.checkers.isolation.looks import Deed, Look, as_txn, inserted_keys, is_ordered, items, reads_of
+from sim.checkers.isolation.looks import (
+    Deed,
+    Look,
+    as_txn,
+    inserted_keys,
+    is_ordered,
+    items,
+    reads_of,
+    up_to_date,
+)
 from sim.checkers.isolation.serial import find_serial_order
 from sim.checkers.lake.published import SLOT
 from sim.checkers.relays import judge_relays
@@ -78,7 +89,7 @@ def judge(bucket: Bucket, history: History, final: Final) -> list[str]:
     violations += table_changes.judge(history, final.lists, final.tags, torn)
     violations += isolated_table_changes.judge(history, deeds, final.lists, torn)
     violations += _judge_persistence(bucket)
-    return violations + _judge_order(deeds, stands, final, torn)
+    return violations + _judge_order(deeds, stands, final, torn, instants)
 
 
 def _appends_of(op: Operation) -> list[Append]:
@@ -131,7 +142,11 @@ def _judge_persistence(bucket: Bucket) -> list[str]:
 
 
 def _judge_order(
-    deeds: Sequence[tuple[Operation, Deed]], stands: Mapping[int, Standing], final: Final, torn: Torn
+    deeds: Sequence[tuple[Operation, Deed]],
+    stands: Mapping[int, Standing],
+    final: Final,
+    torn: Torn,
+    instants: Instants,
 ) -> list[str]:
     keys = inserted_keys(deed for _, deed in deeds)
     for look in final.looks.values():
@@ -148,7 +163,7 @@ def _judge_order(
             continue
         if txn.steps:
             # A transaction that saw nothing may have ended before it had an instant.
-            known[txn.id] = deed
+            known[txn.id] = _with_order(op, deed, stand, instants)
             txns.append(txn)
         if not stand.committed and deed.appends:
             txns.append(Txn(len(txns), tuple(deed.appends), "failed"))
@@ -161,10 +176,28 @@ def _judge_order(
 
     snapshot = {number for number, deed in known.items() if deed.snapshot}
     found = find_anomalies(txns, precedes=precedes, snapshot=snapshot)
+    if not found:
+        # Only what one with I has read may be older than a writer that ended before.
+        unread = {number for number, deed in known.items() if deed.isolated}
+        found = find_anomalies([_without_reads(txn) if txn.id in unread else txn for txn in txns])
     violations = [f"{a.kind}: {a.detail} of {_named(a.detail, txns)}" for a in found]
     if len(txns) <= SMALL and not snapshot and find_serial_order(txns, precedes=precedes) is None:
         violations.append(f"no serial order explains {txns}")
     return violations
+
+
+def _with_order(op: Operation, deed: Deed, stand: Standing, instants: Instants) -> Deed:
+    """The deed with the tables of which it has seen everything. Of one that was resumed, or that looks at
+    tables which others make and drop, no more is known than the tables of its first statement."""
+    if not deed.isolated:
+        return deed
+    is_known = not deed.tags and op.begun is None and op.action != "making"
+    quiet = partial(instants.is_quiet, op=op) if is_known else lambda _: False
+    return replace(deed, first=up_to_date(deed, stand.committed, quiet))
+
+
+def _without_reads(txn: Txn) -> Txn:
+    return replace(txn, steps=tuple(step for step in txn.steps if isinstance(step, Append)))
 
 
 def _named(detail: str, txns: Sequence[Txn]) -> str:

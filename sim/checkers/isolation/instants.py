@@ -32,6 +32,10 @@ class Instants:
         first = max(bisect_right(self.times, op.invoked) - 1, 0)
         return range(first, bisect_right(self.times, op.completed))
 
+    def is_quiet(self, table: str, op: Operation) -> bool:
+        """Whether no version of the table was published while the operation ran."""
+        return not any(op.looks_from <= version.at <= op.completed for version in self.tables[table])
+
     def before(self, seq: int) -> range:
         """The instant right before an entry."""
         at = self.seqs.index(seq - 1) if seq - 1 in self.seqs else -1

@@ -5,7 +5,7 @@ which earlier readers of the table saw empty; so a transaction that counts rows 
 ordered like any reader and writer.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sim.checkers.history import Operation
@@ -35,8 +35,8 @@ class Look:
 
 @dataclass(slots=True)
 class Deed:
-    """The last attempt of one transaction. `first` are the tables that its first statement names; `seq` is
-    the entry of the global log that its receipt tells."""
+    """The last attempt of one transaction. `first` are the tables that its first statement names, for judges
+    all of which it has seen everything; `seq` is the entry of the global log that its receipt tells."""
 
     isolated: bool
     snapshot: bool
@@ -71,10 +71,29 @@ def is_ordered(one: Deed, other: Deed, torn: Collection[str]) -> bool:
     """Whether real time orders two transactions, of which the first ended before the other began.
 
     It does among those that the global log orders. A writer without slots comes before a transaction with I
-    only if that names its table in its first statement: other tables are read at the pinned instant, and
-    torn ones as they were.
+    only on tables of which that has seen everything (`up_to_date`), and that are not torn.
     """
     return one.by_slot or (other.isolated and bool((one.tables & other.first).difference(torn)))
+
+
+def up_to_date(deed: Deed, committed: bool, is_quiet: Callable[[str], bool]) -> frozenset[str]:
+    """The tables of a transaction with I of which it has seen what any writer had committed before it began
+    (docs/guarantees.md, "One instant").
+
+    - Those of its first statement.
+    - A later table, if nothing that it had touched by then has moved: `is_quiet` says that of a table, for
+      the whole time of the transaction.
+    - All, if it is serializable, has written and was committed: then what it has read was still so.
+    """
+    if committed and deed.appends and not deed.snapshot:
+        return frozenset(deed.tables)
+    seen, touched = set(deed.first), set(deed.first)
+    for step in deed.steps:
+        table = step.table if isinstance(step, Look) else step.key.split("/")[0]
+        if table not in touched and all(map(is_quiet, touched)):
+            seen.add(table)
+        touched.add(table)
+    return frozenset(seen)
 
 
 def items(text: str) -> tuple[int, ...]:

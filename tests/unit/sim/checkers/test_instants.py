@@ -6,7 +6,7 @@ from typing import Any
 from sim.checkers.history import Operation
 from sim.checkers.isolation.cycles import Append
 from sim.checkers.isolation.instants import check_instant, check_tables, read_instants
-from sim.checkers.isolation.looks import Deed, Look, as_txn
+from sim.checkers.isolation.looks import Deed, Look, as_txn, up_to_date
 from sim.world.bucket import Bucket
 
 
@@ -95,3 +95,20 @@ def test_row_that_was_not_there_is_an_empty_list_for_who_looked_at_all_rows():
 def test_what_a_failed_transaction_saw_counts_without_its_own_appends():
     tried = deed(Append("a/0", 7), Look("a", ((0, 0, ",1,7"),), own=True))
     assert as_txn(1, operation(1.0, 2.0), tried, False, {"a": {0}}).steps[0].values == (1,)
+
+
+def test_transaction_is_up_to_date_on_later_tables_if_nothing_that_it_touched_has_moved() -> None:
+    looks = [Look("a", ()), Look("b", ()), Look("c", ())]
+
+    def tables(
+        *steps: Look | Append, moved: str = "", committed: bool = False, snapshot: bool = False
+    ) -> str:
+        deed = Deed(True, snapshot, True, [*steps], frozenset({"a"}))
+        return "".join(sorted(up_to_date(deed, committed, lambda table: table != moved)))
+
+    assert tables(*looks) == "abc"
+    assert tables(*looks, moved="b") == "ab"
+    assert tables(*looks, moved="a") == "a"
+    assert tables(*looks, Append("d/1", 7), moved="a", committed=True) == "abcd"
+    assert tables(*looks, Append("d/1", 7), moved="a", committed=True, snapshot=True) == "a"
+    assert tables(*looks, Append("d/1", 7), moved="a") == "a"
