@@ -1,6 +1,6 @@
 """Other clients of the Iceberg tables that we write: PyIceberg, and DuckDB's iceberg extension.
 
-They read what we wrote with equal rows; PyIceberg also changes it, and we read on. Spark: test_spark_iceberg.
+They read what we wrote with equal rows; PyIceberg also changes it, and we read on. Spark: test_spark.
 """
 
 from collections.abc import Callable
