@@ -1,4 +1,4 @@
-"""Processor time: what work takes of a machine, also where other work runs beside it (Linux)."""
+"""Processor time: what work takes of a machine, also of one that does other work too (Linux)."""
 
 import time
 
