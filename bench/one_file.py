@@ -2,7 +2,8 @@
 
 The table has deletion vectors. Each client is a process and updates rows of its own, one with each
 transaction, first one client alone and then all together, with R and with R,CT,I. Told are commits per
-second, the ratio to one client alone, statements that ran again, attempts, and clients that gave up.
+second, the ratio to one client alone, statements that ran again, attempts, clients that gave up, and
+processor time.
 """
 
 import argparse
@@ -32,17 +33,20 @@ class Share:
     redone: int = 0
     again: int = 0
     gave_up: int = 0
+    processor_seconds: float = 0.0
 
     def add(self, other: "Share") -> None:
         self.commits += other.commits
         self.redone += other.redone
         self.again += other.again
         self.gave_up += other.gave_up
+        self.processor_seconds += other.processor_seconds
 
     def __str__(self) -> str:
         return (
             f"{self.commits} commits, {self.redone} statements run again, {self.again} attempts more, "
-            f"{self.gave_up} clients gave up"
+            f"{self.gave_up} clients gave up; for each commit "
+            f"{1000 * self.processor_seconds / self.commits:.0f} ms of processor time of clients"
         )
 
 
@@ -86,6 +90,7 @@ def _client(place: Place, features: str, number: int, commits: int, barrier: Any
     lake, share = _open(place, features), Share()
     lake.sql("SELECT v FROM t WHERE id = 0").collect()
     barrier.wait()
+    begin = time.process_time()
     for turn in range(commits):
         row = number + CLIENTS * turn
         try:
@@ -94,6 +99,7 @@ def _client(place: Place, features: str, number: int, commits: int, barrier: Any
             share.gave_up += 1
             continue
         share.add(Share(1, receipt.redone, receipt.attempts - 1))
+    share.processor_seconds = time.process_time() - begin
     lake.close()
     answers.put(share)
 

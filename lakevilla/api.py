@@ -8,6 +8,7 @@ the first statement, session or table that needs them.
 from lakevilla.engines.local.result import Result
 from lakevilla.lake import Lake
 from lakevilla.maintenance.doctor.diagnosis import Check, Diagnosis
+from lakevilla.maintenance.optimize.report import OptimizeReport
 from lakevilla.maintenance.reports import Explanation, RecoverReport, RegisterReport, Status, VacuumReport
 from lakevilla.model import Counts, Features, HistoryEntry, LakeEntry, Outcome, Receipt
 from lakevilla.progress import Progress
@@ -35,6 +36,7 @@ __all__ = [
     "I",
     "Lake",
     "LakeEntry",
+    "OptimizeReport",
     "Outcome",
     "PastLake",
     "Progress",

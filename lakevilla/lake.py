@@ -41,18 +41,17 @@ from lakevilla.transaction.statements.statement import Statement
 from lakevilla.transaction.transaction import Transaction
 from lakevilla.transaction.verbs import Verbs
 from lakevilla.travel.attached import Attached
-from lakevilla.travel.export import Export, export
-from lakevilla.travel.instants import find, tag_instant, untag_instant
+from lakevilla.travel.instant_verbs import InstantVerbs
+from lakevilla.travel.instants import find, tag_instant
 from lakevilla.travel.past import PastLake
 from lakevilla.travel.restore import RestoreReport, plan_restore
 from lakevilla.versions.instants import Instants
-from lakevilla.versions.records import Head
 from lakevilla.versions.tags import check_tag_name
 
 ALL = Features.R | Features.CT | Features.I
 
 
-class Lake(Verbs, Upkeep):
+class Lake(Verbs, Upkeep, InstantVerbs):
     """Tables below one root, on a local directory or an object store.
 
         lake = lv.Lake("./lake")
@@ -355,22 +354,6 @@ class Lake(Verbs, Upkeep):
             self.sync()
         return tag_instant(self._catalog, self._environment, name, self._instant(at))
 
-    def untag(self, name: str) -> None:
-        """Remove the tag of an instant."""
-        untag_instant(self._catalog, self._environment, name)
-
-    def tags(self) -> dict[str, int]:
-        """The tags, with the numbers of their entries."""
-        head = self._catalog.head(Meter(), fresh=True)
-        return {} if head is None else dict(sorted(head.tags.items()))
-
-    def export(self, at: Any = None) -> Export:
-        """An instant as a list of tables and their versions, and as SQL for DuckDB, Spark and Trino, so that
-        readers without LakeVilla see all tables at one instant too. `at` as in `lake.tag`; the default is the
-        newest instant (`lake.sync` adopts what other clients have written)."""
-        head = self._instant(at)
-        return export(self._catalog, head if head is not None else Instants(self._catalog.log(Meter())).now)
-
     def doctor(self, *, probe: bool = True, files: bool = True) -> Diagnosis:
         """Look for everything that can be wrong with the lake, its store and this machine, and say what to
         do. Changes nothing.
@@ -383,11 +366,6 @@ class Lake(Verbs, Upkeep):
         time (10 s) if a ticket is held or records are left.
         """
         return diagnose(self._view, probe_store=probe, files=files, java=trouble)
-
-    def _instant(self, at: Any) -> Head | None:
-        if at is None:
-            return None
-        return find(self._catalog, seq=at.seq) if isinstance(at, PastLake) else find(self._catalog, at)
 
     @property
     def _view(self) -> LakeView:

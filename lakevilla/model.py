@@ -153,8 +153,6 @@ class FileSet(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NoFiles:
-    """A commit that added nothing."""
-
     def matching(self, predicate: Predicate) -> tuple[str, ...]:  # noqa: ARG002 - the port's signature
         return ()
 
@@ -214,7 +212,7 @@ class Footprint:
 
     `txn` and `attempt` are the LakeVilla transaction and attempt that wrote it, None for any other client's
     commit. `summary` names it to people: operation, engine, time. `unreadable` says why nothing is known of
-    what it did: the version is damaged.
+    what it did: the version is damaged. `keeps_rows`: it rewrote files, and all rows are as before.
 
     A file that stays with other deleted rows is in `removed` by its identity before, and in `added` by the
     new one. `shrunk` has it too, by the name that does not change with its deleted rows, which `file_of`
@@ -231,6 +229,7 @@ class Footprint:
     protocol_changed: bool
     dropped: bool = False
     unreadable: str = ""
+    keeps_rows: bool = False
     shrunk: Mapping[str, Callable[[], Shrunk]] = field(default_factory=dict, compare=False, repr=False)
     file_of: Callable[[str], str] = field(default=str, compare=False, repr=False)
 
@@ -248,6 +247,7 @@ class Change:
     `metadata` and `protocol` belong to the format. A blind change appends and has read nothing. An inverse
     undoes a published change, so rules such as append-only do not apply to it. `once` is the batch that the
     version names as committed (negative: none). `replaces`: definition and rows are replaced as a whole.
+    `feed` are change data files, which say which rows changed where `added` and `removed` do not.
     """
 
     operation: str
@@ -262,6 +262,7 @@ class Change:
     inverse: bool = False
     once: Batch | None = None
     replaces: bool = False
+    feed: tuple[WrittenFile, ...] = ()
 
     @property
     def blind(self) -> bool:
@@ -413,9 +414,7 @@ class Counts:
         return Counts, (self.inserted, self.updated, self.deleted)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Counts):
-            return NotImplemented
-        return (self.inserted, self.updated, self.deleted) == (other.inserted, other.updated, other.deleted)
+        return self.__reduce__() == other.__reduce__() if isinstance(other, Counts) else NotImplemented
 
     def __hash__(self) -> int:
         return hash((self.inserted, self.updated, self.deleted))

@@ -28,11 +28,12 @@ from sim.planted import deletes as planted_deletes
 from sim.planted import iceberg as planted_iceberg
 from sim.planted import isolation as planted_isolation
 from sim.planted import losses as planted_losses
+from sim.planted import optimize as planted_optimize
 from sim.planted import recovery as planted_recovery
 from sim.planted import tables as planted_tables
 from sim.planted import vectors as planted_vectors
 from sim.planted import world as planted_world
-from sim.suites import batches, isolation, losses, tables
+from sim.suites import batches, isolation, losses, optimize, tables
 from sim.suites.base import SUITES, Report, play
 from sim.world.formats import FORMATS, Formats
 from sim.world.lakes import EngineOf, first_image
@@ -49,11 +50,13 @@ BUGS = {
     **planted_world.BUGS,
     **planted_batches.BUGS,
     **planted_vectors.BUGS,
+    **planted_optimize.BUGS,
     **planted_deletes.BUGS,
 }
 WORLDS: dict[str, tuple[Callable[[EngineOf, Formats], None], Callable[..., Report]]] = {
     "tables": (tables.images, tables.play),
     "isolation": (isolation.images, isolation.play),
+    "optimize": (optimize.images, optimize.play),
     "losses": (losses.images, losses.play),
     "batches": (batches.images, batches.play),
     "world": (outside.images, outside.play),

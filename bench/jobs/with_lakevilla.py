@@ -28,7 +28,6 @@ CANNOT = {
     "adopt_parquet": "tables are Delta and Iceberg tables; deltalake turns Parquet files into one",
     "widen": "`ALTER COLUMN ... TYPE` is not supported; a column that another client widened is read",
     "changes": "there is no change feed; compare two versions",
-    "compact": "SQL has no `OPTIMIZE`; other Delta clients can compact the table",
 }
 
 

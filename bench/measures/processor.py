@@ -1,4 +1,4 @@
-"""Processor time: what work takes of a machine, also of one that does other work too (Linux)."""
+"""Processor time: what work takes of a machine, also while other work runs there (Linux)."""
 
 import time
 

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 
 import lakevilla as lv
-from lakevilla.cli import completion, doctor, exits, shell, sql, tables, travel, upkeep
+from lakevilla.cli import completion, doctor, exits, optimize, shell, sql, tables, travel, upkeep
 from lakevilla.cli.arguments import command, on_lake, on_store, parse, reporting
 from lakevilla.cli.progress_bar import BAR
 from lakevilla.engines.hidden_pandas import hide_pandas
@@ -27,11 +27,13 @@ EXAMPLES = f"""examples:
   lakevilla register ./lake orders s3://warehouse/orders
   lakevilla history s3://warehouse/bank accounts --option AWS_REGION=eu-central-1
   lakevilla history ./lake                         what was done to the lake, entry by entry
+  lakevilla changes ./lake accounts --since 41     the rows that changed after entry 41
   lakevilla tag ./lake month-end                   keep the lake as it is now under a name
   lakevilla restore ./lake --to month-end          bring all tables back, in one commit
   lakevilla export ./lake --at month-end --format duckdb
   lakevilla explain ./lake accounts                which client waits for which, and what happens next
   lakevilla doctor ./lake                          what is wrong, and what to do
+  lakevilla optimize ./lake accounts               fewer, larger files, for quick reads
   lakevilla vacuum ./lake                          what could be deleted; add --delete to do it
 
 {exits.TEXT}"""
@@ -149,6 +151,7 @@ def build_parser() -> argparse.ArgumentParser:
             on_store(command(commands, "history", "list the versions of a table, or the entries of the lake"))
         )
     )
+    travel.define_changes(on_lake(command(commands, "changes", "show which rows of a table changed")))
     travel.define_tag(
         reporting(on_store(command(commands, "tag", "tag an instant of the lake, or list the tags")))
     )
@@ -170,6 +173,9 @@ def build_parser() -> argparse.ArgumentParser:
         reporting(on_store(command(commands, "doctor", "look for problems of a lake or its store")))
     )
     upkeep.define_recover(reporting(on_store(command(commands, "recover", "release what dead clients hold"))))
+    optimize.define_optimize(
+        reporting(on_lake(command(commands, "optimize", "rewrite small files of a table as larger ones")))
+    )
     upkeep.define_vacuum(
         reporting(on_store(command(commands, "vacuum", "delete files that no version or transaction needs")))
     )

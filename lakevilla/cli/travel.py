@@ -7,6 +7,7 @@ from dataclasses import asdict
 import lakevilla as lv
 from lakevilla.cli.arguments import open_lake
 from lakevilla.cli.json_text import print_json
+from lakevilla.cli.output import FORMATS, Output
 from lakevilla.cli.sql import count
 from lakevilla.timestamps import utc_text
 
@@ -60,6 +61,31 @@ def define_export(parser: argparse.ArgumentParser) -> None:
         "--format", choices=["json", "duckdb", "spark", "trino"], default="json", help="default: json"
     )
     parser.set_defaults(run=_export)
+
+
+def define_changes(parser: argparse.ArgumentParser) -> None:
+    """The options of `lakevilla changes`."""
+    parser.description = (
+        "Show the rows of a table that changed between two instants of the lake, each with the version, the "
+        "entry and the transaction that changed it."
+    )
+    parser.add_argument("table", help="the name of the table, see `lakevilla tables`")
+    parser.add_argument("--since", metavar="INSTANT", help=f"{_AT} (default: the table begins empty)")
+    parser.add_argument("--until", metavar="INSTANT", help=f"{_AT} (default: the newest instant)")
+    parser.add_argument("--format", choices=FORMATS, default="table", help="how rows are written (table)")
+    parser.add_argument(
+        "--json", action="store_const", const="json", dest="format", help="the same as --format json"
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="where rows are written; else standard output")
+    parser.add_argument("-n", "--rows", type=count, default=20, help="how many rows a table shows (20)")
+    parser.set_defaults(run=_changes)
+
+
+def _changes(options: argparse.Namespace) -> None:
+    from lakevilla.session.answer import Answer
+
+    found = open_lake(options).changes(options.table, options.since, options.until)
+    Output(options.format, options.output, options.rows, truncate=True).write(Answer("", found))
 
 
 def _history(options: argparse.Namespace) -> None:

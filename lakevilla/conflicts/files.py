@@ -9,7 +9,8 @@ deletes are deleted besides those that are deleted then.
 from dataclasses import dataclass, field, replace
 
 from lakevilla.conflicts.rows import NO_FACTS, RowFacts, masked_files
-from lakevilla.model import Change, Footprint
+from lakevilla.model import Change, Footprint, ReadSet
+from lakevilla.predicates import ANYTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +32,24 @@ def decide_conflict(change: Change, theirs: Footprint, facts: RowFacts = NO_FACT
     are compared.
 
     Schema, partitioning and protocol changes conflict with every change, blind appends too: the files were
-    written for another schema. Otherwise a blind append never conflicts.
+    written for another schema. Otherwise a blind append never conflicts. A commit that keeps all rows
+    conflicts only with changes of the files that it removed: what was read is still true, see `follow`.
     """
+    if theirs.keeps_rows:
+        change = replace(change, read=ReadSet())
     hit = _decide(change, theirs, facts)
     return None if hit is None else replace(hit, winner=theirs)
+
+
+def follow(read: ReadSet, theirs: Footprint) -> ReadSet:
+    """What was read, in the files as they are after a commit that did not conflict with it.
+
+    A commit that keeps all rows moves them to other files: from then on a change of those files concerns what
+    was read. They are added to the read set, whichever of its files they come from.
+    """
+    if not theirs.keeps_rows or not read.files:
+        return read
+    return read.union(ReadSet((), frozenset(theirs.added.matching(ANYTHING))))
 
 
 def _decide(change: Change, theirs: Footprint, facts: RowFacts) -> Hit | None:

@@ -6,9 +6,9 @@ redone.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from lakevilla.conflicts.files import Hit, decide_conflict
+from lakevilla.conflicts.files import Hit, decide_conflict, follow
 from lakevilla.conflicts.rows import RowFacts
 from lakevilla.model import NO_FILES, Change, Footprint
 from lakevilla.predicates import ANYTHING
@@ -35,6 +35,7 @@ def decide_redo(
         hit = decide_conflict(change, footprint, facts)
         if hit is not None:
             return hit
+        change = replace(change, read=follow(change.read, footprint))
     for shift in shifts:
         if shift.restored and change.read.predicates:
             return Hit("an earlier statement of the transaction left rows that it had removed before")

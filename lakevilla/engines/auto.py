@@ -5,7 +5,7 @@ of a query, is written by the engine that made it.
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -14,6 +14,7 @@ from sqlglot import exp
 from lakevilla.engines.local.result import Result
 from lakevilla.engines.port import ADJACENT_LITERALS, Engine, MergeClauses, Rewritten, Source, Target
 from lakevilla.errors import Unsupported
+from lakevilla.model import DataFile, WrittenFile
 
 R = TypeVar("R")
 
@@ -47,6 +48,9 @@ class AutoEngine:
 
     def read(self, source: Source) -> Any:
         return self._run([source], lambda engine: engine.read(source))
+
+    def file_rows(self, source: Source, files: Sequence[DataFile]) -> Iterator[pa.Table]:
+        return self._local.file_rows(source, files)
 
     def result(self, table: pa.Table) -> Any:
         return self._local.result(table)
@@ -138,6 +142,11 @@ class AutoEngine:
             [source, *sources.values()],
             lambda engine: engine.merge(target, source, using, clauses, sources, now_ms),
         )
+
+    def rewrite(
+        self, target: Target, source: Source, groups: Sequence[Sequence[DataFile]], order: Sequence[str]
+    ) -> Sequence[tuple[WrittenFile, ...]]:
+        return self._run([source], lambda engine: engine.rewrite(target, source, groups, order))
 
     def _run(self, sources: Iterable[Source], work: Callable[[Engine], R]) -> R:
         """Work on the local engine; on Spark if the tables are large, or if local refuses the statement."""

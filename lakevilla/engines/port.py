@@ -14,13 +14,14 @@ Contracts:
   statement's, never stronger: it is recorded as what the transaction read.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import pyarrow as pa
 from sqlglot import exp
 
+from lakevilla.engines.row_feed import FeedPlace
 from lakevilla.files.deleted_rows import DeletedRows
 from lakevilla.model import Counts, DataFile, Partitioning, WrittenFile
 from lakevilla.predicates import Predicate
@@ -81,7 +82,8 @@ class Target:
     `new_key()` gives a fresh key for each file; every key names the transaction, so that vacuum finds
     orphans, and its last segment is prefixed with partition folders by the writer. `checks` are CHECK
     constraints by name, as Spark SQL; non-nullable fields of `schema` are NOT NULL. `merge_on_read` says that
-    rows of a file may be deleted while the file stays, see `Rewritten.masked`.
+    rows of a file may be deleted while the file stays, see `Rewritten.masked`. `feed` is where the rows that
+    change are written too, if the table keeps them.
     """
 
     name: str
@@ -94,6 +96,7 @@ class Target:
     file_bytes: int = 128 * 1024 * 1024
     file_rows: int = 8_000_000
     merge_on_read: bool = False
+    feed: FeedPlace | None = None
 
 
 @dataclass(frozen=True)
@@ -101,13 +104,15 @@ class Rewritten:
     """What an engine did for one changing statement.
 
     `masked` are the rows that go of files that stay: only where the target allows it, each file at most once,
-    and none that is in `removed`. A file is in it or rewritten as `is_worth_keeping` decides.
+    and none that is in `removed`. A file is in it or rewritten as `is_worth_keeping` decides. `feed` are the
+    files with the rows that changed.
     """
 
     added: tuple[WrittenFile, ...]
     removed: tuple[DataFile, ...]
     counts: Counts
     masked: tuple[DeletedRows, ...] = ()
+    feed: tuple[WrittenFile, ...] = ()
 
 
 class Result(Protocol):
@@ -138,6 +143,11 @@ class Engine(Protocol):
 
     def read(self, source: Source) -> Result:
         """The whole table, lazily."""
+        ...
+
+    def file_rows(self, source: Source, files: Sequence[DataFile]) -> Iterator[pa.Table]:
+        """The rows of each of these files in turn, in their order, in this process; without the source's
+        `files`."""
         ...
 
     def result(self, table: pa.Table) -> Result:
@@ -228,4 +238,13 @@ class Engine(Protocol):
         now_ms: int,
     ) -> Rewritten:
         """MERGE INTO target USING data, or a query (an `exp.Query` over `sources`)."""
+        ...
+
+    def rewrite(
+        self, target: Target, source: Source, groups: Sequence[Sequence[DataFile]], order: Sequence[str]
+    ) -> Sequence[tuple[WrittenFile, ...]]:
+        """Write the living rows of each group of files anew, and give what was written for each group.
+
+        With `order` the rows of a group are clustered by these columns. No rule of the table is asked: the
+        rows are in it already."""
         ...

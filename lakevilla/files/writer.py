@@ -40,14 +40,16 @@ def write_files(
     now_ms: Callable[[], int],
     file_bytes: int = 128 * 1024 * 1024,
     file_rows: int = 8_000_000,
+    folders: bool = True,
 ) -> tuple[WrittenFile, ...]:
     """Write all rows, and return for each file what a table's log needs.
 
     `schema` is the logical schema with its mapping metadata; batches have its columns, in any order.
-    Files have about `file_bytes` and at most `file_rows`.
+    Files have about `file_bytes` and at most `file_rows`. Without `folders` those of all partitions lie
+    side by side.
     InvalidInput if the rows do not fit the schema, NOT NULL included. No rows make no file.
     """
-    writing = _Writing(schema, partitioning, store, new_key, now_ms, file_bytes, file_rows)
+    writing = _Writing(schema, partitioning, store, new_key, now_ms, file_bytes, file_rows, folders)
     for batch in batches:
         for part in _portions(conform(batch, schema), min(_GROUP_BYTES, file_bytes)):
             writing.add(part)
@@ -98,12 +100,14 @@ class _Writing:
         now_ms: Callable[[], int],
         file_bytes: int,
         file_rows: int,
+        folders: bool,
     ) -> None:
         self._division = Division(schema, partitioning)
         self._stored = self._division.stored
         self._leaves = leaves(self._stored)
         self._store, self._new_key, self._now_ms = store, new_key, now_ms
         self._file_bytes, self._file_rows = file_bytes, file_rows
+        self._folders = folders
         self._partitions: dict[tuple[Any, ...], _Partition] = {}
         self._written: list[WrittenFile] = []
 
@@ -160,7 +164,8 @@ class _Writing:
         data, rows, statistics = partition.encoder.finish()
         partition.encoder = None
         parent, slash, name = self._new_key().rpartition("/")
-        key = f"{parent}{slash}{self._division.folder(partition.values)}{name}"
+        folder = self._division.folder(partition.values) if self._folders else ""
+        key = f"{parent}{slash}{folder}{name}"
         self._store.put(key, data)
         self._written.append(WrittenFile(key, len(data), rows, partition.values, statistics, self._now_ms()))
 

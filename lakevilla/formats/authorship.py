@@ -10,7 +10,7 @@ from dataclasses import asdict
 from importlib.metadata import version as version_of
 from typing import Any
 
-from lakevilla.model import Author, Notice
+from lakevilla.model import Author, Change, Notice
 from lakevilla.timestamps import utc_text
 
 ENGINE = f"LakeVilla/{version_of('lakevilla')}"
@@ -19,8 +19,16 @@ FORMAT = 1
 FREED = "FREED MARKER"
 """The operation of a version whose marker was freed: it stays empty."""
 
+OPTIMIZE = "OPTIMIZE"
+"""The operation of a change that keeps all rows as they are, also where a change is stored."""
+
 Ours = Mapping[str, Any]
 """Our part of a version; empty if another client wrote it."""
+
+
+def keeps_rows(change: Change) -> bool:
+    """Whether a change only rewrites files."""
+    return change.operation == OPTIMIZE
 
 
 def signed(author: Author, notice: Notice | None) -> dict[str, Any]:

@@ -15,6 +15,8 @@ import pyarrow as pa
 from lakevilla.errors import LakeVillaError, Unsupported
 from lakevilla.formats.coordination import Coordination
 from lakevilla.formats.needed_files import References
+from lakevilla.formats.port_parts.marker_entries import MarkerEntries
+from lakevilla.formats.port_parts.row_changes import VersionChange
 from lakevilla.formats.row_masks import RowMasks
 from lakevilla.model import (
     Author,
@@ -81,6 +83,11 @@ class Snapshot(Protocol):
     @property
     def checks(self) -> Mapping[str, str]:
         """CHECK constraints by name, and column invariants, as Spark SQL text."""
+        ...
+
+    @property
+    def keeps_feed(self) -> bool:
+        """Whether changes of rows also write the rows that they change, see `engines.row_feed`."""
         ...
 
     @property
@@ -158,34 +165,6 @@ class Displaced:
     """Our marker in the log cannot be filled any more, because of `reason`; nothing was published."""
 
     reason: str
-
-
-class MarkerEntries(Protocol):
-    """The entries of a table's log as places for markers, which are records, see `markers.records`. For one
-    thread at a time."""
-
-    def key(self, version: int) -> str:
-        """The key of the log entry of this version."""
-        ...
-
-    def encode(self, version: int, record: Mapping[str, Any]) -> bytes:
-        """The entry that is this marker: valid and empty for every client that knows no markers.
-
-        May read the versions below it, where an entry holds the whole state of the table."""
-        ...
-
-    def decode(self, version: int, data: bytes) -> Mapping[str, Any] | None:
-        """The marker that an entry is, pending or freed; None for any other entry."""
-        ...
-
-    def taken(self, after: int) -> Mapping[int, int]:
-        """The versions after this one that have entries or checkpoints, with their times. One LIST."""
-        ...
-
-    def freed(self, version: int) -> None:
-        """After a marker was freed: see that it does not hide from others what was committed below it
-        meanwhile. Failure harms no client."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +255,15 @@ class FormatTable(Protocol[S]):
     ) -> Change:
         """The change that gives the table another definition, without the files that it removes. Without
         `properties` its own stay, and its comment."""
+        ...
+
+    def changes(self, base: S, until: int) -> Sequence[VersionChange]:
+        """What each version after `base` up to this one did to the rows. InvalidInput if the log does not say
+        it any more."""
+        ...
+
+    def feed_files(self, snapshot: S, feed: Sequence[WrittenFile]) -> Sequence[DataFile]:
+        """The files of a change's feed, as engines read them."""
         ...
 
     def masks(self, snapshot: S, operation: str) -> RowMasks | None:

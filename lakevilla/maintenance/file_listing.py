@@ -27,9 +27,10 @@ def data_files(files: pa.Table, partition_fields: Sequence[str], others: Iterabl
     """Those that may be data files of this table.
 
     Left out is what Delta hides, names and folders that begin with `_` or `.` (but not those of partition
-    fields), and what is below `others`: folders that belong to another table.
+    fields, and not the files of a change data feed), and what is below `others`: folders that belong to
+    another table.
     """
-    paths = files.column("key")
+    paths = pc.replace_substring_regex(files.column("key"), rf"^{keys.FEED_FOLDER}", "")
     if partition_fields:
         names = "|".join(re.escape(name) for name in partition_fields)
         paths = pc.replace_substring_regex(paths, rf"(^|/)({names})=[^/]*", r"\1partition")

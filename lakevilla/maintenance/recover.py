@@ -10,6 +10,7 @@ that published the version may have died before, or a suspended client may have 
 from functools import partial
 
 from lakevilla.errors import LakeVillaError
+from lakevilla.maintenance.doctor.layout import layout_texts
 from lakevilla.maintenance.queue_survey import (
     LakeView,
     open_transactions,
@@ -20,6 +21,7 @@ from lakevilla.maintenance.queue_survey import (
 )
 from lakevilla.maintenance.reports import OpenTransaction, RecoverReport, Status
 from lakevilla.markers.survey import Seen, find_stale, free_stale
+from lakevilla.predicates import ANYTHING
 from lakevilla.settle.completion import give_up
 from lakevilla.store.port import Store
 
@@ -76,11 +78,20 @@ def status(view: LakeView) -> Status:
     queues, folders = survey_queues(view), read_folders(view)
     now_ms = view.environment.now_ms()
     waiting = [queued.ticket(now_ms) for queued in queues.live if not queued.dead]
+    slow: dict[str, str] = {}
+    for pinned in queues.tables:
+        try:
+            texts = layout_texts(pinned.snapshot.files(ANYTHING))
+        except LakeVillaError as error:
+            queues.errors[pinned.ref.name] = error
+        else:
+            slow |= {pinned.ref.name: ", and ".join(texts)} if texts else {}
     return Status(
         tuple(sorted(waiting, key=lambda ticket: (ticket.table, ticket.ticket))),
         open_transactions(view, folders, [None] * len(folders)),
         queues.failed,
         tuple(unsettled(view)),
+        slow,
     )
 
 

@@ -202,12 +202,14 @@ class RecoverReport(Report):
 @dataclass(frozen=True, slots=True, repr=False)
 class Status(Report):
     """Which clients work on the lake right now: live tickets, first in the queue first, and open
-    transactions. `unsettled` are transactions that are decided and not completed yet."""
+    transactions. `unsettled` are transactions that are decided and not completed yet. `slow` says of tables
+    that `lake.optimize` would make quicker to read why that is so."""
 
     tickets: tuple[Ticket, ...] = ()
     transactions: tuple[OpenTransaction, ...] = ()
     failed: Mapping[str, str] = field(default_factory=dict)
     unsettled: tuple[str, ...] = ()
+    slow: Mapping[str, str] = field(default_factory=dict)
 
     def _repr_html_(self) -> str:
         return (html_table(*self._rows()) if self.tickets else "") + html_lines(self._others())
@@ -235,6 +237,8 @@ class Status(Report):
             yield _transaction_line(found)
         for name, reason in self.failed.items():
             yield f"{name}: cannot be read: {reason}"
+        for name, reason in self.slow.items():
+            yield f"{name} has {reason}: lake.optimize({name!r}) makes it quicker to read"
         if not (self.tickets or self.transactions or self.unsettled):
             yield "no client waits to write, and no transaction left records"
 

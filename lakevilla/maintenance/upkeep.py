@@ -1,15 +1,20 @@
-"""The upkeep of a lake as its methods: vacuum, recover, status and explain."""
+"""The upkeep of a lake as its methods: optimize, vacuum, recover, status and explain."""
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from lakevilla.maintenance.explain import explain
+from lakevilla.maintenance.optimize.report import OptimizeReport
+from lakevilla.maintenance.optimize.run import OptimizeOptions, optimize
 from lakevilla.maintenance.queue_survey import LakeView
 from lakevilla.maintenance.recover import recover, status
 from lakevilla.maintenance.reports import Explanation, RecoverReport, Status, VacuumReport
 from lakevilla.maintenance.retention import retention_ms
 from lakevilla.maintenance.vacuum import VacuumOptions, vacuum
+from lakevilla.model import Receipt
+from lakevilla.transaction.statements.statement import Statement
+from lakevilla.transaction.transaction import Transaction
 
 logger = logging.getLogger("lakevilla.lake")
 
@@ -20,6 +25,36 @@ class Upkeep(ABC):
     @property
     @abstractmethod
     def _view(self) -> LakeView: ...
+
+    @abstractmethod
+    def transaction(self) -> Transaction:
+        """Start a transaction with the lake's features."""
+
+    def optimize(
+        self,
+        name: str,
+        where: str | None = None,
+        zorder_by: Sequence[str] = (),
+        target_size: int | str | None = None,
+        full: bool = False,
+    ) -> OptimizeReport:
+        """Rewrite a table's files so that it is quick to read; its rows stay as they are.
+
+        Small files of one partition are packed into files of `target_size` (bytes, or a text such as
+        `"256 MB"`; the default is the table's own target size, else 128 MB), and files of whose rows 5% are
+        deleted are rewritten without them. `where` chooses the files that may hold such rows. `zorder_by`
+        clusters the rows by these columns, which rewrites all chosen files; so does `full`. Readers and
+        appends are never in its way, nor it in theirs; an update of a file that it rewrites is redone, or
+        optimize leaves that file alone. Large tables take several commits, at most 4 GiB of files each.
+        """
+        options = OptimizeOptions(where, zorder_by, target_size, full)
+        return optimize(self._view, self._commit, name, options)
+
+    def _commit(self, statement: Statement) -> Receipt:
+        with self.transaction() as tx:
+            tx._run(statement)
+        assert tx.receipt is not None, "it is committed"
+        return tx.receipt
 
     def vacuum(
         self,

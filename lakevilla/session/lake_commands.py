@@ -8,7 +8,10 @@ import pyarrow as pa
 from lakevilla.engines.local.result import Result
 from lakevilla.session.answer import Answer
 from lakevilla.session.port import SessionLake
+from lakevilla.sql.dialect import spark_text
+from lakevilla.sql.parser import parse
 from lakevilla.sql.script import commands as c
+from lakevilla.sql.statements import Delete
 from lakevilla.transaction.views.stored import TemporaryView
 
 _TIME = pa.timestamp("us", "UTC")
@@ -35,6 +38,9 @@ def run_lake_command(
         case c.Vacuum(table=table, retention_hours=hours, dry_run=dry_run):
             done = lake.vacuum(table, dry_run=dry_run, retention_hours=hours)
             return Answer(statement, _lines("report", str(done)))
+        case c.Optimize(table=table, order=order, full=full):
+            rewritten = lake.optimize(table, _condition(command), order, full=full)
+            return Answer(statement, _lines("report", str(rewritten)))
         case c.Restore(table=table, version=version, at=at):
             tables = None if table is None else [table]
             report = lake.restore(seq=at.seq, tag=at.tag, at=at.time, version=version, tables=tables)
@@ -55,6 +61,16 @@ def run_lake_command(
 def setting_rows(settings: Mapping[str, str]) -> Result:
     """The settings of a session as rows."""
     return _rows({"name": (_TEXT, list(settings)), "value": (_TEXT, list(settings.values()))})
+
+
+def _condition(command: c.Optimize) -> str | None:
+    """The condition with literals in the place of its parameters, as that of another statement."""
+    if command.where is None:
+        return None
+    parsed = parse(f"DELETE FROM t WHERE {command.where}", command.parameters)
+    assert isinstance(parsed, Delete)
+    assert parsed.where is not None
+    return spark_text(parsed.where)
 
 
 def _past(lake: SessionLake, at: c.Instant) -> Any:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from lakevilla.maintenance.optimize.report import OptimizeReport
 from lakevilla.maintenance.reports import Explanation, Status, VacuumReport
 from lakevilla.model import Features, Receipt
 from lakevilla.transaction.transaction import Transaction
@@ -40,6 +41,10 @@ class SessionLake(Protocol):
         version: int | None = None,
         tables: Sequence[str] | None = None,
     ) -> RestoreReport: ...
+
+    def optimize(
+        self, name: str, where: str | None = None, zorder_by: Sequence[str] = (), *, full: bool = False
+    ) -> OptimizeReport: ...
 
     def status(self) -> Status: ...
 

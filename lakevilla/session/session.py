@@ -203,8 +203,9 @@ class Session:
                 return Answer(piece.text, None, f"{name} = {self.settings[name]}{later}")
             case c.ShowSettings():
                 return Answer(piece.text, setting_rows(self.settings))
-        if isinstance(found, c.Restore) and self._transaction is not None:
-            raise InvalidInput("RESTORE is a transaction of its own: COMMIT or ROLLBACK the open one first")
+        if isinstance(found, c.Restore | c.Optimize) and self._transaction is not None:
+            word = "RESTORE" if isinstance(found, c.Restore) else "OPTIMIZE"
+            raise InvalidInput(f"{word} is a transaction of its own: COMMIT or ROLLBACK the open one first")
         own = _own(piece, given, found) if isinstance(found, c.AtQuery) else {}
         run = showing(piece.text, run_lake_command)
         return run(self._lake, found, piece.text, own, self._temporary.views)

@@ -145,7 +145,7 @@ class CommitSettler:
 
     def _refuse_missing(self, write: Write, table: Table, change: Change) -> None:
         """Vacuum deletes nothing of an entry that is decided, so all clients that settle it find the same."""
-        missing = table.missing(change.added) if self._is_late else ()
+        missing = table.missing((*change.added, *change.feed)) if self._is_late else ()
         if missing:
             raise Corrupt(
                 f"{missing[0]}, which a decided commit adds to the table {write.table.name!r}, was deleted "

@@ -77,7 +77,8 @@ class LostParts:
             return False
 
     def _is_late_part_absent(self, table: Table, write: Write, author: Author, premise: Premise) -> bool:
-        missing = bool(table.missing(table.decode_change(write.change).added))
+        change = table.decode_change(write.change)
+        missing = bool(table.missing((*change.added, *change.feed)))
         newest = table.latest()
         if write.creates:
             return missing and newest is None

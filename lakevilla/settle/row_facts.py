@@ -1,7 +1,7 @@
 """What the rules of rows ask (`conflicts.rows`), read from vectors and data files; and the decision by it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -101,7 +101,13 @@ class RowReader:
 def decide(
     rows: RowReader | None, table: Table, base: Snapshot, change: Change, theirs: Footprint
 ) -> Hit | None:
-    """The first rule that the two break: by rows, or by whole files if there is no reader."""
+    """The first rule that the two break: by rows, or by whole files if there is no reader.
+
+    For decided changes. There a commit that keeps all rows is one like any other: clients of releases that do
+    not know the difference may settle the same entry, and all must decide alike. It costs a redo only where
+    another client compacts a table between the slot and the publish.
+    """
+    theirs = replace(theirs, keeps_rows=False)
     return decide_conflict(change, theirs) if rows is None else rows.decide(table, base, change, theirs)
 
 

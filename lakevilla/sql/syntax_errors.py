@@ -14,8 +14,8 @@ from lakevilla.sql.words.suggestions import did_you_mean
 
 STATEMENTS = (
     *("SELECT", "WITH", "VALUES", "FROM", "INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE"),
-    *("CREATE", "DROP", "ALTER", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "TAG", "UNTAG", "VACUUM", "RESTORE"),
-    *("BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT", "SET"),
+    *("CREATE", "DROP", "ALTER", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "TAG", "UNTAG", "VACUUM", "OPTIMIZE"),
+    *("RESTORE", "BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT", "SET"),
 )
 """The words that statements start with."""
 
@@ -29,8 +29,6 @@ _LATER = {
     "ATTACH": _REGISTER.format("ATTACH"),
     "IMPORT": _REGISTER.format("IMPORT"),
     "CALL": _REGISTER.format("CALL"),
-    "OPTIMIZE": "OPTIMIZE is not supported: rewrite a table by "
-    "lake.overwrite(name, lake.read(name).toArrow()), or by OPTIMIZE of another client",
     "RELEASE": "RELEASE SAVEPOINT is not supported, nor needed: the same name again moves a savepoint",
     "USE": "USE is not supported, because a lake has no current schema: write schema.table, and SET for the "
     "settings of a session",

@@ -101,6 +101,10 @@ def data_file(txn: str, unique: str) -> str:
     return f"part-{txn}-{unique}.parquet"
 
 
+FEED_FOLDER = "_change_data/"
+"""Where the files of a table's change data feed lie, below the table's root. Delta fixes the name."""
+
+
 def delete_file(txn: str, unique: str, suffix: str) -> str:
     """The name of a file of deleted rows of an Iceberg table, which holds the transaction's id too."""
     return f"part-{txn}-{unique}-deletes.{suffix}"

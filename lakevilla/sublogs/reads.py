@@ -1,5 +1,6 @@
 """What one operation read, noted while it runs, and later where its result is lazy."""
 
+from collections.abc import Callable
 from threading import Lock
 
 from lakevilla.model import ReadSet
@@ -41,6 +42,14 @@ class Reads:
         with self._lock:
             for location, files in self._others.items():
                 self._sets[location] = self._sets[location].union(ReadSet((), files))
+
+    def follow(self, location: str, move: Callable[[ReadSet], ReadSet]) -> None:
+        """The table's rows moved to other files: what was read of it is what `move` makes of it."""
+        with self._lock:
+            if location in self._sets:
+                self._sets[location] = move(self._sets[location])
+            if location in self._others:
+                self._others[location] = move(ReadSet((), self._others[location])).files
 
     def add(self, location: str, read: ReadSet) -> None:
         """The operation has read this, as its record says."""

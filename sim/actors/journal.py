@@ -39,6 +39,11 @@ class Journal:
         self.stubborn = False
         op.txn = tx.id
 
+    @property
+    def by_rows(self) -> bool:
+        """Whether rows of one file do not conflict."""
+        return self._session.client.formats.merge_on_read
+
     def fresh(self) -> int:
         """A value that is written once in this run of the simulation."""
         self._values += 1

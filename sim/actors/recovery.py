@@ -69,11 +69,19 @@ def add(random: Random) -> Work:
     def work(journal: Journal) -> None:
         value = journal.fresh()
         where = f"k {operator} {key}"
-        journal.change(
-            action, key, value, lambda tx: tx.update("registers", set={"v": f"v + {value}"}, where=where)
-        )
+        if journal.by_rows and (action, key) == ("increment-from", KEYS - 1):
+            # The registers that others have changed by then.
+            _increase(journal, "increment-high", 1, value, "v >= 1")
+        else:
+            _increase(journal, action, key, value, where)
 
     return work
+
+
+def _increase(journal: Journal, action: str, key: int, value: int, where: str) -> None:
+    journal.change(
+        action, key, value, lambda tx: tx.update("registers", set={"v": f"v + {value}"}, where=where)
+    )
 
 
 def write_back(random: Random) -> Work:
@@ -119,10 +127,18 @@ def append_rows(random: Random) -> Work:
 
 
 def delete_part(random: Random) -> Work:
+    """Or, where rows of one file do not conflict, change them: what others delete must not come back."""
     part = random.randrange(PARTS)
-    return lambda journal: journal.change(
-        "delete", part, None, lambda tx: tx.delete("blind", where=f"part = {part}")
-    )
+
+    def work(journal: Journal) -> None:
+        if journal.by_rows and part == 0:
+            value, where = 1_000_000 * journal.fresh(), f"part = {part}"
+            assigned = {"op": f"op + {value}"}
+            journal.change("renumber", part, value, lambda tx: tx.update("blind", assigned, where=where))
+        else:
+            journal.change("delete", part, None, lambda tx: tx.delete("blind", where=f"part = {part}"))
+
+    return work
 
 
 def delete_and_look(random: Random) -> Work:

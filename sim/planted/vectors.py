@@ -3,9 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lakevilla.conflicts import files as conflict_rules
-from lakevilla.conflicts.files import Hit
-from lakevilla.conflicts.rows import RowFacts
 from lakevilla.files.bitmaps import Positions
 from lakevilla.files.deleted_rows import DeletedRows
 from lakevilla.formats.delta import row_changes
@@ -14,7 +11,7 @@ from lakevilla.formats.delta.row_changes import Rebased
 from lakevilla.formats.delta.row_masks import DeltaRowMasks
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
 from lakevilla.formats.row_masks import Masked
-from lakevilla.model import Author, Change, DataFile, Footprint, WrittenFile
+from lakevilla.model import Author, Change, DataFile, WrittenFile
 from lakevilla.store.port import Store
 from sim.planted.commits import Plant, planter
 
@@ -34,8 +31,6 @@ _bug = planter(BUGS)
 _DELTA = "lakevilla.formats.delta"
 _ROW_FACTS = "lakevilla.settle.row_facts"
 _write = DeltaRowMasks.write
-_appeared = conflict_rules._appeared
-_lost = conflict_rules._lost
 _onto = row_changes.onto
 
 
@@ -103,21 +98,6 @@ _KEPT: tuple[Any, Rebased] | None = None
 def same_row_counts_as_another(*_: object) -> bool:
     """Two updates of one row both leave a row."""
     return True
-
-
-@_bug("lakevilla.conflicts.files._lost")
-def later_vector_is_another_file(change: Change, theirs: Footprint, facts: RowFacts) -> Hit | None:
-    """Files go by path and vector: the second commit that deletes rows of a file is not recognised."""
-    touched = change.read.files | {file.identity for file in change.removed}
-    return _lost(change, theirs, facts) if touched & theirs.removed else None
-
-
-@_bug("lakevilla.conflicts.files._appeared")
-def commit_that_shrinks_files_brings_no_rows(
-    change: Change, theirs: Footprint, facts: RowFacts
-) -> Hit | None:
-    """Its new rows are not tested against what was read."""
-    return None if facts.shrunk else _appeared(change, theirs, facts)
 
 
 @_bug(f"{_ROW_FACTS}._Reading._holds")

@@ -18,6 +18,7 @@ from sim.actors.audit import audit_recovery, audit_tables
 from sim.actors.session import Session
 from sim.checkers.history import History
 from sim.checkers.tables.cataloged import judged
+from sim.checkers.tables.feeds import check_feeds
 from sim.legacy.client import LegacyReader, LegacyWriter, start_administrator
 from sim.legacy.store import Encode, encode_json, encode_parquet
 from sim.suites.verdict import judge
@@ -129,6 +130,8 @@ def weather(
             report.violations.append(f"unexpected {type(error).__name__}: {error}\n{traceback.format_exc()}")
         report.trace = list(world.scheduler.trace)
         report.violations.extend(judge_all(judged(world), report.history))
+        if formats.has_feeds:
+            report.violations.extend(check_feeds(judged(world).writes))
     report.faults.update(storm[0].counts)
     report.outcomes.update(op.outcome for op in report.history.operations)
     return report

@@ -17,6 +17,8 @@ import pyarrow as pa
 from lakevilla.lake import Lake
 from lakevilla.model import Features
 from sim.actors import isolated, isolated_relays, isolated_table_changes, table_changes
+from sim.actors.follower import check_followed
+from sim.actors.optimizer import start_optimizer
 from sim.actors.relays import Baton
 from sim.actors.session import Session
 from sim.checkers.history import History
@@ -76,13 +78,18 @@ def play(
     engine: EngineOf = rows_engine,
     transactions: int = TRANSACTIONS,
     formats: Formats = PLAIN,
+    optimizing: bool = False,
 ) -> Report:
-    """Run one seed; each client runs so many transactions, or one more."""
+    """Run one seed; each client runs so many transactions, or one more. With `optimizing` one more client
+    rewrites files."""
 
     exclusive, slack = seed % 4 == 2 and not formats.has_catalogs, seed % 4 == 1
 
     def start(world: World, history: History, random: Random) -> int:
-        return _start(world, history, random, engine, transactions, exclusive, slack)
+        count = _start(world, history, random, engine, transactions, exclusive, slack)
+        if optimizing:
+            start_optimizer(world, history, engine, TABLES, EXCLUSIVE if exclusive else ())
+        return count
 
     def audit(world: World, history: History) -> list[str]:
         final = _audit(world, history, engine)
@@ -264,6 +271,7 @@ def _audit(world: World, history: History, engine: EngineOf) -> Final:
             for table in present:
                 with lake.transaction(features) as tx:
                     final.see(table, tx.read(table).collect(), str(features))
+        final.violations += check_followed(lake, present, world.random.random())
         final.tags.update(table_changes.visible(lake))
         final.operations.append(isolated.transact(session, sure, partial(_look_at_all, present), "reader"))
 

@@ -22,6 +22,7 @@ from lakevilla.errors import Unavailable
 from lakevilla.model import Features, Receipt
 from lakevilla.transaction.transaction import Transaction
 from sim.actors import relays, table_changes
+from sim.actors.optimizer import start_optimizer
 from sim.actors.relays import Baton, Statement
 from sim.actors.session import Session
 from sim.checkers.atomicity import standing
@@ -55,12 +56,20 @@ Act = Callable[[Session, World, Sequence[str]], None]
 
 
 def play(
-    seed: int, *, engine: EngineOf = rows_engine, compacting: float = 0.2, formats: Formats = PLAIN
+    seed: int,
+    *,
+    engine: EngineOf = rows_engine,
+    compacting: float = 0.2,
+    formats: Formats = PLAIN,
+    optimizing: bool = False,
 ) -> Report:
-    """Run one seed; so many of the outside writers compact."""
+    """Run one seed; so many of the outside writers compact. With `optimizing` a client of ours does too."""
 
     def start(world: World, history: History, random: Random) -> int:
-        return _start(world, history, random, engine, compacting)
+        count = _start(world, history, random, engine, compacting)
+        if optimizing:
+            start_optimizer(world, history, engine, TABLES)
+        return count
 
     def audit(world: World, history: History) -> list[str]:
         lists, tags = _audit(world, history, engine)

@@ -7,6 +7,8 @@ from typing import Any
 DELTA, ICEBERG = "delta", "iceberg"
 VECTORS = "vectors"
 """Delta tables whose changes write deletion vectors."""
+FEEDS = "feeds"
+"""The same, with a change data feed."""
 DELETES = "deletes"
 """Iceberg tables whose changes write position delete files."""
 CATALOGED = "cataloged"
@@ -15,7 +17,7 @@ CATALOGED = "cataloged"
 METASTORE, REST = "metastore", "rest"
 """The catalogs (see `catalogs`)."""
 
-_MERGE_ON_READ = {VECTORS: DELTA, DELETES: ICEBERG}
+_MERGE_ON_READ = {VECTORS: DELTA, FEEDS: DELTA, DELETES: ICEBERG}
 
 _CATALOG_OF = {
     "lists": REST,
@@ -43,6 +45,11 @@ class Formats:
         """Whether clients make tables whose changes write deletion vectors or delete files."""
         return self.name in _MERGE_ON_READ
 
+    @property
+    def has_feeds(self) -> bool:
+        """Whether clients make tables with a change data feed."""
+        return self.name == FEEDS
+
     def of(self, table: str) -> str:
         """The format of a table. In a mixed world about half of the names have each; in one with catalogs
         these keep most of the tables that are there from the beginning, and the others are Delta tables."""
@@ -62,6 +69,8 @@ class Formats:
         """With what a table of these properties is made: where the format has manifests, they are gathered
         often."""
         given = dict(properties or {})
+        if self.has_feeds:
+            given["delta.enableChangeDataFeed"] = "true"
         if self.of(table) == DELTA:
             return {"format": DELTA, "properties": given}
         return {"format": ICEBERG, "properties": {**GATHERED_OFTEN, **given}}
@@ -72,6 +81,6 @@ class Formats:
 
 GATHERED_OFTEN = {"commit.manifest.min-count-to-merge": "5"}
 
-FORMATS = {name: Formats(name) for name in (DELTA, VECTORS, ICEBERG, DELETES, "mixed", CATALOGED)}
+FORMATS = {name: Formats(name) for name in (DELTA, VECTORS, FEEDS, ICEBERG, DELETES, "mixed", CATALOGED)}
 PLAIN = FORMATS[DELTA]
 """What seeds are played with unless another choice is made."""

@@ -7,14 +7,16 @@ every file that may match, also where bounds would prove the answer.
 """
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from sqlglot import exp
 
 from lakevilla.engines.port import MergeClauses, Rewritten, Source, Target
+from lakevilla.engines.row_feed import RowFeed, feed_writer
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput, Unsupported
 from lakevilla.files.bitmaps import Positions
@@ -81,6 +83,11 @@ class RowsEngine:
     def read(self, source: Source) -> RowsResult:
         return RowsResult(source.schema, lambda: _scan(source, None))
 
+    def file_rows(self, source: Source, files: Sequence[DataFile]) -> Iterator[pa.Table]:
+        for file in files:
+            rows = list(_load(source, file)[0].values())
+            yield pa.Table.from_pylist(rows, schema=pa.schema([f.remove_metadata() for f in source.schema]))
+
     def result(self, table: pa.Table) -> RowsResult:
         return RowsResult(table.schema, table.to_pylist)
 
@@ -131,10 +138,10 @@ class RowsEngine:
         rows = _rows(data)
         if where is not None and not all(map(compile_row(where), rows)):
             raise InvalidInput("a row of the data does not satisfy the condition of the overwrite")
-        gone = self._rewrite(target, source, where, lambda _: None)
+        gone = self._rewrite(target, source, where, lambda _: None, rows)
         added = gone.added + self._write(target, rows)
         counts = Counts(inserted=len(rows), deleted=gone.counts.updated)
-        return Rewritten(added, gone.removed, counts, gone.masked)
+        return Rewritten(added, gone.removed, counts, gone.masked, gone.feed)
 
     def update(
         self,
@@ -161,7 +168,9 @@ class RowsEngine:
         now_ms: int,  # noqa: ARG002
     ) -> Rewritten:
         done = self._rewrite(target, source, where, lambda _: None)
-        return Rewritten(done.added, done.removed, Counts(deleted=done.counts.updated), done.masked)
+        return Rewritten(
+            done.added, done.removed, Counts(deleted=done.counts.updated), done.masked, done.feed
+        )
 
     def merge(
         self,
@@ -174,12 +183,24 @@ class RowsEngine:
     ) -> Rewritten:
         raise Unsupported("the simulator's engine has no MERGE")
 
+    def rewrite(
+        self,
+        target: Target,
+        source: Source,
+        groups: Sequence[Sequence[DataFile]],
+        order: Sequence[str],  # noqa: ARG002
+    ) -> Sequence[tuple[WrittenFile, ...]]:
+        """Write the rows of each group as one file."""
+        rows = [[row for file in group for row in _load(source, file)[0].values()] for group in groups]
+        return [self._write(target, found, len(found)) for found in rows]
+
     def _rewrite(
         self,
         target: Target,
         source: Source,
         where: exp.Expr | None,
         change: Callable[[Row], Row | None],
+        new: Sequence[Row] = (),
     ) -> Rewritten:
         """Write each file that holds a matching row again, or where it may stay only the new rows; `change`
         gives the new row, None deletes."""
@@ -188,6 +209,8 @@ class RowsEngine:
         removed: list[DataFile] = []
         masked: list[DeletedRows] = []
         touched = 0
+        feed = RowFeed(target.feed, feed_writer(target.store, target.now_ms))
+        feed.inserted(_table(target, new))
         for file in source.files(predicate_of(where, columns_in(source.schema))):
             rows, file_rows = _load(source, file)
             hits = {position for position, row in rows.items() if matches(row)}
@@ -199,17 +222,26 @@ class RowsEngine:
                 rows = {position: row for position, row in rows.items() if position in hits}
             else:
                 removed.append(file)
+            found = [row for position, row in rows.items() if position in hits]
+            left = [changed for row in found if (changed := change(row)) is not None]
+            feed.updated(
+                *((_table(target, found), _table(target, left)) if left else [_table(target, [])] * 2)
+            )
+            feed.deleted(_table(target, [] if left else found))
             after = [change(row) if position in hits else row for position, row in rows.items()]
             added.extend(self._write(target, [row for row in after if row is not None]))
-        return Rewritten(tuple(added), tuple(removed), Counts(updated=touched), tuple(masked))
+        counts = Counts(updated=touched)
+        return Rewritten(tuple(added), tuple(removed), counts, tuple(masked), feed.finish())
 
-    def _write(self, target: Target, rows: Sequence[Row]) -> tuple[WrittenFile, ...]:
+    def _write(
+        self, target: Target, rows: Sequence[Row], file_rows: int | None = None
+    ) -> tuple[WrittenFile, ...]:
         names = target.schema.names
         if unknown := {name for row in rows for name in row if name not in names}:
             raise InvalidInput(f"the table {target.name} has no column {min(unknown)!r}")
         written = []
         # A file of one or two rows is seldom worth keeping.
-        size = 4 * self._file_rows if target.merge_on_read else self._file_rows
+        size = file_rows or (4 * self._file_rows if target.merge_on_read else self._file_rows)
         for start in range(0, len(rows), size):
             chunk = [{name: row.get(name) for name in names} for row in rows[start : start + size]]
             key, data = target.new_key(), json.dumps(chunk).encode()
@@ -219,6 +251,10 @@ class RowsEngine:
             }
             written.append(WrittenFile(key, len(data), len(chunk), {}, bounds, target.now_ms()))
         return tuple(written)
+
+
+def _table(target: Target, rows: Sequence[Row]) -> pa.Table:
+    return pa.Table.from_pylist(list(rows), schema=pa.schema([f.remove_metadata() for f in target.schema]))
 
 
 def _bounds(values: list[Any]) -> ColumnStatistics:
@@ -243,12 +279,21 @@ def _load(source: Source, file: DataFile) -> tuple[dict[int, Row], int]:
     found = store.get(key)
     if found is None:
         raise Corrupt(f"the data file {file.key} of {source.name} is missing")
-    rows: list[Row] = json.loads(found.data)
+    # The rows that statements changed are kept as in production.
+    is_feed = found.data.startswith(b"PAR1")
+    rows: list[Row] = _parquet(found.data) if is_feed else json.loads(found.data)
     if any(name not in source.schema.names for row in rows[:1] for name in row):
         # A column that was dropped or renamed since; those that the simulator renames have no values.
         rows = [{name: row.get(name) for name in source.schema.names} for row in rows]
     gone = set() if file.deletes is None else set(file.deletes.rows().to_pylist())
     return {position: row for position, row in enumerate(rows) if position not in gone}, len(rows)
+
+
+def _parquet(data: bytes) -> list[Row]:
+    rows: list[Row] = (
+        pq.ParquetFile(pa.BufferReader(data), pre_buffer=False).read(use_threads=False).to_pylist()
+    )
+    return rows
 
 
 def may_hold_row(

@@ -8,10 +8,12 @@ from unittest.mock import patch
 import pyarrow as pa
 
 from lakevilla.engines.local.engine import LocalEngine
+from lakevilla.model import Features
 from lakevilla.versions.owner import Owner
 from sim.actors import one_table
 from sim.actors.journal import run_again
 from sim.actors.session import Session
+from sim.checkers.history import Operation
 from sim.legacy.client import place_table
 from sim.suites.crash import Scenario
 from tests.crash.recovery_acts import RECOVERING, read_and_write
@@ -41,6 +43,16 @@ def overwrite(session: Session) -> None:
     rows = [{"op": 70, "part": 2}]
     statement = lambda tx: tx.overwrite("blind", rows, where="part = 2")  # noqa: E731
     one_table.change(session, "blind", "overwrite", 2, rows, statement)
+
+
+def optimize(session: Session) -> None:
+    """As the base suite's statements: features NONE, so that a conflict is run again from the start."""
+    session.lake._features = Features.NONE
+
+    def run(op: Operation) -> None:
+        op.version = next(iter(session.lake.optimize("blind", full=True).versions), None)
+
+    session.perform("blind", "optimize", None, None, run)
 
 
 def insert_count(session: Session) -> None:
@@ -134,6 +146,10 @@ SCENARIOS = [
     Scenario("delete", delete, prepare=append),
     Scenario("overwrite", overwrite, prepare=append),
     Scenario("insert-from-query", insert_count),
+    Scenario("optimize", optimize, prepare=append),
+    Scenario("optimize-rebased", optimize, prepare=append, rival=append),
+    Scenario("optimize-in-conflict", optimize, prepare=append, rival=delete),
+    Scenario("delete-of-optimized", delete, prepare=append, rival=optimize),
     Scenario("append-rebased", append, rival=append),
     Scenario("update-rebased", update(1), rival=update(3)),
     Scenario("update-in-conflict", update(1), rival=update(1)),

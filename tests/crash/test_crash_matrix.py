@@ -11,7 +11,7 @@ from sim.planted.iceberg import BUGS as ICEBERG_BUGS
 from sim.suites.base import SUITES, play
 from sim.suites.crash import Matrix, Point, Scenario
 from sim.world.faults import REQUESTS
-from sim.world.formats import CATALOGED, DELETES, FORMATS, VECTORS
+from sim.world.formats import CATALOGED, DELETES, FEEDS, FORMATS, VECTORS
 from sim.world.sites import site
 from tests.crash.chosen_deaths import chosen
 from tests.crash.deaths import Left, problems_of_deaths
@@ -29,7 +29,7 @@ COMMITS = ("update", "insert-from-query", "update-rebased", "insert-in-conflict"
 
 CHANGES = (
     *("update", "update-rebased", "update-in-conflict"),
-    *("delete", "overwrite", "update-on-the-local-engine"),
+    *("delete", "overwrite", "update-on-the-local-engine", "optimize"),
 )
 """Changes of rows, which write deletion vectors or delete files where the table asks for that."""
 
@@ -39,7 +39,7 @@ def _applies(scenario: Scenario, formats: str) -> bool:
     of catalogs differ in how they commit."""
     if formats == CATALOGED:
         return scenario.name in COMMITS
-    if formats in (VECTORS, DELETES):
+    if formats in (VECTORS, FEEDS, DELETES):
         return scenario.name in CHANGES
     if "checkpoint" in scenario.name:
         return formats == "delta"

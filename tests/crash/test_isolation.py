@@ -16,7 +16,7 @@ from lakevilla.maintenance.instants import SLOTS_KEPT
 from sim.actors import isolated, table_changes
 from sim.actors.isolated import ALL, Doing, I, Plan, R, Wish
 from sim.actors.session import Session
-from sim.checkers.history import History
+from sim.checkers.history import History, Operation
 from sim.checkers.isolation.looks import INSERTED
 from sim.checkers.lake.published import check_published
 from sim.legacy.client import LegacyWriter
@@ -122,6 +122,13 @@ def vacuum(session: Session) -> None:
     session.lake.vacuum(dry_run=False)
 
 
+def optimize(session: Session) -> None:
+    def run(op: Operation) -> None:
+        op.result = session.lake.optimize("left", full=True).versions
+
+    session.perform("", "optimize", "left", None, run)
+
+
 def transfers(session: Session) -> None:
     """Leaves more slots than vacuum keeps however old they are, and files that the log has removed."""
     for _ in range(SLOTS_KEPT):
@@ -176,6 +183,9 @@ SCENARIOS: dict[str, Case] = {
     "sync after an outside writer": Case(isolated.sync, None, *BEFORE[" after an outside writer"]),
     "R,CT,I, make two tables": Case(making_tables("n*", "s0")),
     "R,CT,I, make two tables against an outsider in the place": Case(making_tables("n*", "s0"), squat),
+    "R,CT,I, optimize": Case(optimize),
+    "R,CT,I, optimize against a rival": Case(optimize, _act(PICKS["R,CT,I"], two)),
+    "R,CT,I, reads of others against optimize": Case(_act(PICKS["R,CT,I"], after_looks), optimize),
     ROLLING: Case(_act(PICKS["R,CT,I"], two), within=head_rolls, formats=("delta",)),
     VACUUM: Case(vacuum, prepare=transfers, since=LONG_AGO, vacuums=True),
 }

@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy.dialects
 
 import lakevilla as lv
-from tests.docs.examples import examples, run_page
+from tests.docs.examples import ROOT, examples, run_page
 
 
 def test_snippets_of_the_readme_run_in_a_process_of_their_own(tmp_path: Path) -> None:
@@ -59,6 +59,12 @@ def test_examples_of_a_page_run(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert run_page(page, {}) == count
+
+
+def test_example_of_the_page_of_changes_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_page("docs/changes.md", {}) == 1
+    printed = capsys.readouterr().out
+    assert "".join(f"    {line}\n" for line in printed.splitlines()) in (ROOT / "docs/changes.md").read_text()
 
 
 def test_examples_of_the_python_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

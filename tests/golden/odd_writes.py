@@ -36,6 +36,16 @@ def copied(name: str, root: Path, open_lake: Open) -> lv.Lake:
     return open_lake(root)
 
 
+def continue_feed(lake: lv.Lake) -> None:
+    """Change a table with a feed of others, and read what changed."""
+    lake.sync()
+    since = lake.history()[0].seq
+    first = lake.sql("SELECT min(id) AS n FROM t").collect()[0].n
+    assert lake.sql(f"DELETE FROM t WHERE id = {first}").deleted == 1
+    found = lake.changes("t", since).toArrow().to_pylist()
+    assert [(row["id"], row["_change_type"]) for row in found] == [(first, "delete")]
+
+
 def change_in_every_way(name: str, root: Path, open_lake: Open) -> None:
     """Update, append, merge and delete; every row that was not deleted keeps its values."""
     lake, (column, count) = copied(name, root, open_lake), CHANGED[name]

@@ -12,6 +12,7 @@ from tests.golden.odd_writes import (
     CONTRADICTING,
     TIMES,
     change_in_every_way,
+    continue_feed,
     copied,
     needed,
     others_count,
@@ -40,10 +41,8 @@ def test_table_by_times_is_changed(tmp_path: Path) -> None:
     assert others_count(tmp_path / "t") == 2
 
 
-def test_table_with_change_data_is_read_and_not_changed(tmp_path: Path) -> None:
-    lake = copied(COMPACTED, tmp_path, local)
-    refuse_every_change(lake, "id")
-    assert lake.read("t").count() == 5
+def test_feed_that_others_wrote_is_continued(tmp_path: Path) -> None:
+    continue_feed(copied(COMPACTED, tmp_path, local))
 
 
 def test_contradicting_table_is_an_error_of_ours(tmp_path: Path) -> None:

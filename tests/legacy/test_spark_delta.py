@@ -192,6 +192,8 @@ def test_spark_optimizes_and_vacuums_and_we_go_on(lake: lv.Lake, delta: Spark) -
     assert ours(lake, "t") == ours(_fresh(lake), "t") == sorted_rows(simple(0, 1, 3, p="ü 1"))
     lake.sql("UPDATE t SET v = 'late' WHERE id = 3")
     assert delta.rows("t") == ours(lake, "t")
+    assert lake.optimize("t", zorder_by=["id"]).added.count == 1
+    assert delta.rows("t") == ours(lake, "t")
 
 
 def test_rows_that_spark_deleted_with_vectors_stay_deleted_when_we_change_the_rest(

@@ -209,6 +209,8 @@ def test_spark_rewrites_files_and_manifests_and_expires_snapshots_and_we_go_on(
     assert len(list(Path(iceberg.path("t"), "data").rglob("*.parquet"))) <= 3
     lake.sql("UPDATE t SET v = 'late' WHERE id = 3")
     assert iceberg.rows("t") == ours(lake, "t") == by_duckdb(iceberg.path("t"))
+    assert lake.optimize("t", zorder_by=["id"]).added.count == 1
+    assert iceberg.rows("t") == ours(lake, "t") == by_duckdb(iceberg.path("t"))
 
 
 def test_every_version_is_read_alike(lake: lv.Lake, iceberg: Spark) -> None:

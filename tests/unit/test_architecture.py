@@ -59,7 +59,7 @@ ARROWS = {
         "settle",
     },
     "maintenance": FOUNDATION
-    | {"store", "formats", "versions", "markers", "sublogs", "settle", "tables", "transaction"},
+    | {"sql", "store", "formats", "versions", "markers", "sublogs", "settle", "tables", "transaction"},
     "travel": FOUNDATION | {"sql", "store", "versions", "engines", "tables", "transaction"},
     "session": FOUNDATION | {"sql", "engines", "transaction", "maintenance", "travel"},
     "lake": FOUNDATION

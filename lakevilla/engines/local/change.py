@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
-from lakevilla.engines.local.arrow import inward
+from lakevilla.engines.local.arrow import inward, outward
 from lakevilla.engines.local.connections import Connections
 from lakevilla.engines.local.rows import NewRows, checked, qualifiers
 from lakevilla.engines.local.scan import Scan, load, projected
@@ -21,6 +21,7 @@ from lakevilla.engines.local.translation.queries.queries import Queries
 from lakevilla.engines.local.translation.queries.scope import Reference, Relation, Scope
 from lakevilla.engines.local.translation.types.typed import Typed
 from lakevilla.engines.port import Source, Target
+from lakevilla.engines.row_feed import RowFeed, feed_writer
 from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput
 from lakevilla.files.bitmaps import Positions
@@ -50,6 +51,7 @@ class Change:
     touched: int = 0
 
     def __post_init__(self) -> None:
+        self.feed = RowFeed(self.target.feed, feed_writer(self.target.store, self.target.now_ms))
         schemas = {key: source.schema for key, source in self.sources.items()}
         self.queries = Queries(schemas, self.now_ms)
         columns = [(column.name, column.type) for column in self.source.schema]
@@ -83,7 +85,12 @@ class Change:
             numbers = np.repeat(np.arange(len(tables), dtype=np.int32), [t.num_rows for t in tables])
             names = [output.sql for output in self.relation.outputs]
             rows = inward(pa.concat_tables(tables), names).append_column(FILE, pa.array(numbers))
-            yield chunk, rows
+            yield chunk, rows.append_column(ROW, pa.array(np.arange(rows.num_rows, dtype=np.int64)))
+
+    def as_they_were(self, rows: pa.Table, numbers: pa.Array) -> pa.Table:
+        """Those of the rows of a chunk that have these numbers, as the table has them."""
+        outputs = self.relation.outputs
+        return outward(rows.select(range(len(outputs))).take(numbers), outputs)
 
     def run(self, sql: str, rows: Mapping[str, pa.Table]) -> pa.Table:
         """The text over these rows, by the names of their relations, and the tables of subqueries."""
@@ -234,9 +241,11 @@ def computed(change: Change, rows: NewRows, old: pa.Table) -> pa.Table:
     """The new rows for these old ones, checked and in the same order; the query takes `FILE` along."""
     names = [output.sql for output in change.relation.outputs]
     numbers = pa.array(np.arange(old.num_rows, dtype=np.int64))
-    numbered = inward(old, names).append_column(FILE, numbers)
+    numbered = inward(old, names).append_column(FILE, numbers).append_column(ROW, numbers)
     result = change.run(rows.sql, {change.relation.sql: numbered})
     found = result.column(len(rows.outputs) + rows.extra.index(FILE)).to_numpy()
     new = checked(result, rows, change.target)
     # A subquery in a new value may be a join, after which rows come in any order.
-    return new if bool(np.all(found[1:] > found[:-1])) else new.take(pa.array(np.argsort(found)))
+    new = new if bool(np.all(found[1:] > found[:-1])) else new.take(pa.array(np.argsort(found)))
+    change.feed.updated(old, new)
+    return new

@@ -17,7 +17,7 @@ from sqlglot import exp
 
 from lakevilla.engines.arrow_writer import write
 from lakevilla.engines.local.arrow import inward
-from lakevilla.engines.local.change import FILE, Change, Hits, computed, found, names_of, rows_of
+from lakevilla.engines.local.change import FILE, ROW, Change, Hits, computed, found, names_of, rows_of
 from lakevilla.engines.local.rows import NewRows, checked, new_rows, nothing_but
 from lakevilla.engines.local.scan import Scan
 from lakevilla.engines.local.translation.types.casts import assign
@@ -35,7 +35,8 @@ def update(change: Change, assigned: Mapping[str, exp.Expr], where: exp.Expr | N
     change.condition(where)
     rows = updated(change, assigned)
     added = write(change.target, _updated_rows(change, rows, named(change, assigned), where))
-    return Rewritten(added, tuple(change.removed), Counts(updated=change.touched))
+    counts = Counts(updated=change.touched)
+    return Rewritten(added, tuple(change.removed), counts, feed=change.feed.finish())
 
 
 def _updated_rows(
@@ -52,7 +53,11 @@ def _updated_rows(
         change.touched += old.num_rows
         change.removed += [file for file, count in zip(chunk, per_file, strict=True) if count]
         if old.num_rows:
-            yield checked(result, rows, change.target)
+            new = checked(result, rows, change.target)
+            if change.feed.is_wanted:
+                places = result.column(len(rows.outputs) + rows.extra.index(ROW)).combine_chunks()
+                change.feed.updated(change.as_they_were(old, places), new)
+            yield new
 
 
 def named(change: Change, assigned: Mapping[str, exp.Expr]) -> frozenset[str]:
@@ -68,7 +73,7 @@ def updated(change: Change, assigned: Mapping[str, exp.Expr]) -> NewRows:
     values = change.old()
     for name, node in assigned.items():
         values[name] = assign(change.expressions()(node), change.target.schema.field(name).type, name)
-    extra = {FILE: f"{change.relation.sql}.{FILE}"}
+    extra = {name: f"{change.relation.sql}.{name}" for name in (FILE, ROW)}
     return new_rows(change.queries, change.target, values, rows_of(change.relation), extra)
 
 
@@ -93,7 +98,7 @@ def partly_matching(change: Change, where: exp.Expr | None) -> list[DataFile]:
     whole: set[str] = set()
     if where is None:
         whole = {file.identity for file in found}
-    else:
+    elif not change.feed.is_wanted:
         unless = predicate_unless(where, resolve)
         if unless != ANYTHING:
             partly = {f.identity for f in change.source.files(conjunction([predicate, unless]))}
@@ -135,6 +140,8 @@ def replaced(
 def left(change: Change, hits: Sequence[Hits]) -> Iterator[pa.Table]:
     """The rows of these files that were not found; the files go."""
     for old, flags in _read_whole(change, hits):
+        if change.feed.is_wanted:
+            change.feed.deleted(old.filter(pa.array(flags)))
         if not flags.all():
             yield old.filter(pa.array(~flags))
 

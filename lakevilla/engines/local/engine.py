@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from lakevilla.engines import data as given
 from lakevilla.engines.arrow_writer import write
+from lakevilla.engines.compaction import rewrite_files
 from lakevilla.engines.local import copy_on_write, merge_on_read
 from lakevilla.engines.local.arrow import inward, outward, row_of
 from lakevilla.engines.local.change import Change, rows_of
@@ -29,7 +30,7 @@ from lakevilla.engines.summary_query import summary_of
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput
 from lakevilla.files.row_checks import as_read, together
-from lakevilla.model import Counts
+from lakevilla.model import Counts, DataFile, WrittenFile
 from lakevilla.predicates import ANYTHING
 from lakevilla.progress import Reporter
 from lakevilla.sql.expressions.row_expressions import refuse_beyond_rows, refuse_in_merge
@@ -67,6 +68,10 @@ class LocalEngine:
             return None if None in counts else sum(count for count in counts if count is not None)
 
         return Result(plain, batches, rows)
+
+    def file_rows(self, source: Source, files: Sequence[DataFile]) -> Iterator[pa.Table]:
+        """The rows of each of these files in turn."""
+        return Scan(self._environment, source, files, source.schema).tables()
 
     def result(self, table: pa.Table) -> Result:
         """Rows that are there already."""
@@ -146,12 +151,12 @@ class LocalEngine:
                 pieces = matching(self._change(target, source, {}, now_ms), pieces, where)
 
             def rows() -> Iterator[pa.Table]:
-                yield from counted(pieces, count.add)
+                yield from change.feed.watched(counted(pieces, count.add))
                 yield from _surviving(change, where)
 
             added = write(target, rows())
         counts = Counts(inserted=count.rows, deleted=change.touched)
-        return Rewritten(added, tuple(change.removed), counts, tuple(change.masked))
+        return Rewritten(added, tuple(change.removed), counts, tuple(change.masked), change.feed.finish())
 
     def update(
         self,
@@ -197,7 +202,7 @@ class LocalEngine:
             change = self._change(target, watch.source(source), watch.sources(sources), now_ms)
             added = write(target, _surviving(change, where))
         counts = Counts(deleted=change.touched)
-        return Rewritten(added, tuple(change.removed), counts, tuple(change.masked))
+        return Rewritten(added, tuple(change.removed), counts, tuple(change.masked), change.feed.finish())
 
     def merge(
         self,
@@ -231,6 +236,13 @@ class LocalEngine:
             rows = together(pieces, schema)
         kind = MaskingMerge if target.merge_on_read else Merge
         return kind(self._change(target, source, sources, now_ms), clauses, rows).run()
+
+    def rewrite(
+        self, target: Target, source: Source, groups: Sequence[Sequence[DataFile]], order: Sequence[str]
+    ) -> Sequence[tuple[WrittenFile, ...]]:
+        with reading(self._reporter, f"OPTIMIZE {target.name}") as watch:
+            watched = watch.source(source, [file for group in groups for file in group])
+            return [rewrite_files(self._environment, target, watched, group, order) for group in groups]
 
     def _queries(self, sources: Mapping[str, Source], now_ms: int) -> Queries:
         return Queries({key: source.schema for key, source in sources.items()}, now_ms)

@@ -78,7 +78,8 @@ class MaskingMerge(Merge):
             f"SELECT * FROM {rows_of(target)} LEFT JOIN {rows_of(self.source)} "
             f"ON {target.sql}.{_PICK} = {self.source.sql}.{SOURCE}"
         )
-        return new_rows(self.change.queries, self.change.target, self.values(name), f"({joined}) AS {name}")
+        source, extra = f"({joined}) AS {name}", {ROW: f"{name}.{ROW}"}
+        return new_rows(self.change.queries, self.change.target, self.values(name), source, extra)
 
     def _acting(self, result: pa.Table) -> _Acting:
         """Note which rows of the source met one of the target, and refuse what is ambiguous."""
@@ -92,6 +93,8 @@ class MaskingMerge(Merge):
     def _masked(self, hit: Hits, acting: _Acting, deletes: set[int]) -> tuple[Hits, _Acting]:
         """Delete these rows where they are. Those of them that get new values."""
         updated = ~np.isin(acting.clauses, list(deletes))
+        if self.change.feed.is_wanted and not updated.all():
+            self.change.feed.deleted(whole_rows(self.change, [hit.only(~updated)]))
         self.change.masked.append(hit.deleted_rows)
         self.updated += int(updated.sum())
         self.deleted += int((~updated).sum())
@@ -99,11 +102,16 @@ class MaskingMerge(Merge):
 
     def _new(self, fresh: Sequence[tuple[Hits, _Acting]], computing: NewRows) -> pa.Table:
         names = [output.sql for output in self.change.relation.outputs]
-        old = inward(whole_rows(self.change, [hit for hit, _ in fresh]), names)
+        before = whole_rows(self.change, [hit for hit, _ in fresh])
+        old = inward(before, names).append_column(ROW, pa.array(np.arange(before.num_rows, dtype=np.int64)))
         picks, clauses = (
             pa.array(np.concatenate(numbers))
             for numbers in ([some.sources for _, some in fresh], [some.clauses for _, some in fresh])
         )
         numbered = old.append_column(_PICK, picks).append_column(CLAUSE, clauses)
         tables = {self.change.relation.sql: numbered, self.source.sql: self.rows}
-        return checked(self.change.run(computing.sql, tables), computing, self.change.target)
+        result = self.change.run(computing.sql, tables)
+        new = checked(result, computing, self.change.target)
+        if self.change.feed.is_wanted:
+            self.change.feed.updated(before.take(result.column(len(computing.outputs))), new)
+        return new

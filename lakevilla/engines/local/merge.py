@@ -66,7 +66,8 @@ class Merge:
     def run(self) -> Rewritten:
         added = write(self.change.target, self._pieces())
         counts = Counts(self.inserted, self.updated, self.deleted)
-        return Rewritten(added, tuple(self.change.removed), counts, tuple(self.change.masked))
+        feed = self.change.feed.finish()
+        return Rewritten(added, tuple(self.change.removed), counts, tuple(self.change.masked), feed)
 
     def _pieces(self) -> Iterator[pa.Table]:
         # Both texts are made before anything is read, so that a mistake in them costs nothing.
@@ -90,10 +91,9 @@ class Merge:
         """The new rows of those of the files in which a clause applies; only rows that satisfy the predicate
         can meet one."""
         for chunk, old in self.change.chunks(files):
-            numbered = old.append_column(ROW, pa.array(np.arange(old.num_rows, dtype=np.int64)))
-            tables = {self.change.relation.sql: numbered, self.source.sql: self.rows}
+            tables = {self.change.relation.sql: old, self.source.sql: self.rows}
             result = self.change.run(rewriting.sql, tables)
-            yield from self._applied(result, rewriting, deletes, chunk)
+            yield from self._applied(result, rewriting, deletes, chunk, old)
 
     def _rewriting(self) -> tuple[NewRows, set[int]]:
         """The query for target rows and the clause that each meets; and which clauses delete."""
@@ -185,7 +185,12 @@ class Merge:
         return values
 
     def _applied(
-        self, result: pa.Table, rows: NewRows, deletes: set[int], chunk: Sequence[DataFile]
+        self,
+        result: pa.Table,
+        rows: NewRows,
+        deletes: set[int],
+        chunk: Sequence[DataFile],
+        old: pa.Table,
     ) -> Iterator[pa.Table]:
         """Count, check and keep the rows of the files in which a clause applied."""
         width = len(rows.outputs)
@@ -196,6 +201,7 @@ class Merge:
         once = _first_of_each(row, clause)
         if once is not None:
             result, numbers, clause = result.take(pa.array(once)), numbers[once], clause[once]
+            row = row[once]
         gone = np.isin(clause, list(deletes))
         changed = (clause != NO_CLAUSE) & ~gone
         self.updated += int(changed.sum())
@@ -203,6 +209,10 @@ class Merge:
         per_file = np.bincount(numbers[clause != NO_CLAUSE], minlength=len(chunk))
         self.change.removed += [file for file, count in zip(chunk, per_file, strict=True) if count]
         new = checked(result, rows, self.change.target, pa.array(changed))
+        if self.change.feed.is_wanted:
+            was = self.change.as_they_were
+            self.change.feed.updated(was(old, pa.array(row[changed])), new.filter(pa.array(changed)))
+            self.change.feed.deleted(was(old, pa.array(row[gone])))
         kept = (per_file[numbers] > 0) & ~gone
         if kept.any():
             yield new.filter(pa.array(kept))
@@ -225,6 +235,7 @@ class Merge:
         result = self.change.run(inserting.sql, {self.source.sql: rows})
         new = checked(result, inserting, self.change.target)
         self.inserted += new.num_rows
+        self.change.feed.inserted(new)
         if new.num_rows:
             yield new
 

@@ -29,7 +29,8 @@ def update(change: Change, assigned: Mapping[str, exp.Expr], where: exp.Expr) ->
             yield from copy_on_write.replaced(change, mostly_gone, rows, names)
 
     added = write(change.target, pieces())
-    return Rewritten(added, tuple(change.removed), Counts(updated=change.touched), tuple(change.masked))
+    counts, feed = Counts(updated=change.touched), change.feed.finish()
+    return Rewritten(added, tuple(change.removed), counts, tuple(change.masked), feed)
 
 
 def surviving(change: Change, where: exp.Expr | None) -> Iterator[pa.Table]:
@@ -41,7 +42,9 @@ def surviving(change: Change, where: exp.Expr | None) -> Iterator[pa.Table]:
         gone = [hit for hit in hits if len(hit.rows) + hit.opened.deleted == hit.opened.rows]
         change.removed += [hit.file for hit in gone]
         change.touched += sum(len(hit.rows) for hit in gone)
-        _, mostly_gone = _divided(change, [hit for hit in hits if hit not in gone])
+        kept, mostly_gone = _divided(change, [hit for hit in hits if hit not in gone])
+        if change.feed.is_wanted and (gone or kept):
+            change.feed.deleted(whole_rows(change, [*gone, *kept]))
         yield from copy_on_write.left(change, mostly_gone)
 
 

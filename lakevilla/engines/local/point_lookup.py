@@ -17,6 +17,7 @@ from lakevilla.engines.arrow_writer import write
 from lakevilla.engines.local.change import placed
 from lakevilla.engines.local.scan import Scan, projected
 from lakevilla.engines.port import Rewritten, Source, Target
+from lakevilla.engines.row_feed import RowFeed, feed_writer
 from lakevilla.environment import Environment
 from lakevilla.files.bitmaps import Positions
 from lakevilla.files.deleted_rows import DeletedRows, is_worth_keeping
@@ -67,9 +68,11 @@ class Point:
 
     def update(self, target: Target, assigned: Mapping[str, pa.Scalar]) -> Rewritten:
         """Set columns to values: copy on write as `copy_on_write.update` does it, or merge on read."""
-        done = _PointUpdate(self, assigned)
+        feed = RowFeed(target.feed, feed_writer(target.store, target.now_ms))
+        done = _PointUpdate(self, assigned, feed)
         added = write(target, done.masked_rows() if target.merge_on_read else done.rewritten_rows())
-        return Rewritten(added, tuple(done.removed), Counts(updated=done.touched), tuple(done.masked))
+        counts = Counts(updated=done.touched)
+        return Rewritten(added, tuple(done.removed), counts, tuple(done.masked), feed.finish())
 
 
 @dataclass
@@ -78,6 +81,7 @@ class _PointUpdate:
 
     point: Point
     assigned: Mapping[str, pa.Scalar]
+    feed: RowFeed
     removed: list[DataFile] = field(default_factory=list)
     masked: list[DeletedRows] = field(default_factory=list)
     touched: int = 0
@@ -106,7 +110,9 @@ class _PointUpdate:
             self.masked.append(DeletedRows(file, found, opened.rows))
             self.touched += len(found)
             old = opened.at(schema, found)
-            yield _with(old, pa.repeat(True, old.num_rows), self.assigned)
+            new = _with(old, pa.repeat(True, old.num_rows), self.assigned)
+            self.feed.updated(old, new)
+            yield new
 
     def _rewritten(self, file: DataFile, rows: pa.Table) -> Iterator[pa.Table]:
         hits = self.point.hits(rows)
@@ -114,7 +120,10 @@ class _PointUpdate:
         if count:
             self.removed.append(file)
             self.touched += count
-            yield _with(rows, hits, self.assigned)
+            new = _with(rows, hits, self.assigned)
+            if self.feed.is_wanted:
+                self.feed.updated(rows.filter(hits), new.filter(hits))
+            yield new
 
 
 def point_query(environment: Environment, query: exp.Query, sources: Mapping[str, Source]) -> pa.Table | None:

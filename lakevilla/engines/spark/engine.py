@@ -4,7 +4,7 @@ Results are Spark's own DataFrames, lazy as ever: files are chosen, and noted as
 them is planned.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, TypeAlias
 
@@ -31,12 +31,14 @@ from lakevilla.engines.spark.session.catalog import Tables
 from lakevilla.engines.spark.session.frames import in_session
 from lakevilla.engines.spark.session.own_names import is_file, is_view
 from lakevilla.engines.spark.session.session import Session
+from lakevilla.engines.spark.write.compaction import GroupWriter
 from lakevilla.engines.spark.write.writer import Done, Writer, new_rows, rows_in
 from lakevilla.engines.summary_query import summary_of
 from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput
+from lakevilla.files.reader import read_files
 from lakevilla.files.row_checks import together
-from lakevilla.model import Counts
+from lakevilla.model import Counts, DataFile, WrittenFile
 from lakevilla.progress import Reporter
 from lakevilla.sql.expressions.row_expressions import refuse_beyond_rows, refuse_in_merge
 
@@ -93,6 +95,11 @@ class SparkEngine:
         with explained():
             frame = self._session.fetch(lambda: self._reader().table(source))
         return self._answering(frame, f"reading {source.name}")
+
+    def file_rows(self, source: Source, files: Sequence[DataFile]) -> Iterator[pa.Table]:
+        """The rows of each of these files in turn, read by this process."""
+        place, columns = source.open, source.partition_columns
+        return read_files(self._environment, place, files, source.schema, columns)
 
     def result(self, table: pa.Table) -> Any:
         return given.frame_of(self._session(), table)
@@ -170,7 +177,7 @@ class SparkEngine:
         with self._statement({}, now_ms) as opened:
             gone = self._change(opened, target, source).delete(where)
         counts = Counts(inserted=new.counts[1], deleted=gone.counts.deleted)
-        return Rewritten(new.added + gone.added, gone.removed, counts, gone.masked)
+        return Rewritten(new.added + gone.added, gone.removed, counts, gone.masked, new.feed + gone.feed)
 
     @_stoppable("UPDATE")
     def update(
@@ -216,6 +223,13 @@ class SparkEngine:
             else:
                 rows = self._bound(using) if given.is_frame(using) else self._frame(using)
             return Merge(self._change(opened, target, source, rows.columns), clauses, rows).run()
+
+    def rewrite(
+        self, target: Target, source: Source, groups: Sequence[Sequence[DataFile]], order: Sequence[str]
+    ) -> Sequence[tuple[WrittenFile, ...]]:
+        with explained():
+            writer = GroupWriter(self._environment, self._session, self._access)
+            return self._session.run(lambda: writer.rewrite(target, source, groups, order))
 
     def attach(self, name: str, tables: Tables) -> None:
         """Show tables that this engine reads to its session as a catalog of this name."""

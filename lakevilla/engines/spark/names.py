@@ -74,6 +74,10 @@ class Names:
         """A value that is in the table."""
         return f"{self.prefix}old_{number}"
 
+    def before(self, number: int) -> str:
+        """A value that a changed row had."""
+        return f"{self.prefix}before_{number}"
+
     def bad(self, number: int) -> str:
         """Whether a value does not fit into its column."""
         return f"{self.prefix}bad_{number}"

@@ -82,6 +82,7 @@ def decode_change(record: Mapping[str, Any], root: str) -> Change:
             metadata=commit.metadata,
             protocol=commit.protocol,
             replaces=bool(record.get("replaces")),
+            feed=tuple(_changed(cdc, root) for cdc in commit.changes),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise Corrupt(f"the record of a change is malformed: {error!r}") from error
@@ -107,6 +108,10 @@ def _actions(base: DeltaSnapshot, change: Change, now_ms: int) -> list[Action]:
 def _written(add: Mapping[str, Any], root: str) -> WrittenFile:
     key = data_key(add["path"], root)
     return WrittenFile(key, int(add["size"]), 0, {}, {}, int(add["modificationTime"]), entry=dict(add))
+
+
+def _changed(cdc: Mapping[str, Any], root: str) -> WrittenFile:
+    return WrittenFile(data_key(cdc["path"], root), int(cdc["size"]), 0, {}, {}, 0, entry=dict(cdc))
 
 
 def _added_again(remove: Mapping[str, Any], statistics: Mapping[str, str]) -> dict[str, Any]:

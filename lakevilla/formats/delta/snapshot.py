@@ -18,7 +18,12 @@ from lakevilla.files.partitioning import plain_values
 from lakevilla.formats.coordination import Coordination
 from lakevilla.formats.delta.definition.features import refuse_write
 from lakevilla.formats.delta.definition.layout import Layout
-from lakevilla.formats.delta.definition.properties import LOG_CLEANUP, LOG_RETENTION, duration_ms
+from lakevilla.formats.delta.definition.properties import (
+    CHANGE_FEED,
+    LOG_CLEANUP,
+    LOG_RETENTION,
+    duration_ms,
+)
 from lakevilla.formats.delta.files.blocks import CORE
 from lakevilla.formats.delta.files.bounds import Leaf, partition_bounds
 from lakevilla.formats.delta.files.deletion_vectors import Locate, deletes_of
@@ -113,6 +118,10 @@ class DeltaSnapshot:
     @property
     def checks(self) -> Mapping[str, str]:
         return self.layout.checks
+
+    @property
+    def keeps_feed(self) -> bool:
+        return is_true(self.properties, CHANGE_FEED)
 
     @property
     def retention_ms(self) -> int:

@@ -47,6 +47,7 @@ from lakevilla.formats.delta.restore import restore
 from lakevilla.formats.delta.row_changes import shrunk_by
 from lakevilla.formats.delta.row_masks import DeltaRowMasks, wants_vectors
 from lakevilla.formats.delta.snapshot import DeltaSnapshot
+from lakevilla.formats.delta.version_changes import changes, feed_files
 from lakevilla.formats.identity import (
     Recreated,
     confirm_published,
@@ -56,6 +57,7 @@ from lakevilla.formats.identity import (
     was_slow,
 )
 from lakevilla.formats.port import LogMarkers, Published, Taken
+from lakevilla.formats.port_parts.row_changes import VersionChange
 from lakevilla.formats.urls import Opener, located
 from lakevilla.model import (
     Author,
@@ -190,6 +192,12 @@ class DeltaTable:
             comment=comment,
             new_id=self._environment.new_id,
         )
+
+    def changes(self, base: DeltaSnapshot, until: int) -> list[VersionChange]:
+        return changes(self._store, self._environment, base, until)
+
+    def feed_files(self, snapshot: DeltaSnapshot, feed: Sequence[WrittenFile]) -> list[DataFile]:
+        return feed_files(snapshot, feed)
 
     def masks(self, snapshot: DeltaSnapshot, operation: str) -> DeltaRowMasks | None:  # noqa: ARG002
         return DeltaRowMasks(snapshot, self._environment) if wants_vectors(snapshot) else None

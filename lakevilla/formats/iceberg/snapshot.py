@@ -153,6 +153,11 @@ class IcebergSnapshot:
         return {}
 
     @property
+    def keeps_feed(self) -> bool:
+        """Iceberg has no files for that."""
+        return False
+
+    @property
     def retention_ms(self) -> int:
         return retention_ms(self.properties)
 

@@ -27,6 +27,7 @@ from lakevilla.formats.iceberg.metadata.document import current_snapshot, proper
 from lakevilla.formats.iceberg.metadata.expiry import expire
 from lakevilla.formats.iceberg.metadata.paths import DATA, Places, location_of
 from lakevilla.formats.iceberg.restore import restore
+from lakevilla.formats.iceberg.row_changes import row_changes
 from lakevilla.formats.iceberg.row_masks import IcebergRowMasks, wants_deletes
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot, TableContext
 from lakevilla.formats.iceberg.written import keys_of
@@ -39,6 +40,7 @@ from lakevilla.formats.identity import (
     was_slow,
 )
 from lakevilla.formats.port import LogMarkers, Published, Taken
+from lakevilla.formats.port_parts.row_changes import VersionChange
 from lakevilla.formats.properties import markers_in_log
 from lakevilla.formats.urls import Opener, located
 from lakevilla.model import (
@@ -169,6 +171,13 @@ class IcebergTable:
     ) -> Change:
         return replace_definition(snapshot.raw, schema, partition_by, properties, comment)
 
+    def changes(self, base: IcebergSnapshot, until: int) -> list[VersionChange]:
+        return row_changes(base, [taken for taken in self.since(base) if taken.footprint.version <= until])
+
+    def feed_files(self, snapshot: IcebergSnapshot, feed: Sequence[WrittenFile]) -> list[DataFile]:  # noqa: ARG002
+        """A snapshot of Iceberg names no such files."""
+        return []
+
     def masks(self, snapshot: IcebergSnapshot, operation: str) -> IcebergRowMasks | None:
         wanted = wants_deletes(snapshot, operation)
         return IcebergRowMasks(snapshot, self._environment) if wanted else None
@@ -203,7 +212,7 @@ class IcebergTable:
         return footprint_of_change(base, change)
 
     def shrunk(self, base: IcebergSnapshot, change: Change) -> Mapping[str, Callable[[], Shrunk]]:  # noqa: ARG002
-        """Changes rewrite files."""
+        """None: conflicts of these tables are decided by whole files."""
         return {}
 
     def inverse(self, base: IcebergSnapshot, change: Change, author: Author) -> Change:  # noqa: ARG002

@@ -32,10 +32,7 @@ def look_at_files(view: LakeView, queues: Queues, known: Collection[str]) -> Ite
             yield from found
         if texts := layout_texts(files):
             well_laid_out = False
-            advice = (
-                "rewrite the table in fewer files, such as by "
-                f"lake.overwrite({name!r}, lake.read({name!r}).toArrow()), or by OPTIMIZE of another client"
-            )
+            advice = f"`lakevilla optimize`, or lake.optimize({name!r})"
             yield Check("layout", "note", f"{name!r} has {', and '.join(texts)}", advice, (name,))
     if not damaged:
         yield Check("data", "ok", "the data files of the tables' newest versions are there")

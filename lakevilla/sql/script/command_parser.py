@@ -8,6 +8,7 @@ from typing import Any
 from lakevilla.errors import InvalidInput, Unsupported
 from lakevilla.sql.script import commands as c
 from lakevilla.sql.script.lexer import Lexeme, first_word
+from lakevilla.sql.script.optimize import optimize
 from lakevilla.sql.script.options import option
 from lakevilla.sql.script.places import point_at
 from lakevilla.sql.script.reader import Reader
@@ -287,6 +288,7 @@ _RULES: dict[str, Callable[[Piece, Mapping[str, Any]], c.Command | None]] = {
     "TAG": _tag,
     "UNTAG": _untag,
     "VACUUM": _vacuum,
+    "OPTIMIZE": optimize,
     "RESTORE": _restore,
 }
 WORDS = frozenset(_RULES)

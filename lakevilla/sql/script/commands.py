@@ -103,6 +103,17 @@ class Vacuum:
 
 
 @dataclass(frozen=True, slots=True)
+class Optimize:
+    """OPTIMIZE t [FULL] [WHERE condition] [ZORDER BY (columns)]; `parameters` are those of the condition."""
+
+    table: str
+    where: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    order: tuple[str, ...] = ()
+    full: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Restore:
     """RESTORE TABLE t TO ..., RESTORE LAKE TO ...: an instant, or a version of one table."""
 
@@ -130,6 +141,7 @@ LakeCommand = (
     | TagInstant
     | UntagInstant
     | Vacuum
+    | Optimize
     | Restore
     | AtQuery
 )

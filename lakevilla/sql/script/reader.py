@@ -37,6 +37,12 @@ class Reader:
         self._at += len(words)
         return True
 
+    def sees(self, *words: str) -> bool:
+        """Whether these words come next."""
+        taken = self.take(*words)
+        self._at -= len(words) if taken else 0
+        return taken
+
     def take_one(self, *words: str) -> str:
         """The next lexeme, taken, if it is one of these words; else empty."""
         return next((word for word in words if self.take(word)), "")

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+from lakevilla.formats.authorship import keeps_rows
 from lakevilla.formats.port import Taken
 from lakevilla.model import Change
 from lakevilla.tables.pinned import Pinned
@@ -59,9 +60,10 @@ class CommitBase(ABC):
         return [(pinned, change) for pinned, change in found if change is not None]
 
     def _is_contended(self) -> bool:
-        """Whether another client had to queue for a table that we change; then we queue too."""
+        """Whether another client had to queue for a table that we change; then we queue too. A change that
+        only rewrites files always does, so that it redoes no client twice that waits there."""
         contended = self._recovers and any(
-            pinned.snapshot.coordination.contended for pinned, _ in self.changes
+            pinned.snapshot.coordination.contended or keeps_rows(change) for pinned, change in self.changes
         )
         if contended:
             self.queue_up()

@@ -51,10 +51,10 @@ class InstantBase(CommitBase):
         if self._instant.read is not None and read.head.seq == self._instant.read.head.seq:
             return read
         while (failure := self._validate(read.head)) is not None or self._rolled_back:
-            if not self._recovers:
-                raise _invalid(failure)
             between = self._commits_since(read.head)
             conflicts = self._redo.conflicts(between)
+            if not self._recovers and (conflicts or self._rolled_back or not _keeps_rows(between)):
+                raise _invalid(failure)
             if conflicts:
                 self._queues.leave_the_lake()
             if not conflicts or self._queued_up:
@@ -106,6 +106,11 @@ class InstantBase(CommitBase):
             moved, tasks = moved + made, tasks + [partial(self._since, pinned) for pinned in made]
         found = self._workspace.environment.fan_out(tasks)
         return {p.ref.location: taken for p, taken in zip(moved, found, strict=True)}
+
+
+def _keeps_rows(between: CommitsSince) -> bool:
+    """Whether these commits only rewrote files: then what was read at the earlier instant is still true."""
+    return all(taken.footprint.keeps_rows for found in between.values() for taken in found)
 
 
 def _invalid(failure: Failure | None) -> Aborted:

@@ -9,9 +9,10 @@ waited for every version on the way would never reach a table that grows faster.
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
-from lakevilla.conflicts.files import Hit
+from lakevilla.conflicts.files import Hit, follow
 from lakevilla.environment import Environment
 from lakevilla.errors import Conflict
 from lakevilla.formats.port import Published, Snapshot, Taken
@@ -45,7 +46,7 @@ def commit_change(
     """
     table, base, rows = pending.pinned.table, pending.pinned.snapshot, RowReader()
     if premises.is_behind(pending.pinned):
-        base = _rebase(rows, pending, base, table.since(base))
+        pending, base = _rebase(rows, pending, base, table.since(base))
     for losses in range(LOSSES_ALLOWED):
         moved = moved_to(pending, base)
         settle(moved.pinned)
@@ -55,10 +56,10 @@ def commit_change(
             case Published() as published:
                 return premises.confirm(moved, published, author)
             case Taken() as taken:
-                base = _rebase(rows, pending, base, [taken])
+                pending, base = _rebase(rows, pending, base, [taken])
                 if losses >= BACK_OFF_AFTER:
                     back_off(environment, losses)
-                    base = _rebase(rows, pending, base, table.since(base))
+                    pending, base = _rebase(rows, pending, base, table.since(base))
     raise Conflict(
         f"{pending.change.operation} on {pending.pinned.ref.name!r} lost {LOSSES_ALLOWED} races in a row: "
         "nothing was changed; retry it when fewer clients write",
@@ -67,15 +68,18 @@ def commit_change(
     )
 
 
-def _rebase(rows: RowReader, pending: TableChange, base: Snapshot, between: Sequence[Taken]) -> Snapshot:
-    """The base after these commits; Conflict if one of them concerns the change."""
+def _rebase(
+    rows: RowReader, pending: TableChange, base: Snapshot, between: Sequence[Taken]
+) -> tuple[TableChange, Snapshot]:
+    """The change and its base after these commits; Conflict if one of them concerns the change."""
     for theirs in between:
         hit = rows.decide(pending.pinned.table, base, pending.change, theirs.footprint)
         if hit is not None:
             raise _conflict(pending, theirs.footprint, hit)
         logger.debug("rebasing %s past %s", pending.pinned.ref.name, theirs.footprint.summary)
-        base = theirs.snapshot
-    return base
+        read = follow(pending.change.read, theirs.footprint)
+        pending, base = replace(pending, change=replace(pending.change, read=read)), theirs.snapshot
+    return pending, base
 
 
 def settle_base(catalog: Catalog, pinned: Pinned, meter: Meter) -> None:

@@ -85,7 +85,11 @@ class Premises:
         for each in changes:
             if self.is_behind(each.pinned):
                 self._look_at_log(each, now)
-        old = [each for each in changes if each.change.added and self._is_old(self._uploaded_since(each))]
+        old = [
+            each
+            for each in changes
+            if (each.change.added or each.change.feed) and self._is_old(self._uploaded_since(each))
+        ]
         if old:
             # What is still on its way is not missing.
             self._workspace.uploads.finish()
@@ -168,7 +172,7 @@ class Premises:
                 # The first copy may have been published, and its log entry is one of those.
                 raise self._unanswered or _unknown(pending, author, snapshot.version, entries)
             raise _gone(pending, entries)
-        added = pending.change.added
+        added = (*pending.change.added, *pending.change.feed)
         # The lease comes first: a vacuum that has not taken hold of the transaction yet finds it and stops,
         # and one that has may be about to delete.
         held = bool(added) and self._queues.write_lease() == VACUUM
@@ -249,7 +253,7 @@ class Premises:
 
 def refuse_missing(pending: TableChange) -> None:
     """Conflict if a file that was uploaded was deleted."""
-    missing = pending.pinned.table.missing(pending.change.added)
+    missing = pending.pinned.table.missing((*pending.change.added, *pending.change.feed))
     if missing:
         raise _gone(pending, missing[0])
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 
 from lakevilla.errors import Conflict
+from lakevilla.formats.authorship import keeps_rows
 from lakevilla.formats.port import Displaced, Published, Snapshot, Taken
 from lakevilla.model import Author
 from lakevilla.tables.pinned import Pinned
@@ -22,6 +23,7 @@ from lakevilla.transaction.commit.optimistic_commit import (
     settle_base,
 )
 from lakevilla.transaction.commit.parts import CommitParts
+from lakevilla.transaction.redo.net_feed import put_together
 from lakevilla.transaction.statements.effect import TableChange
 
 logger = logging.getLogger("lakevilla.transaction")
@@ -54,10 +56,12 @@ class QueuedCommit:
             if change is None:
                 return None
             if not change.blind or workspace.base(location).snapshot.coordination.markers_in_log:
-                self._let_pass(location, losses)
+                self._let_pass(location, losses >= BACK_OFF_AFTER or keeps_rows(change))
                 change = self._parts.operations.change(location)
                 if change is None:
                     return None
+            put_together(workspace, self._parts.operations)
+            change = self._parts.operations.change(location) or change
             workspace.uploads.finish()
             pinned = workspace.base(location)
             pending = TableChange(pinned, change)
@@ -96,10 +100,11 @@ class QueuedCommit:
         if between and pinned is not None:
             self._catch_up(pinned.ref.location, between)
 
-    def _let_pass(self, location: str, losses: int) -> None:
-        """Wait for those before us: if we hold a place, or have lost so often that it is time to take one."""
+    def _let_pass(self, location: str, takes_a_place: bool) -> None:
+        """Wait for those before us: if we hold a place, or it is time to take one, after many losses or for
+        a change that only rewrites files."""
         pinned = self._workspace.base(location)
-        if self._queues.must_wait(pinned, often_lost=losses >= BACK_OFF_AFTER):
+        if self._queues.must_wait(pinned, often_lost=takes_a_place):
             self._catch_up(location, self._queues.wait(pinned))
 
     def _catch_up(self, location: str, between: Sequence[Taken]) -> None:

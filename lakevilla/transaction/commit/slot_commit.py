@@ -25,6 +25,7 @@ from lakevilla.tables.table_errors import torn
 from lakevilla.transaction.commit.commit_base import CommitBase
 from lakevilla.transaction.commit.optimistic_commit import LOSSES_ALLOWED
 from lakevilla.transaction.commit.parts import CommitParts
+from lakevilla.transaction.redo.net_feed import put_together
 from lakevilla.versions import registry
 from lakevilla.versions.batches import Done, check_room, find_done
 from lakevilla.versions.commits import NEW, Commit, Drop, Read, Settled, Write
@@ -101,6 +102,7 @@ class SlotCommit:
                 replay = self._replay(read)
             if replay is not None:
                 return replay
+            put_together(workspace, self._parts.operations)
             workspace.uploads.finish()
             commit = self._commit()
             if commit is None:

@@ -1,12 +1,14 @@
 """The operations of a transaction: what each did, what it read, and what its client knows of it."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
+from lakevilla.conflicts.files import follow
 from lakevilla.errors import InvalidInput
-from lakevilla.model import Change, Counts, ReadSet
+from lakevilla.model import Change, Counts, Footprint, ReadSet, WrittenFile
 from lakevilla.sublogs.net import net
 from lakevilla.sublogs.reads import Reads
 from lakevilla.tables.pinned import Pinned
@@ -14,6 +16,8 @@ from lakevilla.transaction.statements.effect import Effect, LakeChange, TableCha
 from lakevilla.transaction.statements.statement import Statement
 from lakevilla.transaction.workspace import Workspace
 from lakevilla.versions.views import ViewChange
+
+FeedKey = tuple[tuple[str, ...], ...]
 
 READ = "READ"
 """The operation of a statement that changed nothing, in errors."""
@@ -116,6 +120,11 @@ class Operation:
         # Files that the change itself asks not to be read, such as a constraint's rows, stand there already.
         return replace(change, read=change.read.union(read or ReadSet()))
 
+    def follow(self, location: str, foreign: Iterable[Footprint]) -> None:
+        """Commits of others, which did not concern the operation, may have moved rows that it has read."""
+        for footprint in foreign:
+            self.reads.follow(location, partial(follow, theirs=footprint))
+
     def undone(self) -> "Operation":
         """The operation after it was rolled back, or has failed: its client still knows what it gave.
 
@@ -138,6 +147,7 @@ class Operations:
 
     def __init__(self) -> None:
         self._all: list[Operation] = []
+        self._feeds: dict[str, tuple[FeedKey, tuple[WrittenFile, ...]]] = {}
         self._savepoints: list[_Savepoint] = []
 
     def __iter__(self) -> Iterator[Operation]:
@@ -213,7 +223,8 @@ class Operations:
         """No file that the operations add to a table is older than this, on the environment's clock."""
         changes = ((op.uploaded_at, op.change_of(location)) for op in self._all)
         return min(
-            (start for start, change in changes if change is not None and change.added), default=math.inf
+            (start for start, change in changes if change is not None and (change.added or change.feed)),
+            default=math.inf,
         )
 
     @property
@@ -222,10 +233,28 @@ class Operations:
         found = (op.pending.instant for op in self._all if isinstance(op.pending, TableChange))
         return {seq for seq in found if seq is not None}
 
+    def changes_of(self, location: str) -> list[TableChange]:
+        """What each of them does to a table."""
+        pending = (op.pending for op in self._all if op.change_of(location) is not None)
+        return [one for one in pending if isinstance(one, TableChange)]
+
     def net(self, location: str) -> Change | None:
         """What the operations do to a table together; None if nothing is left of it."""
-        changes = (op.change_of(location) for op in self._all)
-        return net([change for change in changes if change is not None])
+        changes = [one.change for one in self.changes_of(location)]
+        together = net(changes)
+        if together is None or len(changes) == 1 or location not in self._feeds:
+            return together
+        key, feed = self._feeds[location]
+        return replace(together, feed=feed) if key == _feed_key(changes) else together
+
+    def has_feed(self, location: str) -> bool:
+        """Whether the feed of these changes has been put together."""
+        known = self._feeds.get(location)
+        return known is not None and known[0] == _feed_key([one.change for one in self.changes_of(location)])
+
+    def keep_feed(self, location: str, feed: tuple[WrittenFile, ...]) -> None:
+        """The change data feed of all that they do to a table, for as long as they stay as they are."""
+        self._feeds[location] = _feed_key([one.change for one in self.changes_of(location)]), feed
 
     def change(self, location: str) -> Change | None:
         """The same with all that they have read of the table."""
@@ -239,3 +268,12 @@ class Operations:
             change = operation.change_and_reads(location)
             read = read if change is None else read.union(change.read)
         return read
+
+
+def _feed_key(changes: Sequence[Change]) -> FeedKey:
+    """What tells changes from others that a redo has put in their place."""
+    found = []
+    for change in changes:
+        written = [file.key for file in (*change.added, *change.feed)]
+        found.append((*written, *(file.identity for file in change.removed)))
+    return tuple(found)

@@ -63,6 +63,9 @@ class Redo:
         is_valid = self._checked is not None and _are_same(self._checked, foreign)
         is_valid = is_valid or conflict_of(self._workspace, self._operations, foreign) is None
         self._checked = None
+        for operation in self._operations:
+            for place, footprints in foreign.items():
+                operation.follow(place, footprints)
         self._move_to({place: between[place][-1].snapshot for place in foreign})
         replay = Replay(self._workspace, {} if is_valid else foreign, self._before_change)
         replay.run(self._operations)

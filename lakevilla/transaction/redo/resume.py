@@ -192,7 +192,7 @@ def _refuse_lost_files(operations: Operations, base: Pinned) -> None:
     """Conflict if an uploaded file was deleted, or log entries since the version that we build on. The lease
     is ours: what is there now, vacuum keeps."""
     changes = [change for op in operations if (change := op.change_of(base.ref.location)) is not None]
-    added = tuple(file for change in changes for file in change.added)
+    added = tuple(file for change in changes for file in (*change.added, *change.feed))
     whole = net(changes) or Change(changes[0].operation if changes else READ)
     pending = TableChange(base, replace(whole, added=added))
     try:

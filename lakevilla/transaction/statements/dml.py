@@ -22,6 +22,7 @@ from lakevilla.sql.statements import TableName
 from lakevilla.sql.tables import tables_of
 from lakevilla.tables.pinned import Pinned
 from lakevilla.transaction.statements.effect import Effect, TableChange
+from lakevilla.transaction.targets import changing
 from lakevilla.transaction.workspace import Workspace
 
 
@@ -112,7 +113,7 @@ def update(
         raise InvalidInput(f"UPDATE of table {name!r} sets no column", table=name)
     pinned = workspace.pin_target(name)
     sources = workspace.sources(tables_of(*assigned.values(), where))
-    target = workspace.target(pinned, "UPDATE")
+    target = changing(workspace, pinned, "UPDATE")
     source = _called(workspace.source(pinned, keeps_files=False), alias)
     written = workspace.engine.update(target, source, assigned, where, sources, workspace.now_ms)
     return _effect(workspace, pinned, "UPDATE", _predicate(where), written, target)
@@ -122,7 +123,7 @@ def delete(workspace: Workspace, name: str, where: exp.Expr | None, alias: str |
     """DELETE FROM name WHERE where."""
     pinned = workspace.pin_target(name)
     sources = workspace.sources(tables_of(where))
-    target = workspace.target(pinned, "DELETE")
+    target = changing(workspace, pinned, "DELETE")
     source = _called(workspace.source(pinned, keeps_files=False), alias)
     written = workspace.engine.delete(target, source, where, sources, workspace.now_ms)
     return _effect(workspace, pinned, "DELETE", _predicate(where), written, target)
@@ -137,7 +138,7 @@ def merge(
     # Where rows match and nothing is done to them, it still matters that they are there.
     always = any(clause.condition is None for clause in clauses.matched)
     source = workspace.source(pinned, keeps_files=bool(clauses.not_matched) and not always)
-    target = workspace.target(pinned, "MERGE")
+    target = changing(workspace, pinned, "MERGE")
     written = workspace.engine.merge(target, source, using, clauses, sources, workspace.now_ms)
     return _effect(workspace, pinned, "MERGE", _predicate(clauses.on), written, target)
 
@@ -172,7 +173,7 @@ def _overwrite(
     if where is None:
         # All rows are replaced, also those of a concurrent append: that is a conflict.
         source.files(ANYTHING)
-    target = workspace.target(wider or pinned, "WRITE")
+    target = changing(workspace, wider or pinned, "WRITE", has_feed=where is not None)
     written = workspace.engine.overwrite(target, source, data, where, workspace.now_ms)
     parameters = {"mode": "Overwrite", **_predicate(where)}
     return _effect(workspace, pinned, "WRITE", parameters, written, target)
@@ -198,6 +199,7 @@ def _effect(
         removed=done.removed + masked.removed,
         read=workspace.read_of(pinned),
         metrics={**_metrics(done), **masked.metrics},
+        feed=done.feed if done.removed or masked.removed else (),
     )
     # A statement that changed no row publishes nothing: readers need not learn of it.
     idle = not change.added and not change.removed

@@ -57,7 +57,7 @@ def _after(step: Operation | Step, rows: list[Row]) -> list[Row]:
             return [{**r, "op": r["op"] + step.value} if r["part"] == step.key else r for r in rows]
         case "overwrite":
             return [r for r in rows if r["part"] != step.key] + list(step.value)
-        case "set-properties":
+        case "set-properties" | "optimize":
             return rows
     raise ValueError(f"no effect is written down for {step.action}")
 

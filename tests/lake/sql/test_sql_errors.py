@@ -40,7 +40,7 @@ MISTAKES = [
     ("SELECT name, sum(balance) FROM accounts", "name", "column 'name' must be in GROUP BY"),
     ("SELECT id FROM accounts JOIN accounts b ON accounts.id = b.id", "id", "ambiguous"),
     ("SHOW TABELS", "TABELS", "did you mean 'TABLES'?"),
-    ("OPTIMIZE accounts", "OPTIMIZE", "not supported"),
+    ("OPTIMIZE accounts ORDER BY id", "ORDER", "ZORDER BY"),
     ("REGISTER t '/data/t'", "REGISTER", "lake.register(name, location)"),
     ("CALL system.register_table('t', '/data/t')", "CALL", "lake.register(name, location)"),
     ("SELECT * FROM delta.`/data/t`", "delta.`/data/t", "lake.register('t', '/data/t')"),

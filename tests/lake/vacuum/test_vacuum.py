@@ -252,7 +252,7 @@ def _publish(table: Path, version: int, *actions: dict[str, object]) -> None:
 
 
 def test_hidden_files_and_other_tables_below_stay(lake: lv.Lake, clock: Days, tmp_path: Path) -> None:
-    hidden = [tmp_path / "t" / name for name in ("_tmp/x.parquet", ".part.crc", "_change_data/c.parquet")]
+    hidden = [tmp_path / "t" / name for name in ("_tmp/x.parquet", ".part.crc", "_change_data/.c.crc")]
     for path in hidden:
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(b"x")

@@ -69,6 +69,18 @@ def test_export_says_which_tables_are_missing(
     assert told.err == "lakevilla: the instant has no version of x; run `lakevilla sync` first\n"
 
 
+def test_changes_of_a_table_are_shown_between_instants(
+    folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lv.Lake(folder, engine="local").sql("DELETE FROM accounts")
+    shown = _told(capsys, "changes", folder, "accounts", "--since=1", "--json", "--engine=local")
+    kinds = [(row["id"], row["_change_type"], row["_commit_seq"]) for row in json.loads(shown)]
+    assert kinds == [(1, "insert", 2), (1, "delete", 3)]
+    assert "delete" not in _told(capsys, "changes", folder, "accounts", "--until=2", "--engine=local")
+    assert main(["changes", folder, "accounts", "--since=9", "--engine=local"]) == 1
+    assert "entry 9" in capsys.readouterr().err
+
+
 def test_tables_are_restored_to_an_instant_or_a_version(
     folder: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

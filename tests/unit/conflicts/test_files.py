@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from lakevilla.conflicts.files import decide_conflict
+from lakevilla.conflicts.files import decide_conflict, follow
+from lakevilla.conflicts.replays import decide_redo
+from lakevilla.conflicts.rows import NO_FACTS
 from lakevilla.model import Change, DataFile, Footprint, ReadSet, WrittenFile
 from lakevilla.predicates import ANYTHING, Compare, Predicate
 
@@ -73,3 +75,40 @@ def test_changed_definition_stops_everybody() -> None:
             hit = decide_conflict(change, footprint)
             assert hit is not None
             assert hit.file == ""
+
+
+COMPACTION = replace(
+    QUIET,
+    removed=frozenset({"a.parquet", "r.parquet"}),
+    added=Added(["ar.parquet"], (ANYTHING, ID_5)),
+    keeps_rows=True,
+)
+
+
+def test_commit_that_keeps_rows_conflicts_only_with_changes_of_its_files() -> None:
+    reads = Change("WRITE", added=(NEW,), read=ReadSet((ID_5,), frozenset({"r.parquet"})))
+    elsewhere = replace(UPDATE, removed=(replace(OLD, key="z", identity="z"),))
+    assert decide_conflict(BLIND, COMPACTION) is None
+    assert decide_conflict(reads, COMPACTION) is None
+    assert decide_conflict(elsewhere, COMPACTION) is None
+    hit = decide_conflict(UPDATE, COMPACTION)
+    assert hit is not None
+    assert hit.file == "a.parquet"
+
+
+def test_compaction_conflicts_with_commits_that_remove_its_files_and_with_no_append() -> None:
+    compaction = Change("OPTIMIZE", added=(NEW,), removed=(OLD,))
+    assert decide_conflict(compaction, replace(QUIET, added=Added(["c"], (ANYTHING, ID_5)))) is None
+    assert decide_conflict(compaction, replace(QUIET, removed=frozenset({"a.parquet"}))) is not None
+
+
+def test_rows_that_moved_to_another_file_are_still_read() -> None:
+    reads = Change("READ", read=ReadSet((ID_5,), frozenset({"r.parquet"})))
+    update = replace(QUIET, version=6, removed=frozenset({"ar.parquet"}))
+    assert decide_redo(reads, [(COMPACTION, NO_FACTS)], ()) is None
+    hit = decide_redo(reads, [(COMPACTION, NO_FACTS), (update, NO_FACTS)], ())
+    assert hit is not None
+    assert hit.file == "ar.parquet"
+    assert follow(reads.read, COMPACTION).files == {"r.parquet", "ar.parquet"}
+    assert follow(ReadSet((ID_5,)), COMPACTION) == ReadSet((ID_5,))
+    assert follow(reads.read, update) == reads.read

@@ -37,6 +37,7 @@ class Changed:
     counts: tuple[int, ...] = (0, 0, 0, 0)
     removed: tuple[DataFile, ...] = ()
     masked: tuple[DeletedRows, ...] = ()
+    feed: tuple[WrittenFile, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,8 @@ class Change:
             raise InvalidInput(f"UPDATE of table {self.target.name!r} sets no column")
         files = self.source.files(self._pruning.matching(where, self._rows_where))
         done = self.rewrite(files, where, given, tasks.UPDATED)
-        return Rewritten(done.added, done.removed, Counts(updated=done.counts[tasks.UPDATED]), done.masked)
+        counts = Counts(updated=done.counts[tasks.UPDATED])
+        return Rewritten(done.added, done.removed, counts, done.masked, done.feed)
 
     def delete(self, where: exp.Expr | None) -> Rewritten:
         whole, rest = self._candidates(where)
@@ -68,7 +70,7 @@ class Change:
         if rest or (where is not None and not self._pruning.plans):
             done = self.rewrite(rest, where, {}, tasks.DELETED)
         counts = Counts(deleted=deleted + done.counts[tasks.DELETED])
-        return Rewritten(done.added, (*whole, *done.removed), counts, done.masked)
+        return Rewritten(done.added, (*whole, *done.removed), counts, done.masked, done.feed)
 
     def _candidates(self, where: exp.Expr | None) -> tuple[list[DataFile], list[DataFile]]:
         """The files whose rows all go, and those of which some rows may."""
@@ -79,7 +81,7 @@ class Change:
         if not candidates:
             return [], []
         unless = self._pruning.remaining(where, self._rows_where)
-        if unless == ANYTHING:
+        if unless == ANYTHING or self.target.feed is not None:
             return [], candidates
         partly = {file.identity for file in self.source.files(conjunction([predicate, unless]))}
         whole = [file for file in candidates if file.identity not in partly]
@@ -121,13 +123,22 @@ class Change:
         }
         if texts:
             marked = self.computed(texts, marked, hit, values)
-        extra = {names.kind: names.kind, names.file: names.file}
+        extra = {names.kind: names.kind, names.file: names.file, **self.before(hit if given else None)}
         rows = new_rows(self.statement, self.target, values, marked, extra, hit, names=names)
         if not files:
             return Changed()
         done = self.writer.write(self.target, rows, rows_of(files), files if in_order else None)
         touched = [f for number, f in enumerate(files) if not in_order or number in done.changed]
-        return Changed(done.added, done.counts, tuple(touched))
+        return Changed(done.added, done.counts, tuple(touched), feed=done.feed)
+
+    def before(self, hit: str | None) -> dict[str, str]:
+        """The columns that tell the feed what an updated row was; rows that are deleted come as they were."""
+        if self.target.feed is None or hit is None:
+            return {}
+        return {
+            self.names.before(number): f"CASE WHEN {hit} THEN {self.called}.{quoted(name)} END"
+            for number, name in enumerate(self.target.schema.names)
+        }
 
     def computed(
         self, texts: Mapping[str, str], marked: str, hit: str, values: dict[str, Value | Assigned]

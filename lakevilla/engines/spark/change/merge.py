@@ -97,8 +97,8 @@ class Merge:
         counts = Counts(*(done.counts[kind] for kind in (tasks.INSERTED, tasks.UPDATED, tasks.DELETED)))
         if isinstance(self.change, MaskingChange):
             changed = self.change.settled(done, found.touched)
-            return Rewritten(changed.added, changed.removed, counts, changed.masked)
-        return Rewritten(done.added, tuple(found.touched), counts)
+            return Rewritten(changed.added, changed.removed, counts, changed.masked, done.feed)
+        return Rewritten(done.added, tuple(found.touched), counts, feed=done.feed)
 
     @property
     def _masks(self) -> bool:
@@ -178,6 +178,8 @@ class Merge:
         if self._masks:
             rows = f"(SELECT * FROM {rows} WHERE {names.clause} <> {_NONE}) AS lakevilla_changed"
             extra |= {names.file: names.file, names.row: names.row}
+        if target.feed is not None:
+            extra |= {names.before(n): names.old(n) for n in range(len(target.schema))}
         if found.several:
             # One result row for each row of the target: that with a clause if there is one.
             order = f"PARTITION BY {names.file}, {names.row} ORDER BY {names.clause} DESC"
@@ -219,6 +221,9 @@ class Merge:
         extra = {names.kind: f"{tasks.INSERTED}"}
         if self._masks:
             extra |= {names.file: "CAST(NULL AS INT)", names.row: "CAST(NULL AS BIGINT)"}
+        if target.feed is not None:
+            kinds = enumerate(types.sql_type(field.type) for field in target.schema)
+            extra |= {names.before(n): f"CAST(NULL AS {kind})" for n, kind in kinds}
         return new_rows(statement, target, values, rows, extra, names=names)
 
     def _condition(self, condition: exp.Expr | None) -> str:

@@ -38,11 +38,16 @@ class MaskingChange(Change):
         refuse_chance_of(self.statement, condition, f"{view} AS {self.called}")
         extra = {names.kind: f"{kind}", names.file: names.file, names.row: names.row}
         matching = f"{view} AS {self.called} WHERE {condition}"
-        if kind == tasks.DELETED:
+        if kind == tasks.DELETED and self.target.feed is not None:
+            # The rows are needed whole. They are in the table already: no rule of it is asked again.
+            target = replace(self.target, checks={})
+            rows = new_rows(self.statement, target, self._as_they_are(), matching, extra, names=names)
+        elif kind == tasks.DELETED:
             listed = ", ".join(f"{sql} AS {name}" for name, sql in extra.items())
             rows = NewRows(self.statement.run(f"SELECT {listed} FROM {matching}"), (), names)
         else:
-            rows = self._updated(f"(SELECT * FROM {matching}) AS {self.called}", given, extra)
+            matching = f"(SELECT * FROM {matching}) AS {self.called}"
+            rows = self._updated(matching, given, {**extra, **self.before("TRUE")})
         if not files:
             return Changed()
         return self.settled(self.writer.write(self.target, rows, rows_of(files)), files)
@@ -61,7 +66,8 @@ class MaskingChange(Change):
                 gone.append((file, rows))
         left = [(f, rows) for f, rows in gone if len(rows) < (f.living_rows or len(rows) + 1)]
         copied = self._copied(left) if left else ()
-        return Changed(done.added + copied, done.counts, tuple(file for file, _ in gone), tuple(masked))
+        removed = tuple(file for file, _ in gone)
+        return Changed(done.added + copied, done.counts, removed, tuple(masked), done.feed)
 
     def _updated(self, matching: str, given: Mapping[str, exp.Expr], extra: Mapping[str, str]) -> NewRows:
         texts = {name: self.statement.text(node) for name, node in given.items()}
@@ -87,7 +93,7 @@ class MaskingChange(Change):
         files = [replace(file, deletes=_all_deleted(file, rows)) for file, rows in gone]
         view = self.statement.view(self.statement.reader.files(self.source, files, self.names))
         # They are in the table already: no rule of it is asked again.
-        target = replace(self.target, checks={})
+        target = replace(self.target, checks={}, feed=None)
         source = f"{view} AS {self.called}"
         rows = new_rows(self.statement, target, self._as_they_are(), source, names=self.names)
         return self.writer.write(target, rows, rows_of(files)).added

@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 import pyspark
 from pyspark import TaskContext, cloudpickle
 
+from lakevilla.engines.row_feed import FeedPlace, RowFeed, feed_schema, feed_writer
 from lakevilla.engines.spark.names import Names
 from lakevilla.engines.spark.scan.file_urls import Access
 from lakevilla.environment import SystemEnvironment
@@ -55,6 +56,7 @@ class Report:
     masked: dict[int, bytes] = field(default_factory=dict)
     doubtful: list[tuple[int, tuple[WrittenFile, ...]]] = field(default_factory=list)
     refused: InvalidInput | None = None
+    feed: tuple[WrittenFile, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,8 @@ class WriteTask:
 
     `whole_rows` has the number of rows of each source file, where known: only a task that sees all of them
     may leave a file alone. None if every source file given is known to change. `columns` are the names of the
-    columns that the task gets, where these come under other names.
+    columns that the task gets, where these come under other names. `feed_stem` is what the names of the files
+    begin with that get the rows that change; empty if there are none.
     """
 
     place: bytes = field(repr=False)
@@ -77,6 +80,7 @@ class WriteTask:
     whole_rows: Mapping[int, int | None] | None = None
     names: Names = field(default_factory=Names)
     columns: tuple[str, ...] = ()
+    feed_stem: str = ""
 
     def function(self) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
         """The task as `mapInArrow` wants it."""
@@ -142,12 +146,14 @@ class _Running:
         self._report = Report()
         self._positions: dict[int, list[Positions]] = {}
         self._keys = (f"{task.stem}-{attempt}-{number}.parquet" for number in count())
+        self._feed = _feed_of(task, store, attempt)
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Report:
         try:
             rows = (self._named(batch) for batch in batches if batch.num_rows)
             sure = map(self._taken, rows) if self._task.whole_rows is None else self._changed(rows)
             self._report.written = self._write(sure)
+            self._report.feed = self._feed.finish()
             self._report.masked = {
                 number: encode_bitmap(np.unique(np.concatenate(found)))
                 for number, found in self._positions.items()
@@ -183,17 +189,33 @@ class _Running:
         names = [field.name for field in self._task.schema]
         if ours.kind not in piece.schema.names:
             self._report.counts[INSERTED] += piece.num_rows
+            self._feed.inserted(piece.select(names))
             return piece.select(names)
         kinds = piece.column(ours.kind).to_numpy()
         for kind, rows in enumerate(np.bincount(kinds, minlength=4)):
             self._report.counts[kind] += int(rows)
         if ours.row in piece.schema.names:
             self._note_positions(piece)
+        if self._feed.is_wanted:
+            self._keep(piece, kinds)
         gone = kinds == DELETED
         if gone.all():
             # They may have come without their values.
             return self._task.schema.empty_table()
         return piece.select(names).filter(pa.array(~gone)) if gone.any() else piece.select(names)
+
+    def _keep(self, piece: pa.Table, kinds: np.ndarray) -> None:
+        """Keep the rows of the piece that change for the feed."""
+        names = [field.name for field in self._task.schema]
+
+        def rows(kind: int, columns: list[str] = names) -> pa.Table:
+            return piece.select(columns).filter(pa.array(kinds == kind)).rename_columns(names)
+
+        if (kinds == UPDATED).any():
+            before = [self._task.names.before(number) for number in range(len(names))]
+            self._feed.updated(rows(UPDATED, before), rows(UPDATED))
+        self._feed.deleted(rows(DELETED))
+        self._feed.inserted(rows(INSERTED))
 
     def _note_positions(self, piece: pa.Table) -> None:
         """Note which rows of which files these come from; new rows come from none."""
@@ -217,6 +239,14 @@ class _Running:
                 self._report.doubtful.append((number, written))
             if part.changed:
                 self._report.changed[number] = self._report.changed.get(number, 0) + part.changed
+
+
+def _feed_of(task: WriteTask, store: Store, attempt: int) -> RowFeed:
+    """Where a run of a task keeps the rows that change. Another task may have rows that were not inserted."""
+    names = (f"{task.feed_stem}-{attempt}-{number}.parquet" for number in count())
+    place = FeedPlace(feed_schema(task.schema), task.partitioning, lambda: next(names))
+    write = feed_writer(store, SystemEnvironment().now_ms)
+    return RowFeed(place if task.feed_stem else None, write, alone=False)
 
 
 class _Part:

@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from lakevilla.engines.arrow_writer import write
 from lakevilla.engines.port import Target
+from lakevilla.engines.row_feed import RowFeed, feed_writer
 from lakevilla.engines.spark.change.assignment import Assigned, Value, assign
 from lakevilla.engines.spark.failures import explained
 from lakevilla.engines.spark.names import Names, beside
@@ -58,6 +59,7 @@ class Done:
     counts: tuple[int, ...]
     changed: frozenset[int]
     positions: Mapping[int, Positions] = field(default_factory=dict)
+    feed: tuple[WrittenFile, ...] = ()
 
 
 def new_rows(
@@ -145,6 +147,7 @@ class Writer:
             refusals=rows.refusals,
             whole_rows=whole,
             names=rows.names,
+            feed_stem="" if target.feed is None else target.feed.new_key().removesuffix(".parquet"),
         )
         few = self._few(rows.frame, at_most)
         if few is not None:
@@ -186,8 +189,10 @@ class Writer:
 
     def write_here(self, target: Target, pieces: Iterable[pa.Table]) -> Done:
         """Write rows that are in this process."""
-        added = write(target, pieces)
-        return Done(added, (0, sum(file.rows for file in added), 0, 0), frozenset())
+        feed = RowFeed(target.feed, feed_writer(target.store, target.now_ms), alone=False)
+        added = write(target, feed.watched(pieces))
+        counts = (0, sum(file.rows for file in added), 0, 0)
+        return Done(added, counts, frozenset(), feed=feed.finish())
 
 
 def _refuse_uuids(target: Target) -> None:
@@ -231,4 +236,5 @@ def joined(reports: Sequence[tasks.Report]) -> Done:
         for number, bitmap in report.masked.items():
             parts.setdefault(number, []).append(decode_bitmap(bitmap))
     positions = {number: np.unique(np.concatenate(found)) for number, found in parts.items()}
-    return Done(tuple(added), counts, changed, positions)
+    feed = tuple(file for report in reports for file in report.feed)
+    return Done(tuple(added), counts, changed, positions, feed)

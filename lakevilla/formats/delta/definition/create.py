@@ -14,6 +14,7 @@ from lakevilla.formats.delta.definition.columns import assign_ids, strip_metadat
 from lakevilla.formats.delta.definition.properties import (
     MAPPING_MODE,
     MAX_COLUMN_ID,
+    check_feed,
     check_markers,
     check_properties,
 )
@@ -55,6 +56,7 @@ def create_table(
         description=comment,
         created_ms=now_ms,
     )
+    check_feed(metadata)
     parameters = {
         "isManaged": "false",
         "description": "null" if comment is None else json.dumps(comment, ensure_ascii=False),

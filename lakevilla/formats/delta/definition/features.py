@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from lakevilla.errors import Corrupt, Unsupported
-from lakevilla.formats.delta.definition.properties import check_markers
+from lakevilla.formats.delta.definition.properties import check_feed, check_markers
 from lakevilla.formats.delta.definition.schema import MappingMode, schema_fields, type_names
 from lakevilla.formats.delta.log.actions import Metadata, Protocol
 
@@ -81,8 +81,7 @@ FEATURES: Mapping[str, Feature] = {
         Feature("domainMetadata", _H, _I),
         Feature("inCommitTimestamp", _I, _I),
         Feature("vacuumProtocolCheck", _H, _I),
-        Feature("changeDataFeed", _H, _A, _property("delta.enableChangeDataFeed"),
-                "set delta.enableChangeDataFeed to false, or write with Spark"),
+        Feature("changeDataFeed", _H, _I),
         Feature("generatedColumns", _H, _A, _column_has("delta.generationExpression"), "write with Spark"),
         Feature("identityColumns", _H, _A, _column_has("delta.identity."), "write with Spark"),
         Feature("allowColumnDefaults", _H, _A, _column_has("CURRENT_DEFAULT"),
@@ -175,6 +174,7 @@ def refuse_write(protocol: Protocol, metadata: Metadata) -> None:
     """Raise Unsupported, naming the feature, if the table asks of writers what we do not do."""
     refuse_read(protocol, metadata)
     check_markers(metadata.configuration)
+    check_feed(metadata)
     if protocol.min_writer > MAX_WRITER:
         raise Unsupported(
             f"the table needs Delta writer version {protocol.min_writer}; LakeVilla supports up to "

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from lakevilla.errors import InvalidInput, Unsupported
-from lakevilla.formats.delta.definition.schema import type_names
+from lakevilla.formats.delta.definition.schema import schema_fields, type_names
 from lakevilla.formats.delta.log.actions import Metadata
 from lakevilla.formats.properties import (
     CONSTRAINT,
@@ -28,7 +28,11 @@ APPEND_ONLY = "delta.appendOnly"
 LOG_RETENTION = "delta.logRetentionDuration"
 CHECKPOINT_INTERVAL = "delta.checkpointInterval"
 DELETION_VECTORS = "delta.enableDeletionVectors"
+CHANGE_FEED = "delta.enableChangeDataFeed"
 LOG_CLEANUP = "delta.enableExpiredLogCleanup"
+
+FEED_COLUMNS = ("_change_type", "_commit_version", "_commit_timestamp")
+"""The columns that Delta's change data feed adds, in lower case."""
 
 _UNITS_MS: Mapping[str, int] = {
     "microsecond": 0,
@@ -114,6 +118,20 @@ def check_markers(configuration: Mapping[str, str]) -> None:
     check_together(configuration)
 
 
+def check_feed(metadata: Metadata) -> None:
+    """InvalidInput if a table with a change data feed has a column that the feed itself has."""
+    if not is_true(metadata.configuration, CHANGE_FEED):
+        return
+    names = (field.get("name", "") for field in schema_fields(metadata.schema_string))
+    taken = sorted(name for name in names if name.lower() in FEED_COLUMNS)
+    if taken:
+        raise InvalidInput(
+            f"the column {taken[0]!r} cannot be in a table with {CHANGE_FEED} = 'true': the change data feed "
+            "has a column of this name; rename the column, or turn the feed off",
+            column=taken[0],
+        )
+
+
 def needed_features(metadata: Metadata) -> frozenset[str]:
     """The features that a table with this metadata must list."""
     configuration = metadata.configuration
@@ -131,6 +149,7 @@ def needed_features(metadata: Metadata) -> frozenset[str]:
 
 _FEATURE_OF: Mapping[str, str] = {
     APPEND_ONLY: "appendOnly",
+    CHANGE_FEED: "changeDataFeed",
     DELETION_VECTORS: "deletionVectors",
     IN_COMMIT: "inCommitTimestamp",
     "delta.enableTypeWidening": "typeWidening",
@@ -138,7 +157,6 @@ _FEATURE_OF: Mapping[str, str] = {
 
 _UNSUPPORTED = frozenset(
     {
-        "delta.enableChangeDataFeed",
         "delta.enableRowTracking",
         "delta.enableIcebergCompatV1",
         "delta.enableIcebergCompatV2",
@@ -175,6 +193,7 @@ _CHECKS: Mapping[str, Callable[[str], bool]] = {
     "delta.dataSkippingNumIndexedCols": _number_from(-1),
     "delta.dataSkippingStatsColumns": lambda value: bool(column_list(value)),
     "delta.deletedFileRetentionDuration": _interval,
+    CHANGE_FEED: _boolean,
     DELETION_VECTORS: _boolean,
     LOG_CLEANUP: _boolean,
     IN_COMMIT: _boolean,

@@ -45,3 +45,5 @@ class Commit:
     info: Mapping[str, Any] | None = None
     txns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     domains: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    changes: tuple[Mapping[str, Any], ...] = ()
+    """The `cdc` actions: files with the rows that changed."""

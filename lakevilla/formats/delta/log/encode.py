@@ -137,6 +137,20 @@ def add_action(
     }
 
 
+def change_action(file: WrittenFile, partition_fields: Mapping[str, pa.Field]) -> Action:
+    """The `cdc` of a file of changed rows. The table itself does not have them, so it never changes data."""
+    if file.entry is not None:
+        return {"cdc": file.entry}
+    return {
+        "cdc": {
+            "path": quote(file.key, safe="/="),
+            "partitionValues": partition_values(file.partition, partition_fields),
+            "size": file.size,
+            "dataChange": False,
+        }
+    }
+
+
 def partition_values(values: Mapping[str, Any], fields: Mapping[str, pa.Field]) -> dict[str, str | None]:
     """Partition values as text by physical name. Delta has no empty text here: it reads as null."""
     texts: dict[str, str | None] = {}

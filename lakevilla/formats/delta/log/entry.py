@@ -58,6 +58,7 @@ def commit_of(version: int, lines: list[dict[str, Any]]) -> Commit:
 def _commit_of(version: int, lines: list[dict[str, Any]]) -> Commit:
     adds: list[Mapping[str, Any]] = []
     removes: list[Mapping[str, Any]] = []
+    changes: list[Mapping[str, Any]] = []
     txns: dict[str, Mapping[str, Any]] = {}
     domains: dict[str, Mapping[str, Any]] = {}
     protocol, metadata, info = None, None, None
@@ -70,6 +71,8 @@ def _commit_of(version: int, lines: list[dict[str, Any]]) -> Commit:
                     adds.append(_file(body))
                 case "remove":
                     removes.append(_file(body))
+                case "cdc":
+                    changes.append(_file(body))
                 case "metaData":
                     metadata = metadata_of(body)
                 case "protocol":
@@ -80,7 +83,9 @@ def _commit_of(version: int, lines: list[dict[str, Any]]) -> Commit:
                     txns[body["appId"]] = body
                 case "domainMetadata":
                     domains[body["domain"]] = body
-    return Commit(version, tuple(adds), tuple(removes), protocol, metadata, info, txns, domains)
+    return Commit(
+        version, tuple(adds), tuple(removes), protocol, metadata, info, txns, domains, tuple(changes)
+    )
 
 
 def protocol_of(body: Mapping[str, Any]) -> Protocol:

@@ -55,6 +55,7 @@ def footprint_of(commit: Commit, before: DeltaSnapshot) -> Footprint:
             for path, (remove, add) in pairs_of(commit.removes, commit.adds).items()
         },
         file_of=file_of,
+        keeps_rows=_keeps_rows(commit),
     )
 
 
@@ -83,6 +84,14 @@ def _shrunk(added: AddedFiles, remove: Mapping[str, Any], identity: str) -> Shru
     vector, table = remove.get("deletionVector"), added.alone
     deletes = None if vector is None else deletes_of(vector, table.store.url, table.locate)
     return Shrunk(replace(after, identity=identity_of(remove), deletes=deletes), after)
+
+
+def _keeps_rows(commit: Commit) -> bool:
+    """Whether the entry only rewrites files, as its actions say (PROTOCOL.md, "Add File and Remove File")."""
+    files = (*commit.adds, *commit.removes)
+    if not files or commit.metadata is not None or commit.protocol is not None:
+        return False
+    return all(action.get("dataChange") is False for action in files)
 
 
 def _summary(commit: Commit) -> str:

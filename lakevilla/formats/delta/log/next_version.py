@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from lakevilla.errors import InvalidInput
+from lakevilla.formats.authorship import keeps_rows
 from lakevilla.formats.delta.definition.features import in_commit_timestamps, mapping_mode
 from lakevilla.formats.delta.definition.properties import APPEND_ONLY, IN_COMMIT_TIME, IN_COMMIT_VERSION
 from lakevilla.formats.delta.definition.schema import to_arrow
@@ -16,6 +17,7 @@ from lakevilla.formats.delta.log.actions import Metadata, Protocol
 from lakevilla.formats.delta.log.encode import (
     Action,
     add_action,
+    change_action,
     commit_info,
     metadata_action,
     protocol_action,
@@ -79,7 +81,7 @@ def _definition(change: Change, context: TableContext | None) -> tuple[Metadata,
 
 
 def _refuse_removal(change: Change, context: TableContext) -> None:
-    if change.inverse or not change.removed or not _changes_data(change):
+    if change.inverse or not change.removed or keeps_rows(change):
         return
     if is_true(context.metadata.configuration, APPEND_ONLY):
         raise InvalidInput(
@@ -97,17 +99,13 @@ def _remember_enablement(metadata: Metadata, context: TableContext | None, in_co
 
 
 def _files(change: Change, metadata: Metadata, protocol: Protocol, now_ms: int) -> list[Action]:
-    """Removes before adds, as Spark orders them."""
-    data_change = _changes_data(change)
+    """Removes before adds, as Spark orders them, then the changed rows."""
+    data_change = not keeps_rows(change)
     removes = [remove_action(file.entry, now_ms=now_ms, data_change=data_change) for file in change.removed]
-    if not change.added:
+    if not change.added and not change.feed:
         return removes
     schema = to_arrow(metadata.schema_string, mapping_mode(protocol, metadata))
     partitions = {name: schema.field(name) for name in metadata.partition_columns}
     indexed = indexed_columns(schema, metadata.partition_columns, metadata.configuration)
-    return removes + [add_action(file, partitions, indexed, data_change=data_change) for file in change.added]
-
-
-def _changes_data(change: Change) -> bool:
-    """OPTIMIZE rewrites files and leaves the rows as they are; everything else may change rows."""
-    return change.operation != "OPTIMIZE"
+    adds = [add_action(file, partitions, indexed, data_change=data_change) for file in change.added]
+    return removes + adds + [change_action(file, partitions) for file in change.feed]

@@ -4,7 +4,8 @@ A version that was current at some moment or later needs files that are live now
 after that moment. So these are needed: the live files of the newest version, whatever the entries written
 since the moment add or remove (by the store's clock, which no writer can get wrong), and the tombstones of
 the checkpoint that are younger by their writer's clock (their entries may have been cleaned away). A
-deletion vector is needed as long as an action that names it is.
+deletion vector is needed as long as an action that names it is, and a file of a change data feed as long as
+the version that names it is young.
 """
 
 import logging
@@ -166,7 +167,7 @@ class DeltaReferences:
                         f"entry {version} of {store.url} vanished while the log was read; try again",
                         version=version,
                     )
-                needed.add_entries([*commit.adds, *commit.removes])
+                needed.add_entries([*commit.adds, *commit.removes, *commit.changes])
                 # A marker may be filled meanwhile: `named_since` reads it again.
                 read = min(read, version - 1) if is_pending(commit.info) else read
         old = [version for version in versions if version < first]
@@ -182,13 +183,14 @@ class DeltaReferences:
             some, self._old = self._old[-_ENTRIES_AT_ONCE:], self._old[:-_ENTRIES_AT_ONCE]
             for commit in _entries(self._store, self._environment, some):
                 if commit is not None:
-                    self._removed.add_entries(commit.removes)
+                    # A version's feed goes when the version has become old.
+                    self._removed.add_entries([*commit.removes, *commit.changes])
             found = self._removed.hold(keys)
         return found
 
     def named_since(self, keys: pa.Array) -> pa.BooleanArray:
         for commit in follow(self._store, self._environment, self._version + 1):
-            self._newer.add_entries([*commit.adds, *commit.removes])
+            self._newer.add_entries([*commit.adds, *commit.removes, *commit.changes])
             self._version = commit.version
         return self._newer.hold(keys)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lakevilla.formats import authorship
+from lakevilla.formats.authorship import keeps_rows
 from lakevilla.formats.iceberg.changes import entries_of, preview
 from lakevilla.formats.iceberg.definition.layout import same_shape
 from lakevilla.formats.iceberg.definition.properties import shown
@@ -22,6 +23,7 @@ from lakevilla.formats.iceberg.manifests.entries import Entry
 from lakevilla.formats.iceberg.manifests.file_pruning import matching
 from lakevilla.formats.iceberg.metadata.document import Raw, format_version, properties
 from lakevilla.formats.iceberg.metadata.paths import without_scheme
+from lakevilla.formats.iceberg.metadata.summaries import REPLACE
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
 from lakevilla.model import Change, DataFile, Footprint
 from lakevilla.predicates import Predicate
@@ -51,15 +53,22 @@ class AddedFiles:
 def footprint_of(before: IcebergSnapshot, after: IcebergSnapshot) -> Footprint:
     """What `after` did, which is the published version that follows `before`."""
     removed, added = changed_files(before, after)
-    found = _footprint(before, after, removed, added)
+    found = replace(_footprint(before, after, removed, added), keeps_rows=_keeps_rows(before, after))
     return replace(found, metadata_changed=False) if _is_passed_over(before, after) else found
+
+
+def _keeps_rows(before: IcebergSnapshot, after: IcebergSnapshot) -> bool:
+    """Whether all snapshots that a version adds rewrite files, as they say."""
+    summaries = _new_summaries(before, after)
+    return bool(summaries) and all(summary.get("operation") == REPLACE for summary in summaries)
 
 
 def footprint_of_change(before: IcebergSnapshot, change: Change) -> Footprint:
     """What a change would do that is not published."""
     after = preview(before, change)
     added = {after.unpublished(entry).identity: entry for entry in entries_of(after, change)}
-    return _footprint(before, after, [file.identity for file in change.removed], added)
+    found = _footprint(before, after, [file.identity for file in change.removed], added)
+    return replace(found, keeps_rows=keeps_rows(change))
 
 
 def _footprint(

@@ -5,7 +5,7 @@ from typing import Any
 
 from pyiceberg.types import PrimitiveType
 
-from lakevilla.formats.authorship import ENGINE
+from lakevilla.formats.authorship import ENGINE, OPTIMIZE
 from lakevilla.formats.iceberg.definition.specs import Spec
 from lakevilla.formats.iceberg.manifests.entries import PUFFIN, Entry
 from lakevilla.formats.iceberg.manifests.file_changes import FileChanges
@@ -13,7 +13,8 @@ from lakevilla.formats.iceberg.metadata.document import Raw, current_snapshot
 from lakevilla.formats.iceberg.values import counted, to_bytes
 from lakevilla.model import Batch
 
-_REWRITES = ("OPTIMIZE",)
+REPLACE = "replace"
+"""The operation of a snapshot that rewrites files and keeps all rows."""
 _APP, _BATCH = "lakevilla.app", "lakevilla.batch"
 
 
@@ -107,8 +108,8 @@ def _summary(kind: Any, values: Sequence[Any]) -> dict[str, Any]:
 def _operation(operation: str, files: FileChanges) -> str:
     """As Iceberg's writers call it: rows may go by deletes, and by delete files that are taken away they
     come."""
-    if operation in _REWRITES:
-        return "replace"
+    if operation == OPTIMIZE:
+        return REPLACE
     removes = bool(files.data.gone or files.deletes.come)
     if not removes and not files.deletes.gone:
         return "append"

@@ -7,6 +7,7 @@ import pytest
 from sim.planted import cataloged as planted_cataloged
 from sim.planted import commits as planted
 from sim.planted import deletes as planted_deletes
+from sim.planted import feeds as planted_feeds
 from sim.planted import iceberg as planted_iceberg
 from sim.planted import recovery as planted_recovery
 from sim.planted import vectors as planted_vectors
@@ -84,6 +85,13 @@ def test_planted_bug_of_catalogs_is_caught(name: str, capsys: pytest.CaptureFixt
 def test_planted_bug_of_vectors_is_caught(name: str, capsys: pytest.CaptureFixture[str]):
     chosen = planted_vectors.SUITES.get(name, "base")
     plant_and_play(planted_vectors.BUGS[name], name, chosen, capsys, FORMATS["vectors"])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", sorted(planted_feeds.BUGS))
+def test_planted_bug_of_feeds_is_caught(name: str, capsys: pytest.CaptureFixture[str]):
+    chosen = planted_feeds.SUITES.get(name, "base")
+    plant_and_play(planted_feeds.BUGS[name], name, chosen, capsys, FORMATS["feeds"])
 
 
 @pytest.mark.parametrize(

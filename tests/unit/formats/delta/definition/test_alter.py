@@ -138,9 +138,9 @@ def test_what_delta_cannot_hold_is_refused(schema: pa.Schema, options: dict[str,
 
 
 def test_a_property_that_we_do_not_implement_is_unsupported() -> None:
-    with pytest.raises(Unsupported, match="enableChangeDataFeed"):
-        create(properties={"delta.enableChangeDataFeed": "true"})
-    create(properties={"delta.enableChangeDataFeed": "false"})
+    with pytest.raises(Unsupported, match="enableRowTracking"):
+        create(properties={"delta.enableRowTracking": "true"})
+    create(properties={"delta.enableRowTracking": "false"})
 
 
 def test_an_added_column_comes_last_and_leaves_the_rest_alone() -> None:

@@ -48,7 +48,6 @@ ARRAY_OF_VARIANT = {"type": "array", "elementType": "variant", "containsNull": T
 @pytest.mark.parametrize(
     ("name", "metadata"),
     [
-        ("changeDataFeed", described(**{"delta.enableChangeDataFeed": "true"})),
         ("generatedColumns", described({"delta.generationExpression": "1"})),
         ("identityColumns", described({"delta.identity.start": 1})),
         ("allowColumnDefaults", described({"CURRENT_DEFAULT": "1"})),

@@ -1,0 +1,1 @@
+"""Rewriting files of tables so that they are quick to read."""
