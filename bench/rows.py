@@ -7,8 +7,8 @@
 
 LakeVilla with deletion vectors and without (copy on write), compared in this process with deltalake, and on
 Spark with Delta's deletion vectors and Iceberg's merge on read. What every table holds after each step is
-known beforehand, and checked: a system that loses a row ends the run. Each time comes with the
-processor time, which counts on a machine with other work.
+known beforehand, and checked: a system that loses a row ends the run. Processor time is told too, because
+that counts on a machine with other work.
 """
 
 import argparse
