@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
+from inspect import signature
+from pkgutil import resolve_name
 from typing import Any
 from unittest.mock import patch
 
@@ -39,8 +41,19 @@ def replaced(targets: Iterable[str], wrong: Callable[..., Any]) -> Iterator[None
     """The wrong piece in the place of each target, while this lasts."""
     with ExitStack() as planted:
         for target in targets:
+            _refuse_misfit(target, wrong)
             planted.enter_context(patch(target, wrong))
         yield
+
+
+def _refuse_misfit(target: str, wrong: Callable[..., Any]) -> None:
+    """The wrong piece must take the arguments that its target takes: else not the bug would be found, but
+    the TypeError of each call."""
+    taken = signature(resolve_name(target)).parameters.values()
+    for chosen in (taken, [one for one in taken if one.default is one.empty]):
+        listed = [one.name for one in chosen if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+        named = {one.name: one for one in chosen if one.kind is one.KEYWORD_ONLY}
+        signature(wrong).bind(*listed, **named)
 
 
 def planter(bugs: dict[str, Plant]) -> Callable[..., Callable[[Callable[..., Any]], Callable[..., Any]]]:
@@ -160,7 +173,9 @@ def conflict_check_forgets_dropped_tables(change: Change, theirs: Footprint, *fa
 
 
 @_bug("lakevilla.transaction.commit.commit_strategy.commit_change")
-def rebase_checks_only_the_first_winner(environment: Environment, pending: TableChange, txn: str) -> Snapshot:
+def rebase_checks_only_the_first_winner(
+    environment: Environment, pending: TableChange, txn: str, *_: Any
+) -> Snapshot:
     table, base, checked = pending.pinned.table, pending.pinned.snapshot, False
     while True:
         match table.publish(base, pending.change, Author(txn, txn, environment.new_id())):
@@ -173,7 +188,9 @@ def rebase_checks_only_the_first_winner(environment: Environment, pending: Table
 
 
 @_bug("lakevilla.transaction.commit.commit_strategy.commit_change")
-def rebase_skips_an_unread_version(environment: Environment, pending: TableChange, txn: str) -> Snapshot:
+def rebase_skips_an_unread_version(
+    environment: Environment, pending: TableChange, txn: str, *_: Any
+) -> Snapshot:
     """After a lost race it moves on to the newest version, and asks only the one that it lost to."""
     table, base = pending.pinned.table, pending.pinned.snapshot
     while True:
@@ -187,7 +204,9 @@ def rebase_skips_an_unread_version(environment: Environment, pending: TableChang
 
 
 @_bug("lakevilla.transaction.commit.commit_strategy.commit_change")
-def unknown_commit_is_sent_again(environment: Environment, pending: TableChange, txn: str) -> Snapshot:
+def unknown_commit_is_sent_again(
+    environment: Environment, pending: TableChange, txn: str, *_: Any
+) -> Snapshot:
     """An outcome that could not be read is taken for a failure, and the change is sent again as new."""
     table, base = pending.pinned.table, pending.pinned.snapshot
     while True:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from lakevilla.conflicts.files import Hit, decide_conflict
+from lakevilla.conflicts.rows import RowFacts
 from lakevilla.formats.authorship import OPTIMIZE
 from lakevilla.model import Change, DataFile, Footprint
 from lakevilla.predicates import ANYTHING
@@ -23,8 +24,7 @@ BUGS: dict[str, Plant] = {}
 _STATEMENT = "lakevilla.transaction.statements.compaction"
 _DECIDING = (
     "lakevilla.conflicts.replays.decide_conflict",
-    "lakevilla.transaction.commit.optimistic_commit.decide_conflict",
-    "lakevilla.settle.publish_walk.decide_conflict",
+    "lakevilla.settle.row_facts.decide_conflict",
 )
 
 _bug = planter(BUGS)
@@ -33,15 +33,19 @@ _write = Compaction._write
 
 
 @_bug(*_DECIDING)
-def compaction_passes_an_update_of_its_files(change: Change, theirs: Footprint) -> Hit | None:
+def compaction_passes_an_update_of_its_files(
+    change: Change, theirs: Footprint, *facts: RowFacts
+) -> Hit | None:
     """It keeps all rows, so it seems that no commit concerns it."""
-    return None if change.operation == OPTIMIZE else decide_conflict(change, theirs)
+    return None if change.operation == OPTIMIZE else decide_conflict(change, theirs, *facts)
 
 
 @_bug(*_DECIDING)
-def update_passes_a_compaction_of_its_files(change: Change, theirs: Footprint) -> Hit | None:
+def update_passes_a_compaction_of_its_files(
+    change: Change, theirs: Footprint, *facts: RowFacts
+) -> Hit | None:
     """A commit that keeps all rows seems to concern no other."""
-    return None if theirs.keeps_rows else decide_conflict(change, theirs)
+    return None if theirs.keeps_rows else decide_conflict(change, theirs, *facts)
 
 
 @_bug(f"{_STATEMENT}.Compaction._write")

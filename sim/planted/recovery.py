@@ -166,7 +166,7 @@ def reads_of_queries_are_not_noted(self: Reads, *args: Any) -> None:
 
 
 @_bug(f"{_WORKSPACE}.write")
-def own_writes_are_not_seen(self: Workspace, *_: Any) -> None:
+def own_writes_are_not_seen(self: Workspace, *_: Any, again: bool = False) -> None:
     pass
 
 

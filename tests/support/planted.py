@@ -24,5 +24,6 @@ def catch(
         found = next(((seed, told) for seed in seeds if (told := play(seed).violations)), None)
     assert found is not None, f"not caught in {len(seeds)} seeds"
     seed, violations = found
+    assert "TypeError" not in violations[0], f"not the bug was caught, but a misfit: {violations[0]}"
     with capsys.disabled():
         print(f"\n{name:45} caught after {seed + 1:4} seeds: {violations[0].splitlines()[0][:90]}", end="")
