@@ -5,12 +5,13 @@
 the first statement, session or table that needs them.
 """
 
+from lakevilla.answers import HistoryEntry, LakeEntry, Outcome, Receipt
 from lakevilla.engines.local.result import Result
 from lakevilla.lake import Lake
 from lakevilla.maintenance.doctor.diagnosis import Check, Diagnosis
 from lakevilla.maintenance.optimize.report import OptimizeReport
 from lakevilla.maintenance.reports import Explanation, RecoverReport, RegisterReport, Status, VacuumReport
-from lakevilla.model import Counts, Features, HistoryEntry, LakeEntry, Outcome, Receipt
+from lakevilla.model import Counts, Features
 from lakevilla.progress import Progress
 from lakevilla.session.session import Session
 from lakevilla.transaction.transaction import Transaction

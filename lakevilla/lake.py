@@ -6,6 +6,7 @@ from pathlib import PurePath
 from types import TracebackType
 from typing import Any, Self, overload
 
+from lakevilla.answers import HistoryEntry, LakeEntry, Outcome, Receipt
 from lakevilla.display import Records
 from lakevilla.engines.choice import EngineChoice, EngineOptions
 from lakevilla.engines.port import Engine, Source
@@ -19,7 +20,7 @@ from lakevilla.maintenance.register import register_all
 from lakevilla.maintenance.reports import RegisterReport
 from lakevilla.maintenance.upkeep import Upkeep
 from lakevilla.markers.lease import IDLE_SECONDS, LEASE_SECONDS, Leases
-from lakevilla.model import Features, HistoryEntry, LakeEntry, Outcome, Receipt
+from lakevilla.model import Features
 from lakevilla.progress import Progress, Reporter
 from lakevilla.session.session import Session
 from lakevilla.session.settings import Settings

@@ -4,9 +4,10 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from lakevilla.answers import Receipt
 from lakevilla.errors import InvalidInput
 from lakevilla.lake import Lake
-from lakevilla.model import Features, Receipt
+from lakevilla.model import Features
 from lakevilla.transaction.transaction import Transaction
 
 logger = logging.getLogger("lakevilla.streaming")

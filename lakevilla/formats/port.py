@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 import pyarrow as pa
 
+from lakevilla.answers import HistoryEntry
 from lakevilla.errors import LakeVillaError, Unsupported
 from lakevilla.formats.coordination import Coordination
 from lakevilla.formats.needed_files import References
@@ -23,7 +24,6 @@ from lakevilla.model import (
     Change,
     DataFile,
     Footprint,
-    HistoryEntry,
     Notice,
     PartitionField,
     Partitioning,

@@ -6,12 +6,13 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
+from lakevilla.answers import HistoryEntry
 from lakevilla.errors import LakeVillaError
 from lakevilla.formats.registry import FORMATS
 from lakevilla.maintenance.queue_survey import LakeView, open_transactions, unsettled_entries
 from lakevilla.maintenance.reports import Finding, count_text
 from lakevilla.maintenance.transactions import read_folder
-from lakevilla.model import HistoryEntry, TableRef
+from lakevilla.model import TableRef
 from lakevilla.settle.lost_parts import INVERSE
 from lakevilla.settle.publish_walk import Refused
 from lakevilla.settle.refusals import refused_by

@@ -4,15 +4,14 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
+from lakevilla.answers import Receipt
 from lakevilla.maintenance.explain import explain
 from lakevilla.maintenance.optimize.report import OptimizeReport
-from lakevilla.maintenance.optimize.run import OptimizeOptions, optimize
 from lakevilla.maintenance.queue_survey import LakeView
 from lakevilla.maintenance.recover import recover, status
 from lakevilla.maintenance.reports import Explanation, RecoverReport, Status, VacuumReport
 from lakevilla.maintenance.retention import retention_ms
 from lakevilla.maintenance.vacuum import VacuumOptions, vacuum
-from lakevilla.model import Receipt
 from lakevilla.transaction.statements.statement import Statement
 from lakevilla.transaction.transaction import Transaction
 
@@ -47,6 +46,8 @@ class Upkeep(ABC):
         appends are never in its way, nor it in theirs; an update of a file that it rewrites is redone, or
         optimize leaves that file alone. Large tables take several commits, at most 4 GiB of files each.
         """
+        from lakevilla.maintenance.optimize.run import OptimizeOptions, optimize
+
         options = OptimizeOptions(where, zorder_by, target_size, full)
         return optimize(self._view, self._commit, name, options)
 

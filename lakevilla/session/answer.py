@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from lakevilla.model import Counts, Receipt
+from lakevilla.answers import Receipt
+from lakevilla.model import Counts
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from lakevilla.answers import Receipt
 from lakevilla.maintenance.optimize.report import OptimizeReport
 from lakevilla.maintenance.reports import Explanation, Status, VacuumReport
-from lakevilla.model import Features, Receipt
+from lakevilla.model import Features
 from lakevilla.transaction.transaction import Transaction
 from lakevilla.travel.past import PastLake
 from lakevilla.travel.restore import RestoreReport

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
+from lakevilla.answers import Receipt
 from lakevilla.errors import Aborted, CommitUnknown, InvalidInput, LakeVillaError
-from lakevilla.model import Receipt
 from lakevilla.session.answer import Answer, receipt_text
 from lakevilla.session.lake_commands import run_lake_command, setting_rows
 from lakevilla.session.port import SessionLake

@@ -19,11 +19,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import partial
 
+from lakevilla.answers import HistoryEntry
 from lakevilla.environment import Environment
 from lakevilla.errors import Unavailable, Unsupported
 from lakevilla.formats.catalogs import NotConfigured
 from lakevilla.formats.port import Snapshot, Table, Taken
-from lakevilla.model import Author, Change, HistoryEntry, TableRef
+from lakevilla.model import Author, Change, TableRef
 from lakevilla.settle.places import Places
 from lakevilla.settle.premise import Premise
 from lakevilla.settle.publish_walk import FOR_GOOD, PublishedAt, walk

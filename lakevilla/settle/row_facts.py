@@ -13,7 +13,6 @@ from lakevilla.files.bitmaps import Positions
 from lakevilla.formats.port import Snapshot, Table
 from lakevilla.model import Change, DataFile, Deletes, Footprint, Shrunk
 from lakevilla.predicates import ANYTHING, Predicate
-from lakevilla.settle.row_test import may_hold
 
 EXACT_BYTES = 16 * 1024 * 1024
 """So many bytes of data files are read at most to decide about one commit. Larger files that bounds do not
@@ -143,7 +142,10 @@ class _Reading:
             return True
         columns = self.base.partition_columns
         try:
-            found = may_hold(self.table.open, file, self.base.schema, columns, self.read, positions)
+            # What reads data files comes when it is first needed.
+            from lakevilla.settle import row_test
+
+            found = row_test.may_hold(self.table.open, file, self.base.schema, columns, self.read, positions)
         except (Corrupt, Unsupported):
             # Deleted meanwhile, or of a format that we do not read.
             found = True

@@ -12,10 +12,10 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
+from lakevilla.answers import Receipt
 from lakevilla.errors import Aborted, CommitUnknown, Conflict, Fenced, InvalidInput, LakeVillaError
 from lakevilla.formats.identity import Recreated
 from lakevilla.markers.lease import Leases
-from lakevilla.model import Receipt
 from lakevilla.sublogs.journal import Journal
 from lakevilla.sublogs.reads import Reads
 from lakevilla.sublogs.records import RolledBack, Saved

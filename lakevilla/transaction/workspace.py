@@ -42,9 +42,9 @@ BeforeChange = Callable[[str, bool], None]
 class Workspace:
     """The transaction's view of the lake.
 
-    Each table is pinned when it is first touched, or all at one (`instant`), and stays at that version;
-    what the transaction wrote since is added to it. `reads` is where the statement that runs notes what it
-    reads. `begun_ms` is when the transaction began, if another client began it; `meter` counts its requests.
+    Each table is pinned when it is first touched, or with isolation all at one `instant`, and stays at that
+    version; what the transaction wrote since is added. `reads` is where a statement notes what it reads.
+    `begun_ms` is when the transaction began, if another client began it; `meter` counts its requests.
     """
 
     def __init__(
@@ -63,23 +63,19 @@ class Workspace:
         self.environment = environment
         self.txn = txn
         self.meter = meter or Meter()
-        self.now_ms = environment.now_ms() if begun_ms is None else begun_ms
-        """What now() means in every statement of this transaction."""
+        self.now_ms = environment.now_ms() if begun_ms is None else begun_ms  # What now() means.
         self.reads = Reads()
         self._before_change: BeforeChange = _nothing
         self._guarantees = guarantees
         self.uploads = Uploads(environment)
-        self.rows = RowReader()
-        """Reads rows for decisions about commits that came first."""
+        self.rows = RowReader()  # For decisions about commits that came first.
         self.instant = PinnedInstant(catalog, environment, self.meter) if guarantees.isolates else None
-        """The instant at which all tables are seen, for a transaction with isolation."""
         self._lock = Lock()
         self._places: dict[str, str] = {}
         self._bases: dict[str, Pinned] = {}
         self._views: dict[str, Snapshot] = {}
         self._unseen: dict[str, list[Change]] = {}  # Changes that no statement has looked for yet.
-        self._rewritten: set[str] = set()
-        self._targets: set[str] = set()  # Where statements change tables.
+        self._rewritten, self._targets = set[str](), set[str]()  # Where statements change tables.
         self._guessed: str | None = None
         self.own = OwnTables()
         self.views: Mapping[str, Source] = {}  # Data that the statement reads, by names in lower case.
@@ -92,8 +88,7 @@ class Workspace:
 
     @property
     def by_slots(self) -> bool:
-        """Whether the global log can decide the commit: then it may be on several tables, and tables are made
-        and dropped as part of the transaction, not in a separate one."""
+        """Whether the global log can decide the commit: on several tables, also new and dropped ones."""
         return self._guarantees.by_slots
 
     @property

@@ -7,7 +7,6 @@ from lakevilla.engines.port import Engine, Result
 from lakevilla.environment import Environment
 from lakevilla.store.metered import Meter
 from lakevilla.tables.catalog import Catalog
-from lakevilla.travel.changes import TableChanges
 from lakevilla.travel.export import Export, export
 from lakevilla.travel.instants import find, untag_instant
 from lakevilla.travel.past import PastLake
@@ -57,6 +56,8 @@ class InstantVerbs(ABC):
         """
         upto = self._instant(until)
         last = upto if upto is not None else self._newest
+        from lakevilla.travel.changes import TableChanges
+
         found = TableChanges(self._catalog, self._engine, self._environment, name, self._instant(since), last)
         return self._engine.result(found.rows())
 

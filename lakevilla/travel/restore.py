@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from lakevilla.answers import Receipt
 from lakevilla.display import Report
 from lakevilla.errors import InvalidInput
-from lakevilla.model import Receipt, TableRef
+from lakevilla.model import TableRef
 from lakevilla.store.metered import Meter
 from lakevilla.tables.catalog import Catalog
 from lakevilla.transaction.statements.restore import restore

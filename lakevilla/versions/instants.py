@@ -8,8 +8,8 @@ GETs more.
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 
+from lakevilla.answers import LakeEntry
 from lakevilla.errors import Corrupt, InvalidInput
-from lakevilla.model import LakeEntry
 from lakevilla.store import keys
 from lakevilla.timestamps import utc_text
 from lakevilla.versions.head_encoding import Packed

@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
+from lakevilla.answers import Receipt
 from lakevilla.errors import InvalidInput
-from lakevilla.model import Features, Receipt
+from lakevilla.model import Features
 from lakevilla.transaction.transaction import Transaction
 from sim.actors.session import Session
 from sim.checkers.history import Operation

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
-from lakevilla.model import Features, Receipt
+from lakevilla.answers import Receipt
+from lakevilla.model import Features
 from lakevilla.transaction.transaction import Transaction
 from sim.actors import relays
 from sim.actors.isolated import ALL, CT, KEYS, I, R, Wish, Wishes

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from lakevilla.answers import Receipt
 from lakevilla.errors import InvalidInput
-from lakevilla.model import Receipt
 from lakevilla.transaction.transaction import Transaction
 from sim.actors.session import Session
 from sim.checkers.history import Operation

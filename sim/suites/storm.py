@@ -17,9 +17,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from lakevilla.answers import Receipt
 from lakevilla.errors import Aborted
 from lakevilla.lake import Lake
-from lakevilla.model import Features, Receipt
+from lakevilla.model import Features
 from lakevilla.transaction.transaction import Transaction
 from sim.checkers.tables.markers import live_tickets
 from sim.world.bucket import Bucket

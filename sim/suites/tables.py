@@ -18,8 +18,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from lakevilla.answers import Receipt
 from lakevilla.errors import Unavailable
-from lakevilla.model import Features, Receipt
+from lakevilla.model import Features
 from lakevilla.transaction.transaction import Transaction
 from sim.actors import relays, table_changes
 from sim.actors.optimizer import start_optimizer

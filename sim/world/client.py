@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 _IS_KEPT = "sim.world.row_engine.is_worth_keeping"
 _INLINE = "lakevilla.formats.delta.files.deletion_vectors.INLINE_BYTES"
-_MAY_HOLD = "lakevilla.settle.row_facts.may_hold"
+_MAY_HOLD = "lakevilla.settle.row_test.may_hold"
 _VECTOR_OF_ONE_ROW = 34
 """Data files are small here: so that some of their vectors lie in files, only the smallest are in the log."""
 

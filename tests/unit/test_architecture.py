@@ -20,12 +20,14 @@ FOUNDATION = {
     "progress",
     "timestamps",
     "display",
+    "answers",
 }
 ARROWS = {
     "errors": set(),
     "predicates": {"errors"},
     "pruning": {"predicates"},
-    "model": {"errors", "predicates", "timestamps", "display"},
+    "model": {"errors", "predicates"},
+    "answers": {"timestamps", "display"},
     "encoding": {"errors", "predicates", "model"},
     "environment": set(),
     "progress": {"environment"},

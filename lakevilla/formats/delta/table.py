@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from lakevilla.answers import HistoryEntry
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput, LakeVillaError
-from lakevilla.formats.authorship import texts
 from lakevilla.formats.conditional_commit import missing
 from lakevilla.formats.delta.changes import (
     decode_change,
@@ -25,9 +25,9 @@ from lakevilla.formats.delta.checkpoints.writer import delete_checkpoint, write_
 from lakevilla.formats.delta.definition.alter import alter
 from lakevilla.formats.delta.definition.create import create_table
 from lakevilla.formats.delta.definition.replace import replace_definition
+from lakevilla.formats.delta.history import history_entry
 from lakevilla.formats.delta.log.actions import Commit
-from lakevilla.formats.delta.log.encode import attempt_of, is_pending, slot_of, txn_of
-from lakevilla.formats.delta.log.entry import identity_of
+from lakevilla.formats.delta.log.encode import is_pending
 from lakevilla.formats.delta.log.expired_files import find_expired
 from lakevilla.formats.delta.log.footprint import footprint_of
 from lakevilla.formats.delta.log.listing import Listing, adjusted_times, list_log, newest_at
@@ -59,17 +59,7 @@ from lakevilla.formats.identity import (
 from lakevilla.formats.port import LogMarkers, Published, Taken
 from lakevilla.formats.port_parts.row_changes import VersionChange
 from lakevilla.formats.urls import Opener, located
-from lakevilla.model import (
-    Author,
-    Change,
-    DataFile,
-    Footprint,
-    HistoryEntry,
-    Notice,
-    PartitionField,
-    Shrunk,
-    WrittenFile,
-)
+from lakevilla.model import Author, Change, DataFile, Footprint, Notice, PartitionField, Shrunk, WrittenFile
 from lakevilla.sql.statements import Action
 from lakevilla.store.port import Meta, Store
 
@@ -141,7 +131,7 @@ class DeltaTable:
                 if commit is not None and is_pending(commit.info):
                     found = []
                 elif commit is not None:
-                    found.append(_history_entry(commit, times[version]))
+                    found.append(history_entry(commit, times[version]))
         return found
 
     def first(
@@ -396,21 +386,3 @@ def _number(snapshot: DeltaSnapshot, key: str) -> int:
     if not text.isdecimal():
         raise Corrupt(f"the table property {key!r} must be a number; found {text!r}")
     return int(text)
-
-
-def _history_entry(commit: Commit, modified_ms: int) -> HistoryEntry:
-    info = commit.info or {}
-    time = info.get("inCommitTimestamp", info.get("timestamp"))
-    return HistoryEntry(
-        version=commit.version,
-        timestamp_ms=time if isinstance(time, int) else modified_ms,
-        operation=str(info.get("operation", "")),
-        parameters=texts(info.get("operationParameters")),
-        metrics=texts(info.get("operationMetrics")),
-        engine=str(info.get("engineInfo", "")),
-        txn=txn_of(info),
-        attempt=attempt_of(info),
-        slot=slot_of(info),
-        added=tuple(identity_of(file) for file in commit.adds),
-        removed=tuple(identity_of(file) for file in commit.removes),
-    )

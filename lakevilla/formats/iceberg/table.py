@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from lakevilla.answers import HistoryEntry
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, InvalidInput, Unsupported
 from lakevilla.formats.conditional_commit import missing
@@ -43,17 +44,7 @@ from lakevilla.formats.port import LogMarkers, Published, Taken
 from lakevilla.formats.port_parts.row_changes import VersionChange
 from lakevilla.formats.properties import markers_in_log
 from lakevilla.formats.urls import Opener, located
-from lakevilla.model import (
-    Author,
-    Change,
-    DataFile,
-    Footprint,
-    HistoryEntry,
-    Notice,
-    PartitionField,
-    Shrunk,
-    WrittenFile,
-)
+from lakevilla.model import Author, Change, DataFile, Footprint, Notice, PartitionField, Shrunk, WrittenFile
 from lakevilla.sql.statements import Action
 from lakevilla.store.port import Meta, Store
 

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 import pyarrow as pa
 from sqlglot import exp
 
+from lakevilla.answers import Receipt
 from lakevilla.errors import Conflict, InvalidInput
 from lakevilla.formats.port import Snapshot
 from lakevilla.maintenance.optimize.plan import Group, Wanted, plan, units
 from lakevilla.maintenance.optimize.report import OptimizeReport
 from lakevilla.maintenance.queue_survey import LakeView
 from lakevilla.maintenance.reports import Files
-from lakevilla.model import DataFile, Receipt
+from lakevilla.model import DataFile
 from lakevilla.predicates import ANYTHING
 from lakevilla.sql.dialect import spark_text
 from lakevilla.sql.expressions.predicate_extraction import columns_in, predicate_of

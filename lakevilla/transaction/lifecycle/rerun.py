@@ -4,8 +4,8 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from lakevilla.answers import Receipt
 from lakevilla.errors import Aborted, Fenced, InvalidInput
-from lakevilla.model import Receipt
 from lakevilla.transaction.transaction import Transaction
 
 logger = logging.getLogger("lakevilla.transaction")

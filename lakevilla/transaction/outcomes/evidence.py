@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from lakevilla.answers import HistoryEntry
 from lakevilla.environment import Environment
 from lakevilla.errors import LakeVillaError, Unavailable
 from lakevilla.formats.catalogs import NotConfigured
 from lakevilla.formats.port import Table
-from lakevilla.model import HistoryEntry, TableRef
+from lakevilla.model import TableRef
 from lakevilla.settle.lost_parts import INVERSE
 from lakevilla.store.metered import Meter
 from lakevilla.tables.catalog import Catalog

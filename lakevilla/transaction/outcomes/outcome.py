@@ -10,11 +10,11 @@ global log that was refused is not the end of a transaction that may be redone u
 import re
 from dataclasses import replace
 
+from lakevilla.answers import HistoryEntry, Outcome
 from lakevilla.environment import Environment
 from lakevilla.errors import InvalidInput, Unavailable
 from lakevilla.markers.lease import Leases
 from lakevilla.markers.survey import find_stale
-from lakevilla.model import HistoryEntry, Outcome
 from lakevilla.settle.lost_parts import INVERSE
 from lakevilla.sql.tables import sql_name
 from lakevilla.store.metered import Meter

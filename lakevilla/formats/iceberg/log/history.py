@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from functools import partial
 
+from lakevilla.answers import HistoryEntry
 from lakevilla.environment import Environment
 from lakevilla.formats import authorship
 from lakevilla.formats.iceberg.log.footprint import changed_files, operation_and_engine
@@ -10,7 +11,6 @@ from lakevilla.formats.iceberg.log.versions import Log
 from lakevilla.formats.iceberg.manifests.cache import Gone
 from lakevilla.formats.iceberg.metadata.paths import metadata_name
 from lakevilla.formats.iceberg.snapshot import IcebergSnapshot
-from lakevilla.model import HistoryEntry
 
 
 def history(
