@@ -23,6 +23,7 @@ from sim.world.catalogs import URL, catalog_of, folder_of, key_of, options_of
 from sim.world.client import Client, World
 from sim.world.faults import Calm
 from sim.world.formats import GATHERED_OFTEN, PLAIN, Formats
+from sim.world.row_engine import RowsEngine
 
 EngineOf = Callable[[Environment], Engine]
 """Makes the engine of one client."""
@@ -87,7 +88,7 @@ def open_lake(client: Client, engine: EngineOf, root: str = "", features: Featur
     everything = Retrying(client.store, client.environment)
     lake = SimLake(
         f"{URL}/{root}" if root else URL,
-        engine=engine(client.environment),
+        engine=_engine_of(client, engine),
         environment=client.environment,
         store=Prefixed(everything, root) if root else everything,
         features=features,
@@ -98,3 +99,10 @@ def open_lake(client: Client, engine: EngineOf, root: str = "", features: Featur
     lake.everything = everything
     lake.begins = ignore
     return lake
+
+
+def _engine_of(client: Client, make: EngineOf) -> Engine:
+    engine = make(client.environment)
+    if client.formats.merge_on_read and isinstance(engine, RowsEngine):
+        engine.write_larger_files()
+    return engine

@@ -80,6 +80,11 @@ class RowsEngine:
     def __init__(self, file_rows: int = 2) -> None:
         self._file_rows = file_rows
 
+    def write_larger_files(self) -> None:
+        """For tables whose files may stay when rows of them are deleted: a file of one or two rows seldom
+        does."""
+        self._file_rows *= 4
+
     def read(self, source: Source) -> RowsResult:
         return RowsResult(source.schema, lambda: _scan(source, None))
 
@@ -240,8 +245,7 @@ class RowsEngine:
         if unknown := {name for row in rows for name in row if name not in names}:
             raise InvalidInput(f"the table {target.name} has no column {min(unknown)!r}")
         written = []
-        # A file of one or two rows is seldom worth keeping.
-        size = file_rows or (4 * self._file_rows if target.merge_on_read else self._file_rows)
+        size = file_rows or self._file_rows
         for start in range(0, len(rows), size):
             chunk = [{name: row.get(name) for name in names} for row in rows[start : start + size]]
             key, data = target.new_key(), json.dumps(chunk).encode()

@@ -71,6 +71,7 @@ def test_feed_of_a_transaction_that_ended_without_a_commit_goes(
 ) -> None:
     tx = lake.transaction()
     tx.sql("UPDATE t SET v = 1 WHERE id = 1")
+    tx._workspace.uploads.finish()
     tx.abort()
     lake.close()
     assert len(files(tmp_path)) == 1

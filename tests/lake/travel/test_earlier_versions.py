@@ -55,7 +55,7 @@ def test_version_past_the_instant_is_refused(
     with lake.transaction(features) as tx:
         tx.read("a").collect()
         _move(_open(tmp_path))
-        with pytest.raises(lv.InvalidInput, match=f"up to {begin}"):
+        with pytest.raises(lv.InvalidInput, match=f"sees is {begin}"):
             tx.read("b", version=begin + 1)
         with pytest.raises(lv.InvalidInput):
             tx.sql(f"SELECT * FROM b VERSION AS OF {begin + 1}")

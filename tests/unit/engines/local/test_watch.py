@@ -8,7 +8,7 @@ import pytest
 
 import lakevilla as lv
 from lakevilla import progress
-from lakevilla.engines.local import engine, scan
+from lakevilla.engines.local import change, engine, scan
 
 
 @pytest.fixture
@@ -23,7 +23,14 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[lv.Progress]:
             time.sleep(0.05)
             yield table
 
+    open_file = change.open_file
+
+    def open_slowly(*arguments: object) -> object:
+        time.sleep(0.05)
+        return open_file(*arguments)  # type: ignore[arg-type]
+
     monkeypatch.setattr(scan, "read_files", slowly)
+    monkeypatch.setattr(change, "open_file", open_slowly)
     return []
 
 
