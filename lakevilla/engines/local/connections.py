@@ -77,15 +77,22 @@ class Connections:
 
         DuckDB looks for Ctrl-C between its own tasks only, and one task of a join may take minutes. When
         another thread asks, it stops inside of a task.
+
+        That thread lets go of the action before it says that it is done: to drop the last reference to an
+        object of DuckDB while the interpreter ends would abort the process.
         """
         if not hears_interrupts():
             return action()
+        given = [action]
         done: list[T] = []
+        failed: list[BaseException] = []
         ended: list[bool] = []
 
         def work() -> None:
             try:
-                done.append(action())
+                done.append(given.pop()())
+            except BaseException as failure:  # noqa: BLE001 - raised below; the thread must not keep it
+                failed.append(failure)
             finally:
                 ended.append(True)
 
@@ -98,7 +105,11 @@ class Connections:
             while not ended:
                 cursor.interrupt()
                 self._environment.sleep(_STOP_SECONDS)
+            done.clear()
+            failed.clear()
             raise
+        if failed:
+            raise failed.pop()
         return done.pop()
 
     def _database(self, tables: Mapping[str, Any]) -> "_Database":

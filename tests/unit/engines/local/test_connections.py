@@ -3,7 +3,8 @@
 import os
 import signal
 import time
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Timer
 
@@ -133,3 +134,43 @@ def test_error_in_the_middle_of_a_stream_of_results_is_ours() -> None:
     text = "SELECT CASE WHEN range = 900000 THEN CAST('x' AS INT) ELSE 1 END FROM range(1000000)"
     with pytest.raises(InvalidInput):
         list(Connections(SystemEnvironment()).stream(text, {}))
+
+
+class _Slow(SystemEnvironment):
+    """Its threads still hold each task when its result is known, as one that the interpreter's end finds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held: list[Callable[[], None]] = []
+
+    def background(self, task: Callable[[], None]) -> Callable[[], None]:
+        self.held.append(task)
+        return super().background(task)
+
+
+class _Action:
+    """Stands for what holds objects of DuckDB."""
+
+    def __init__(self, failing: bool) -> None:
+        self.failing = failing
+
+    def __call__(self) -> int:
+        if self.failing:
+            raise InvalidInput("wrong")
+        return 7
+
+
+@pytest.mark.parametrize("failing", [False, True])
+def test_thread_of_a_query_keeps_nothing_of_it_when_its_result_is_known(failing: bool) -> None:
+    """A thread that drops the last reference to an object of DuckDB at exit aborts the process."""
+    environment = _Slow()
+    connections, action = Connections(environment), _Action(failing)
+    seen = weakref.ref(action)
+    try:
+        assert connections._apart(None, action) == 7  # type: ignore[arg-type]
+        assert not failing
+    except InvalidInput:
+        assert failing
+    assert len(environment.held) == 1
+    del action
+    assert seen() is None
