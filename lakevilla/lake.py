@@ -265,8 +265,8 @@ class Lake(Verbs, Upkeep, InstantVerbs):
 
         A table is named after its folders, as in `sales.orders`, with `prefix` before that. `folder` is a URL
         or a path on this machine. A table that cannot be registered is skipped, and the report says why; so
-        are tables that the lake has already. Each table is an entry of the global log of its own: after an
-        error the call can be repeated.
+        are tables that the lake has already. A folder without tables is InvalidInput. Each table is an entry
+        of the global log of its own: after an error the call can be repeated.
         """
         url = str(folder) if "://" in str(folder) else local_url(str(folder))
         return register_all(self._catalog, self._environment, url, prefix, self.register)

@@ -25,6 +25,7 @@ EXAMPLES = f"""examples:
   lakevilla sql ./lake -f month-end.sql --param month=2026-01 --format csv
   lakevilla shell ./lake                           statements as you type them
   lakevilla register ./lake orders s3://warehouse/orders
+  lakevilla register ./lake --all ./data           every table below a folder
   lakevilla history s3://warehouse/bank accounts --option AWS_REGION=eu-central-1
   lakevilla history ./lake                         what was done to the lake, entry by entry
   lakevilla changes ./lake accounts --since 41     the rows that changed after entry 41
@@ -141,7 +142,7 @@ def build_parser() -> argparse.ArgumentParser:
     shell.define_shell(on_lake(command(commands, "shell", "run statements as you type them")))
     tables.define_tables(reporting(on_store(command(commands, "tables", "list the tables of a lake"))))
     tables.define_register(
-        reporting(on_store(command(commands, "register", "give an existing table a name in the lake")))
+        reporting(on_store(command(commands, "register", "give existing tables names in the lake")))
     )
     tables.define_outcome(
         reporting(on_store(command(commands, "outcome", "show the outcome of a transaction, after a crash")))

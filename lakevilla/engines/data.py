@@ -19,11 +19,12 @@ from lakevilla.errors import InvalidInput
 from lakevilla.files.row_checks import together
 from lakevilla.model import DataFile
 from lakevilla.sql.parameters import plain
-from lakevilla.sql.types import TIMESTAMP, TIMESTAMP_NTZ
+from lakevilla.sql.types import TIMESTAMP, TIMESTAMP_NTZ, type_name
 from lakevilla.store.port import Store
 
 _CONTAINERS = (list, tuple, Mapping)
 _DEEPEST = 100
+_SHOWN = 60
 _LARGEST_FLOAT = 3.4028234663852886e38
 
 
@@ -276,10 +277,25 @@ def _from_rows(rows: Any, schema: pa.Schema | None = None) -> pa.Table:
                 column=name,
             ) from error
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            raise InvalidInput(f"column {name!r}: {error}", column=name) from error
+            reason = _odd_value(values, wanted, str(name)) or str(error)
+            raise InvalidInput(f"column {name!r}: {reason}", column=name) from error
     if not names:
         return pa.table({}) if schema is None else together([], schema)
     return pa.table(columns, names=[str(name) for name in names])
+
+
+def _odd_value(values: Iterable[Any], wanted: pa.DataType | None, name: str) -> str:
+    """The first value that the type cannot hold, in a sentence; empty if all can be held one by one."""
+    if wanted is None:
+        return ""
+    for place, value in enumerate(values):
+        try:
+            _column([value], wanted, name)
+        except (InvalidInput, pa.ArrowException, TypeError, ValueError, OverflowError):
+            shown = repr(value)
+            shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
+            return f"{shown} in row {place + 1} cannot be stored as {type_name(wanted)}"
+    return ""
 
 
 def _column(values: list[Any], wanted: pa.DataType | None, name: str) -> pa.Array:

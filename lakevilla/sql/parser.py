@@ -14,7 +14,7 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token
 
 from lakevilla.errors import InvalidInput, LakeVillaError, Unsupported
-from lakevilla.sql.ddl.alter import alter_table, unset_properties
+from lakevilla.sql.ddl.alter import alter_table, in_plural, unset_properties
 from lakevilla.sql.ddl.create import create_table
 from lakevilla.sql.dialect import DIALECT, spark_text
 from lakevilla.sql.extra_clauses import refuse_extra_clauses
@@ -79,7 +79,7 @@ def parse(text: str, parameters: Mapping[str, Any] | None = None) -> Statement:
         raise point_at(error, text, tokens[0].start, tokens[0].end + 1)
     try:
         refuse_doubled(tokens, text)
-        tree = _tree(tokens, text)
+        tree = _tree(in_plural(tokens) if first == "ALTER" else tokens, text)
         if isinstance(tree, exp.Command):
             raise unread_definition(tokens, text)
         return _statement(bind(tree, parameters or {}))

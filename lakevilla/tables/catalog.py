@@ -199,7 +199,8 @@ class Catalog:
         if found is None:
             raise InvalidInput(
                 f"no table found at {location!r}: expected a Delta log in the folder _delta_log, or "
-                "Iceberg's metadata files in the folder metadata"
+                "Iceberg's metadata files in the folder metadata. lake.register_all(folder) registers the "
+                "tables below a folder"
             )
         return found
 

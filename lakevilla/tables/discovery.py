@@ -23,7 +23,7 @@ _DATABASE = ".db"
 def tables_below(catalog: Catalog, environment: Environment, url: str, meter: Meter) -> dict[str, str]:
     """The locations of the tables below a URL, by names made of their folders: `sales.orders`.
 
-    InvalidInput if nothing is there. One LIST for each folder, and two for each that may hold a table.
+    InvalidInput if there is none. One LIST for each folder, and two for each that may hold a table.
     """
     store = catalog.store_of(url, meter)
     if next(iter(store.list("")), None) is None:
@@ -40,6 +40,13 @@ def tables_below(catalog: Catalog, environment: Environment, url: str, meter: Me
         folders = [
             child for folder, names in zip(deeper, listed, strict=True) for child in _children(names, folder)
         ]
+    if not found and catalog.format_at(url, meter) is not None:
+        raise InvalidInput(f"{url!r} is a table: give it a name with lake.register(name, location)")
+    if not found:
+        raise InvalidInput(
+            f"no Delta or Iceberg table found in {LEVELS} levels of folders below {url!r}: give a folder "
+            "that holds some"
+        )
     return found
 
 

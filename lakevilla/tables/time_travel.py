@@ -36,5 +36,8 @@ def pin_earlier(newest: Pinned, wanted: TableName) -> Pinned | None:
         snapshot = newest.snapshot if known else newest.table.at_version(wanted.version)
         return replace(newest, snapshot=snapshot, fixed=True)
     assert wanted.timestamp_ms is not None
-    snapshot = newest.table.at_time(wanted.timestamp_ms)
+    try:
+        snapshot = newest.table.at_time(wanted.timestamp_ms)
+    except InvalidInput as error:
+        raise InvalidInput(f"table {wanted.name!r}: {error}", table=wanted.name) from error
     return None if snapshot.version >= last else replace(newest, snapshot=snapshot, fixed=True)

@@ -16,7 +16,7 @@ from lakevilla.engines.arrow_writer import write
 from lakevilla.engines.local.arrow import inward
 from lakevilla.engines.local.change import FILE, ROW, Change, rows_of
 from lakevilla.engines.local.pruning import merge_predicate
-from lakevilla.engines.local.rows import NewRows, checked, column_of, new_rows, nothing_but
+from lakevilla.engines.local.rows import NewRows, checked, new_rows, nothing_but
 from lakevilla.engines.local.translation.expressions import Expressions
 from lakevilla.engines.local.translation.queries.scope import Relation, Scope
 from lakevilla.engines.local.translation.types.casts import assign
@@ -25,6 +25,7 @@ from lakevilla.engines.port import MergeClauses, Rewritten
 from lakevilla.errors import InvalidInput
 from lakevilla.model import Counts, DataFile
 from lakevilla.predicates import ANYTHING, Predicate
+from lakevilla.sql.words.suggestions import missing_in_source
 
 SOURCE, CLAUSE = "lv_source", "lv_clause"
 NO_CLAUSE = -1
@@ -154,10 +155,11 @@ class Merge:
         if not isinstance(assigned, str):
             return nothing_but(schema, assigned)
         alias = self.clauses.source_alias
-        return {
-            field.name: exp.column(column_of(self.data.schema, field.name), table=alias, quoted=True)
-            for field in schema
-        }
+        given = {name.lower(): name for name in self.data.schema.names}
+        missing = [name for name in schema.names if name.lower() not in given]
+        if missing:
+            raise missing_in_source(missing[0], self.data.schema.names)
+        return {name: exp.column(given[name.lower()], table=alias, quoted=True) for name in schema.names}
 
     def _number(self, clauses: Sequence[_Clause], first: int) -> str:
         """The number of the first clause whose condition is true."""

@@ -49,6 +49,20 @@ def unset_properties(tokens: list[Token]) -> AlterTable:
     return AlterTable(name, UnsetProperties(keys, if_exists))
 
 
+def in_plural(tokens: list[Token]) -> list[Token]:
+    """The tokens of an ALTER TABLE with COLUMNS for COLUMN where the grammar needs it: Spark takes both
+    before several columns and before brackets."""
+    words = [token.text.upper() for token in tokens]
+    for place in range(1, len(tokens)):
+        before, after = words[place - 1], words[place + 1 :]
+        brackets = after[:1] == ["("] or after[:3] == ["IF", "EXISTS", "("]
+        if words[place] == "COLUMN" and (before == "ADD" or (before == "DROP" and brackets)):
+            one = tokens[place]
+            plural = Token(TokenType.VAR, "COLUMNS", one.line, one.col, one.start, one.end)
+            return [*tokens[:place], plural, *tokens[place + 1 :]]
+    return tokens
+
+
 def _action(action: exp.Expr) -> Action:
     match action:
         case exp.Schema():
@@ -68,6 +82,8 @@ def _action(action: exp.Expr) -> Action:
 
 def _add(columns: list[exp.Expr]) -> AddColumns:
     for column in columns:
+        if not isinstance(column.this, exp.Identifier):
+            raise Unsupported(f"{spark_text(column.this)}: fields of structs cannot be added")
         if column.args.get("position") is not None:
             raise Unsupported(
                 f"cannot add column {column.name!r}: FIRST and AFTER are not supported; columns are added "

@@ -34,6 +34,16 @@ def unknown_column(name: str, names: Sequence[str], table: str = "", kind: str =
     return error
 
 
+def missing_in_source(name: str, names: Sequence[str]) -> InvalidInput:
+    """The error for a column that the star of a MERGE would take from the source; `names` are what it has."""
+    listed = ", ".join(map(repr, names[:_LISTED])) + (", ..." if len(names) > _LISTED else "")
+    return InvalidInput(
+        f"the source of the MERGE has no column {name!r}, and a clause takes whole rows from it (SET *, "
+        f"INSERT *, matched='update', not_matched='insert'): name the columns to set; available: {listed}",
+        column=name,
+    )
+
+
 def unknown_function(name: str) -> InvalidInput:
     """The error for a function that Spark does not have."""
     hint = did_you_mean(name, FUNCTIONS)

@@ -140,3 +140,25 @@ def test_part_of_a_larger_array_is_data(lake: lv.Lake) -> None:
     table = pa.table({"id": list(range(9)), "s": [str(number) for number in range(9)]})
     lake.append("t", table.slice(3, 2))
     assert lake.read("t").toArrow().to_pylist() == [{"id": 3, "s": "3"}, {"id": 4, "s": "4"}]
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("x", "'x' in row 2 cannot be stored as bigint"),
+        (2**70, f"{2**70} in row 2 cannot be stored as bigint"),
+        ("y" * 1000, "yyy... in row 2"),
+    ],
+)
+def test_value_that_its_column_cannot_hold_is_shown(lake: lv.Lake, value: object, told: str) -> None:
+    with pytest.raises(lv.InvalidInput, match="column 'id': ") as error:
+        lake.append("t", [{"id": 1}, {"id": value}])
+    assert told in str(error.value)
+    assert error.value.column == "id"
+
+
+def test_decimal_with_too_many_digits_is_shown() -> None:
+    lake = lv.Lake("memory://", engine="local")
+    lake.create("t", "amount DECIMAL(12, 2)")
+    with pytest.raises(lv.InvalidInput, match=r"'123456789012.34'\) in row 1 .* decimal\(12,2\)"):
+        lake.append("t", [{"amount": Decimal("123456789012.34")}])

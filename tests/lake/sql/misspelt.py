@@ -81,3 +81,14 @@ def check_column(lake: lv.Lake, text: str) -> None:
     found = error.value.position
     assert found is not None
     assert text[found.start : found.end].rpartition(".")[2] == wrong
+
+
+def refuse_half_rows(lake: lv.Lake) -> None:
+    """A MERGE whose star needs a column that its source lacks says so."""
+    text = "MERGE INTO accounts t USING (SELECT 1 AS id) s ON t.id = s.id "
+    for clause in ("WHEN MATCHED THEN UPDATE SET *", "WHEN NOT MATCHED THEN INSERT *"):
+        with pytest.raises(
+            lv.InvalidInput, match=r"the source of the MERGE has no column 'balance'.*: 'id'"
+        ) as error:
+            lake.sql(text + clause)
+        assert error.value.column == "balance"

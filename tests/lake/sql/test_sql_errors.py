@@ -5,7 +5,7 @@ import re
 import pytest
 
 import lakevilla as lv
-from tests.lake.sql.misspelt import COLUMNS, KEYWORDS, SETUP, check_column
+from tests.lake.sql.misspelt import COLUMNS, KEYWORDS, SETUP, check_column, refuse_half_rows
 
 INTERNAL = re.compile(
     r"\b[ctinx]\d+\b|Whens|sqlglot|duckdb|WatchedCounts|TokenType|<class|SQLSTATE", re.IGNORECASE
@@ -18,6 +18,10 @@ def lake() -> lv.Lake:
     lake.sql("CREATE TABLE accounts (id BIGINT NOT NULL, balance INT, name STRING, more STRUCT<x: INT>)")
     lake.sql("INSERT INTO accounts VALUES (1, 10, 'a', NULL), (2, 20, 'b', NULL)")
     return lake
+
+
+def test_source_without_a_column_of_the_star_names_both(lake: lv.Lake) -> None:
+    refuse_half_rows(lake)
 
 
 MISTAKES = [

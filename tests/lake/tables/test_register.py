@@ -100,6 +100,20 @@ def test_names_that_are_taken_are_skipped_unless_a_prefix_is_given(lake: lv.Lake
     assert list(report.registered) == ["old.t"]
 
 
+def test_folder_that_holds_no_tables_is_refused(lake: lv.Lake, tmp_path: Path) -> None:
+    make(tmp_path / "house" / "delta")
+    make(tmp_path / "house" / "iceberg", "iceberg")
+    for name in ("delta", "iceberg"):
+        with pytest.raises(lv.InvalidInput, match=r"is a table: .*lake\.register\(name"):
+            lake.register_all(tmp_path / "house" / name)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").write_text("a")
+    with pytest.raises(lv.InvalidInput, match="no Delta or Iceberg table found"):
+        lake.register_all(tmp_path / "notes")
+    with pytest.raises(lv.InvalidInput, match=r"lake\.register_all"):
+        lake.register("house", tmp_path / "house")
+
+
 def test_tables_in_the_root_need_no_registration(lake: lv.Lake, tmp_path: Path) -> None:
     lake.create("t", "id INT")
     report = lake.register_all(tmp_path / "lake")

@@ -134,3 +134,9 @@ def test_earlier_time_stays_where_it_is(lake: lv.Lake, tmp_path: Path) -> None:
         with _open(tmp_path).transaction() as other:
             other.update("b", {"v": "0"})
     assert lake.read("b", at=first).collect() == [(1, 100)]
+
+
+def test_time_before_the_table_names_it(lake: lv.Lake) -> None:
+    with pytest.raises(lv.InvalidInput, match="table 'a': no version of the table is as old") as error:
+        lake.sql("SELECT * FROM b, a TIMESTAMP AS OF '1999-01-01'")
+    assert error.value.table == "a"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import lakevilla as lv
-from tests.lake.sql.misspelt import COLUMNS, SETUP, check_column
+from tests.lake.sql.misspelt import COLUMNS, SETUP, check_column, refuse_half_rows
 
 
 @pytest.fixture(scope="module")
@@ -20,6 +20,10 @@ def lake(quick: Any, tmp_path_factory: pytest.TempPathFactory) -> lv.Lake:
 @pytest.mark.parametrize("text", COLUMNS)
 def test_misspelt_column_is_shown_in_every_clause_on_spark(lake: lv.Lake, text: str) -> None:
     check_column(lake, text)
+
+
+def test_source_without_a_column_of_the_star_names_both_on_spark(lake: lv.Lake) -> None:
+    refuse_half_rows(lake)
 
 
 MISTAKES = [

@@ -227,17 +227,6 @@ def test_reports_are_json_when_asked(folder: str, capsys: pytest.CaptureFixture[
     assert json.loads(_told(capsys, "outcome", folder, "0" * 32, "--json"))["txn"] == "0" * 32
 
 
-def test_existing_table_is_registered(
-    folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    place = (tmp_path / "lake" / "accounts").as_uri()
-    other = str(tmp_path / "other")
-    assert _told(capsys, "register", other, "mine", place) == "mine is a table of the lake\n"
-    assert _told(capsys, "tables", other) == "mine\n"
-    assert main(["register", other, "more"]) == 1
-    assert "location" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     "words",
     [

@@ -37,7 +37,7 @@ from lakevilla.engines.spark.write.writer import NewRows, new_rows, rows_in, row
 from lakevilla.errors import InvalidInput
 from lakevilla.model import Counts, DataFile
 from lakevilla.predicates import ANYTHING, Predicate, conjunction
-from lakevilla.sql.words.suggestions import unknown_column
+from lakevilla.sql.words.suggestions import missing_in_source
 
 _NONE = -1
 
@@ -239,7 +239,7 @@ class Merge:
         columns = {name.lower(): name for name in self.data.columns}
         missing = [name for name in target.schema.names if name.lower() not in columns]
         if missing:
-            raise unknown_column(missing[0], self.data.columns)
+            raise missing_in_source(missing[0], self.data.columns)
         return {
             column_of(target, name): exp.column(
                 columns[name.lower()], table=self.clauses.source_alias, quoted=True
