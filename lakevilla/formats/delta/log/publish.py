@@ -107,7 +107,7 @@ def publish_notice(
         author = replace(author, put=environment.new_id())
         action = _notice_action(notice, author, version, below, environment.now_ms())
         in_the_way = _create(store, version, encode_entry([action]), author.txn)
-        if isinstance(in_the_way, Created):
+        if isinstance(in_the_way, Created) or put_of(in_the_way.info) == author.put:
             return version, author.put
         if attempt_of(in_the_way.info) == author.attempt:
             return None

@@ -13,7 +13,7 @@ from typing import Any
 
 from lakevilla.environment import Environment
 from lakevilla.errors import Corrupt, Unsupported
-from lakevilla.formats.authorship import attempt_of
+from lakevilla.formats.authorship import attempt_of, put_of
 from lakevilla.formats.conditional_commit import Damaged, held
 from lakevilla.formats.iceberg.log.footprint import footprint_of
 from lakevilla.formats.iceberg.log.markers import free_next
@@ -105,6 +105,8 @@ def publish_notice(
         in_the_way = log.create(base.at, following.raw, author.txn)
         if isinstance(in_the_way, Made):
             return in_the_way.version.number, author.put
+        if put_of(in_the_way.info) == author.put:
+            return in_the_way.number, author.put
         if attempt_of(in_the_way.info) == author.attempt:
             return None
         if in_the_way.is_pending:

@@ -51,6 +51,7 @@ KEPT = [
         "delta", 100525, id="first-copy-cleaned-up-before-the-second-applied", marks=pytest.mark.long
     ),
     pytest.param("delta", 101492, id="late-copy-of-a-helper-over-a-cleaned-log", marks=pytest.mark.long),
+    pytest.param("delta", 102523, id="notice-of-a-sleeper-under-a-used-number", marks=pytest.mark.long),
     pytest.param("delta", 50380, id="lake-deleted-before-its-entry-was-settled", marks=pytest.mark.long),
     pytest.param("delta", 30000, id="notice-in-a-deleted-lake-unanswered", marks=pytest.mark.long),
     pytest.param("delta", 30029, id="slept-until-the-table-was-recreated", marks=pytest.mark.long),

@@ -296,6 +296,14 @@ def test_a_table_is_ended_once_at_the_first_free_version(writer: Writer, store: 
     assert [list(action) for action in entry(store, 2)] == [["commitInfo"]]
 
 
+def test_notice_whose_answer_was_lost_is_known_to_be_ours(writer: Writer, store: Store) -> None:
+    """Its client has to confirm it, as any version that it created."""
+    writer.create(SCHEMA)
+    made = Writer(Doubtful(store, applied=True)).table.publish_notice(0, GONE, "t", "a")  # type: ignore[arg-type]
+    assert made is not None
+    assert made[0] == 1
+
+
 def test_a_table_is_ended_past_a_rival_that_came_in_between(writer: Writer, store: Store) -> None:
     base = writer.create(SCHEMA)
 
