@@ -88,7 +88,7 @@ def test_feed_that_we_write_is_read_by_spark(delta: Spark, tmp_path: Path, kind:
     assert {change[1] for change in found} == {"insert", "delete", "update_preimage", "update_postimage"}
 
 
-@pytest.mark.parametrize("vectors", [False, True])
+@pytest.mark.parametrize("vectors", [pytest.param(False, marks=pytest.mark.long), True])
 def test_feed_that_spark_writes_is_read_by_us(delta: Spark, tmp_path: Path, vectors: bool) -> None:
     lake = lake_with(tmp_path, vectors)
     since, before = lake.history()[0].seq, lake.history("t")[0].version
