@@ -6,7 +6,7 @@ engines share: from how many deleted rows on a file is rewritten instead. Pure.
 
 from dataclasses import dataclass
 
-from lakevilla.files.bitmaps import Positions
+from lakevilla.files.bitmaps import Positions, joined
 from lakevilla.model import DataFile
 
 
@@ -21,6 +21,13 @@ class DeletedRows:
     file: DataFile
     rows: Positions
     file_rows: int
+
+    def all_deleted(self) -> Positions:
+        """These rows, and those that were deleted before."""
+        if self.file.deletes is None:
+            return self.rows
+        before: Positions = self.file.deletes.rows().to_numpy(zero_copy_only=False)
+        return joined(before, self.rows)
 
 
 def is_worth_keeping(hits: int, deleted: int, file_rows: int) -> bool:

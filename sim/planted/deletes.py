@@ -35,7 +35,7 @@ _of = FileChanges.of
 _rewritten = _Work._rewritten
 
 
-@_bug(f"{_ROOM}.row_masks._all_deleted")
+@_bug("lakevilla.files.deleted_rows.DeletedRows.all_deleted")
 def new_deletes_forget_the_old_ones(one: DeletedRows) -> Positions:
     """Rows that were deleted before come back."""
     return one.rows

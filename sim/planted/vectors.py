@@ -34,7 +34,7 @@ _write = DeltaRowMasks.write
 _onto = row_changes.onto
 
 
-@_bug(f"{_DELTA}.row_masks._all_deleted")
+@_bug("lakevilla.files.deleted_rows.DeletedRows.all_deleted")
 def new_vector_forgets_the_old_one(one: DeletedRows) -> Positions:
     """Rows that were deleted before come back."""
     return one.rows

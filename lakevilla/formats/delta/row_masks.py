@@ -6,10 +6,8 @@ In the log such a file goes, with the vector that it had, and comes again with o
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from lakevilla.environment import Environment
-from lakevilla.files.bitmaps import Positions, joined
 from lakevilla.files.deleted_rows import DeletedRows
 from lakevilla.formats.delta.definition.features import writer_features
 from lakevilla.formats.delta.definition.properties import DELETION_VECTORS
@@ -41,7 +39,7 @@ class DeltaRowMasks:
     def write(self, rows: Sequence[DeletedRows], store: Store, txn: str) -> Masked:
         if not rows:
             return Masked(metrics=_metrics(()))
-        bitmaps = self.environment.fan_out([partial(_all_deleted, one) for one in rows])
+        bitmaps = self.environment.fan_out([one.all_deleted for one in rows])
         stored = store_vectors(bitmaps, keys.vector_folder(txn), self.environment.new_id())
         if stored.file is not None:
             store.put(*stored.file)
@@ -52,14 +50,6 @@ class DeltaRowMasks:
             for one, vector in zip(rows, stored.vectors, strict=True)
         ]
         return Masked(tuple(added), tuple(files), _metrics(files))
-
-
-def _all_deleted(one: DeletedRows) -> Positions:
-    """The rows that the file's new vector holds."""
-    if one.file.deletes is None:
-        return one.rows
-    before = one.file.deletes.rows().to_numpy(zero_copy_only=False)
-    return joined(before, one.rows)
 
 
 def _masked(one: DeletedRows, vector: dict[str, object], statistics: str | None) -> WrittenFile:

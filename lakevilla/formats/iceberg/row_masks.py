@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from lakevilla.environment import Environment
-from lakevilla.files.bitmaps import Positions, joined
+from lakevilla.files.bitmaps import Positions
 from lakevilla.files.deleted_rows import DeletedRows
 from lakevilla.formats.iceberg.deletes.position_file import (
     describe_position_deletes,
@@ -49,7 +49,7 @@ class IcebergRowMasks:
 
     def write(self, rows: Sequence[DeletedRows], store: Store, txn: str) -> Masked:
         files = [one.file for one in rows]
-        bitmaps = self.environment.fan_out([partial(_all_deleted, one) for one in rows])
+        bitmaps = self.environment.fan_out([one.all_deleted for one in rows])
         write = self._vectors if format_version(self.snapshot.raw) >= VECTORS_FROM else self._position_deletes
         deletes = write(files, bitmaps, store, txn) if files else []
         added = [_masked(file, mask) for file, mask in zip(files, deletes, strict=True)]
@@ -88,14 +88,6 @@ def _write_position_deletes(store: Store, location: str, file: DataFile, rows: P
     store.put(key, data)
     record = describe_position_deletes(entry, rows, recorded_path(location, key), len(data))
     return Mask(key, entry_from(record, entry.spec_id, entry.partition))
-
-
-def _all_deleted(one: DeletedRows) -> Positions:
-    """The rows that the file's new deletes hold."""
-    if one.file.deletes is None:
-        return one.rows
-    before = one.file.deletes.rows().to_numpy(zero_copy_only=False)
-    return joined(before, one.rows)
 
 
 def _masked(file: DataFile, mask: Mask) -> WrittenFile:

@@ -275,7 +275,7 @@ def _check_partition_names(raw: Raw, column: Column) -> None:
 def upgraded(raw: Raw, wanted: str | None) -> dict[str, Any]:
     """The keys of the metadata that change with the version of the format that a statement asks for.
 
-    There is no way back: what a newer version brings would be lost."""
+    A lower version is refused: what the newer one brings would be lost."""
     now = format_version(raw)
     if wanted is None or wanted == str(now):
         return {}
